@@ -1,0 +1,133 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// The settings of every Swift target, tests too.
+let house: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+/// A target of ours with the house settings.
+func room(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: house)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: house)
+}
+
+let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
+let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
+let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift-nio")
+let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let log = Target.Dependency.product(name: "Logging", package: "swift-log")
+let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+
+let package = Package(
+    name: "cumulus",
+    platforms: [.macOS(.v15), .iOS(.v18)],
+    products: [
+        .library(name: "Cumulus", targets: ["Cumulus"]),
+        .executable(name: "cumulusd", targets: ["CumulusServer"]),
+        .executable(name: "cumulus", targets: ["CumulusCLI"]),
+    ],
+    dependencies: [
+        // Event loops, sockets and byte buffers.
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        // SHA-256 for tags, digests, the hash chain of the log and stored tokens.
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        // Structured logs of the node.
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        // Flags, help texts and exit codes of the two programs.
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        // SIGTERM and SIGINT as an asynchronous sequence.
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        // Latency percentiles of `cumulus bench`.
+        .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
+    ],
+    targets: [
+        // C: the generated codec and the system libraries.
+        .systemLibrary(
+            name: "CProtobufC",
+            pkgConfig: "libprotobuf-c",
+            providers: [.apt(["libprotobuf-c-dev"]), .brew(["protobuf-c"])]
+        ),
+        .systemLibrary(
+            name: "CRocksDB",
+            pkgConfig: "rocksdb",
+            providers: [.apt(["librocksdb-dev"]), .brew(["rocksdb"])]
+        ),
+        .target(
+            name: "CCumulusWire",
+            dependencies: ["CProtobufC"],
+            cSettings: [.treatAllWarnings(as: .error)]
+        ),
+
+        // Vocabulary and seams.
+        room("CumulusModel", []),
+        room("CumulusWire", ["CumulusModel", "CCumulusWire"]),
+        room("CumulusStorage", ["CumulusModel", crypto]),
+
+        // Core: what a request means, without I/O.
+        room("CumulusOperations", ["CumulusModel", "CumulusStorage", crypto]),
+
+        // Shell and real I/O.
+        room(
+            "CumulusNode",
+            ["CumulusOperations", "CumulusStorage", "CumulusWire", "CumulusModel", log]
+        ),
+        room("CumulusTransport", ["CumulusWire", nioCore, nioPosix]),
+        room("RocksDBStorage", ["CumulusStorage", "CumulusModel", "CRocksDB"]),
+
+        // Edges: the client, the harness, the programs.
+        room("Cumulus", ["CumulusModel", "CumulusWire", "CumulusTransport", nioCore]),
+        room(
+            "CumulusTesting",
+            [
+                "CumulusNode", "Cumulus", "CumulusTransport", "CumulusModel", "CumulusStorage",
+                "CumulusOperations", log,
+            ]
+        ),
+        .executableTarget(
+            name: "CumulusServer",
+            dependencies: [
+                "CumulusNode", "CumulusTransport", "RocksDBStorage", "CumulusStorage",
+                "CumulusWire",
+                "CumulusModel", arguments, log,
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: house
+        ),
+        .executableTarget(
+            name: "CumulusCLI",
+            dependencies: [
+                "Cumulus", "CumulusModel", arguments,
+                .product(name: "Histogram", package: "hdrhistogram-swift"),
+            ],
+            swiftSettings: house
+        ),
+
+        // Tests, named after what they test.
+        tests("CumulusModelTests", ["CumulusModel", "CumulusTesting"]),
+        tests(
+            "CumulusWireTests",
+            ["CumulusWire", "CCumulusWire", "CumulusModel", "CumulusTesting"]
+        ),
+        tests("CumulusStorageTests", ["CumulusStorage", "CumulusModel", "CumulusTesting"]),
+        tests(
+            "CumulusOperationsTests",
+            ["CumulusOperations", "CumulusStorage", "CumulusModel", "CumulusTesting"]
+        ),
+        tests(
+            "RocksDBStorageTests",
+            ["RocksDBStorage", "CumulusStorage", "CumulusModel", "CumulusTesting"]
+        ),
+        tests("CumulusTests", ["Cumulus", "CumulusTesting"]),
+        // The tree itself: imports, top level, seams, comments.
+        tests("TidyTests", []),
+    ]
+)

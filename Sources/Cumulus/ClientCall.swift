@@ -1,0 +1,47 @@
+// One call on its way through a connection: what is sent, and who is told what comes back.
+//
+// Made by `ClientCore` for every attempt, owned by the connection's loop until it ends; it ends
+// exactly once.
+
+import CumulusModel
+import CumulusWire
+import Synchronization
+
+final class ClientCall: Sendable {
+    enum Ending: Sendable {
+        /// All messages of the answer; of a stream, the last one.
+        case answer([Bytes])
+        case refused(ServiceError)
+        /// The connection ended. Whether the server has seen the call is unknown if it was sent.
+        case lost(wasSent: Bool)
+    }
+
+    let header: CallHeader
+    let message: Bytes
+    let deadline: Instant
+    /// A stream's messages, as they come, apart from the last one.
+    let onMessage: (@Sendable (Bytes) -> Void)?
+    private let end: Mutex<(@Sendable (Ending) -> Void)?>
+
+    init(
+        header: CallHeader,
+        message: Bytes,
+        deadline: Instant,
+        onMessage: (@Sendable (Bytes) -> Void)? = nil,
+        onEnd: @escaping @Sendable (Ending) -> Void
+    ) {
+        self.header = header
+        self.message = message
+        self.deadline = deadline
+        self.onMessage = onMessage
+        end = Mutex(onEnd)
+    }
+
+    func finish(_ ending: Ending) {
+        let end = end.withLock { end in
+            defer { end = nil }
+            return end
+        }
+        end?(ending)
+    }
+}

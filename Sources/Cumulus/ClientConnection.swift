@@ -1,0 +1,217 @@
+// The client's side of one connection: greeting, calls in flight, credit for streams.
+//
+// A transport drives it as a `FrameHandler` on one event loop; `ClientCore` starts calls on that
+// loop and is told when the connection opens, drains and ends. hot: twice per call.
+
+import CumulusModel
+import CumulusWire
+
+final class ClientConnection: FrameHandler, @unchecked Sendable {
+    // Confined to `link.loop`.
+
+    enum Event: Sendable {
+        case opened(ServerHello)
+        case refused(ServiceError)
+        /// No new calls; those in flight go on.
+        case draining
+        case closed(String)
+    }
+
+    let link: any FrameLink
+    private let clock: @Sendable () -> Instant
+    private let notify: @Sendable (ClientConnection, Event) -> Void
+    private var connection: FrameConnection
+    private var isOpen = false
+    private var isClosed = false
+    private var closeReason = "the server closed the connection"
+    private var nextStream: UInt32 = 1
+    private var calls: [UInt32: Flight] = [:]
+    private var earliestDeadline: Instant?
+    /// How long the server's own answer that the time is up may take.
+    private static let graceMilliseconds: Int64 = 1_000
+
+    private struct Flight {
+        let call: ClientCall
+        var messages: [Bytes] = []
+    }
+
+    init(
+        hello: Hello,
+        link: any FrameLink,
+        clock: @escaping @Sendable () -> Instant,
+        notify: @escaping @Sendable (ClientConnection, Event) -> Void
+    ) {
+        self.link = link
+        self.clock = clock
+        self.notify = notify
+        connection = FrameConnection(limits: .standard, now: clock())
+        connection.send(Frame(.hello, payload: hello.encoded()))
+    }
+
+    // MARK: Calls
+
+    /// Sends a call.
+    ///
+    /// On the loop.
+    func start(_ call: ClientCall) {
+        guard isOpen, !isClosed else { return call.finish(.lost(wasSent: false)) }
+        let stream = nextStream
+        nextStream += 2
+        calls[stream] = Flight(call: call)
+        earliestDeadline = earliestDeadline.map { min($0, call.deadline) } ?? call.deadline
+        var header = call.header
+        let rest = call.deadline.milliseconds - clock().milliseconds
+        header.timeout = UInt32(clamping: max(1, rest))
+        connection.send(
+            Frame(.call, isEnd: true, stream: stream, payload: header.encoded(before: call.message))
+        )
+        link.needsTurn()
+    }
+
+    /// Nobody waits for that call any more.
+    ///
+    /// On the loop.
+    func cancel(_ call: ClientCall) {
+        guard let stream = calls.first(where: { $0.value.call === call })?.key else { return }
+        calls[stream] = nil
+        connection.send(Frame(.cancel, stream: stream))
+        call.finish(
+            .refused(ServiceError(.operationCancelled, "the call was cancelled"))
+        )
+        link.needsTurn()
+    }
+
+    /// The consumer of a stream has taken so many bytes.
+    ///
+    /// On the loop.
+    func grant(_ byteCount: Int, to call: ClientCall) {
+        guard let stream = calls.first(where: { $0.value.call === call })?.key else { return }
+        sendCredit(UInt32(clamping: byteCount), stream)
+        link.needsTurn()
+    }
+
+    /// Ends the connection.
+    ///
+    /// On the loop.
+    func close() {
+        closeReason = "the client was closed"
+        isClosed = true
+        link.needsTurn()
+    }
+
+    // MARK: FrameHandler
+
+    func received(_ bytes: UnsafeRawBufferPointer, now: Instant) {
+        do throws(ProtocolFault) {
+            try connection.received(bytes, now: now)
+            while !isClosed, let frame = try connection.next() { try handle(frame) }
+        } catch {
+            fault(error)
+        }
+    }
+
+    func turnEnded(now: Instant) -> Turn {
+        var wake = connection.wakeTime
+        if let earliestDeadline {
+            wake = min(wake, earliestDeadline + ClientConnection.graceMilliseconds)
+        }
+        return Turn(output: connection.takeOutput(), wake: wake, closes: isClosed)
+    }
+
+    func timePassed(now: Instant) {
+        do throws(ProtocolFault) {
+            try connection.timePassed(now: now)
+        } catch {
+            return fault(error)
+        }
+        earliestDeadline = nil
+        for (stream, flight) in calls {
+            let deadline = flight.call.deadline
+            if deadline + ClientConnection.graceMilliseconds <= now {
+                calls[stream] = nil
+                connection.send(Frame(.cancel, stream: stream))
+                // The server may have done it: the same as a connection that was lost.
+                flight.call.finish(.lost(wasSent: true))
+            } else {
+                earliestDeadline = earliestDeadline.map { min($0, deadline) } ?? deadline
+            }
+        }
+    }
+
+    func writing(_ pendingBytes: Int, now: Instant) {
+        connection.writing(pendingBytes, now: now)
+    }
+
+    func closed() {
+        isClosed = true
+        let ended = calls.values
+        calls = [:]
+        for flight in ended { flight.call.finish(.lost(wasSent: true)) }
+        notify(self, .closed(closeReason))
+    }
+
+    // MARK: Frames
+
+    private func handle(_ frame: Frame) throws(ProtocolFault) {
+        switch frame.kind {
+        case .nonce: break
+        case .hello: try open(frame.payload)
+        case .message: receive(frame)
+        case .status: try end(frame)
+        case .drain: notify(self, .draining)
+        case .credit: break
+        case .call, .cancel, .ping, .pong:
+            throw ProtocolFault("the server sent a frame that only clients send")
+        }
+    }
+
+    private func open(_ payload: Bytes) throws(ProtocolFault) {
+        guard !isOpen, let hello = try? ServerHello(wire: payload) else {
+            throw ProtocolFault("the server's HELLO can't be read")
+        }
+        isOpen = true
+        connection.finishGreeting()
+        notify(self, .opened(hello))
+    }
+
+    private func receive(_ frame: Frame) {
+        guard var flight = calls[frame.stream] else { return }
+        if frame.isEnd {
+            calls[frame.stream] = nil
+            flight.messages.append(frame.payload)
+            return flight.call.finish(.answer(flight.messages))
+        }
+        if let onMessage = flight.call.onMessage {
+            onMessage(frame.payload)
+        } else {
+            // The whole answer is wanted: room is made for all of it.
+            flight.messages.append(frame.payload)
+            sendCredit(UInt32(clamping: frame.payload.count), frame.stream)
+        }
+        calls[frame.stream] = flight
+    }
+
+    private func end(_ frame: Frame) throws(ProtocolFault) {
+        let error =
+            (try? ServiceError(wire: frame.payload))
+            ?? ServiceError(.internalError, "the server's error can't be read")
+        if frame.stream == 0 {
+            closeReason = error.message
+            if !isOpen { notify(self, .refused(error)) }
+            isClosed = true
+            return
+        }
+        calls.removeValue(forKey: frame.stream)?.call.finish(.refused(error))
+    }
+
+    private func sendCredit(_ byteCount: UInt32, _ stream: UInt32) {
+        var payload = Bytes()
+        FrameEncoder.append(byteCount, to: &payload)
+        connection.send(Frame(.credit, stream: stream, payload: payload))
+    }
+
+    private func fault(_ fault: ProtocolFault) {
+        closeReason = fault.message
+        isClosed = true
+    }
+}

@@ -1,0 +1,406 @@
+// The client behind a `Container`: its connections, and what happens to a call when one of them
+// fails.
+//
+// Shared by all databases of a container. A call takes a connection that is open, or waits for one;
+// at most `waitingLimit` calls wait. What is safe to repeat is repeated until the call's time is
+// up: reads, and changes by their request id. A change whose outcome stays unknown ends as 34. hot:
+// once per call.
+
+import CumulusModel
+import CumulusWire
+import Synchronization
+
+final class ClientCore: Sendable {
+    struct Settings: Sendable {
+        var endpoints: [String]
+        var connections: Int
+        var hello: Hello
+        /// Milliseconds that a call may take, retries included.
+        var callMilliseconds: Int64
+        var waitingLimit = 1_000
+        /// Between two attempts to connect: doubled with each, up to the longest, with jitter.
+        var firstBackoffMilliseconds: Int64 = 50
+        var longestBackoffMilliseconds: Int64 = 2_000
+    }
+
+    /// A connection that a call may use.
+    struct Lease: Sendable {
+        let slot: Int
+        let connection: ClientConnection
+        let hello: ServerHello
+        /// What to add to our wall clock to get the server's.
+        let clockOffset: Int64
+    }
+
+    private enum SlotState {
+        case idle
+        case connecting
+        case open(Lease)
+    }
+
+    private struct Slot {
+        var state = SlotState.idle
+        var inFlight = 0
+        /// Failed attempts since the last success.
+        var failures = 0
+    }
+
+    private struct Waiter {
+        let id: UInt64
+        let resume: @Sendable (Result<Lease, ServiceError>) -> Void
+    }
+
+    private struct State {
+        var slots: [Slot]
+        var waiters: [Waiter] = []
+        var nextWaiter: UInt64 = 0
+        var nextSlot = 0
+        var lastProblem = "no connection was tried yet"
+        var isClosed = false
+    }
+
+    let settings: Settings
+    let environment: ClientEnvironment
+    private let state: Mutex<State>
+
+    init(_ settings: Settings, environment: ClientEnvironment) {
+        self.settings = settings
+        self.environment = environment
+        state = Mutex(State(slots: Array(repeating: Slot(), count: max(1, settings.connections))))
+    }
+
+    // MARK: Calls
+
+    /// A call that may be repeated as it is.
+    ///
+    /// Returns the messages of the answer.
+    func read(_ method: Method, _ message: Bytes, header: CallHeader? = nil) async throws -> [Bytes]
+    {
+        try await perform(header ?? CallHeader(method), message, isChange: false)
+    }
+
+    /// A change, repeated under one request id.
+    func change(_ method: Method, _ message: Bytes) async throws -> [Bytes] {
+        try await perform(CallHeader(method), message, isChange: true)
+    }
+
+    private func perform(
+        _ prototype: CallHeader,
+        _ message: Bytes,
+        isChange: Bool
+    ) async throws -> [Bytes] {
+        let deadline = environment.now() + settings.callMilliseconds
+        var header = prototype
+        var wasSent = false
+        var attempt = 0
+        while true {
+            let lease = try await acquire(until: deadline, wasSent: wasSent)
+            if isChange && header.requestID.isEmpty {
+                header.requestID = requestID(clockOffset: lease.clockOffset)
+            }
+            let ending = await run(header, message, deadline, on: lease)
+            release(lease)
+            switch ending {
+            case .answer(let messages): return messages
+            case .lost(let sent): wasSent = wasSent || (sent && isChange)
+            case .refused(let error):
+                guard isRetryable(error), !Task.isCancelled else { throw error }
+                if environment.now() + backoff(attempt) >= deadline { throw error }
+            }
+            if Task.isCancelled { throw ClientCore.cancelled }
+            try? await environment.sleep(backoff(attempt))
+            attempt += 1
+            if environment.now() >= deadline { throw timeout(wasSent: wasSent) }
+        }
+    }
+
+    /// One attempt.
+    private func run(
+        _ header: CallHeader,
+        _ message: Bytes,
+        _ deadline: Instant,
+        on lease: Lease
+    ) async -> ClientCall.Ending {
+        let cancel = Mutex<(@Sendable () -> Void)?>(nil)
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let call = ClientCall(header: header, message: message, deadline: deadline) {
+                    continuation.resume(returning: $0)
+                }
+                let connection = lease.connection
+                let loop = connection.link.loop
+                cancel.withLock { $0 = { loop.execute { connection.cancel(call) } } }
+                loop.execute { connection.start(call) }
+                if Task.isCancelled { loop.execute { connection.cancel(call) } }
+            }
+        } onCancel: {
+            cancel.withLock { $0 }?()
+        }
+    }
+
+    /// Starts a call whose answer is a stream.
+    ///
+    /// The lease is given back by `onEnd`'s owner.
+    func stream(
+        _ method: Method,
+        _ message: Bytes,
+        onMessage: @escaping @Sendable (Bytes) -> Void,
+        onEnd: @escaping @Sendable (ClientCall.Ending) -> Void
+    ) async throws -> (call: ClientCall, connection: ClientConnection) {
+        let deadline = environment.now() + settings.callMilliseconds
+        let lease = try await acquire(until: deadline, wasSent: false)
+        let call = ClientCall(
+            header: CallHeader(method),
+            message: message,
+            deadline: environment.now() + Limits.standard.longestCallMilliseconds,
+            onMessage: onMessage
+        ) { [self] ending in
+            release(lease)
+            onEnd(ending)
+        }
+        lease.connection.link.loop.execute { lease.connection.start(call) }
+        return (call, lease.connection)
+    }
+
+    /// What the server said about itself, connecting if need be.
+    func hello() async throws -> ServerHello {
+        let deadline = environment.now() + settings.callMilliseconds
+        let lease = try await acquire(until: deadline, wasSent: false)
+        release(lease)
+        return lease.hello
+    }
+
+    private func isRetryable(_ error: ServiceError) -> Bool {
+        switch error.reason {
+        case .overloaded, .draining, .nodeBehind: true
+        default: false
+        }
+    }
+
+    private func requestID(clockOffset: Int64) -> Bytes {
+        var dice = ClientDice(random: environment.random)
+        let time = environment.wallClock() + clockOffset
+        let stamp = (0..<6).reversed().map { UInt8(truncatingIfNeeded: time >> ($0 * 8)) }
+        return stamp + (0..<10).map { _ in UInt8.random(in: 0...255, using: &dice) }
+    }
+
+    private func backoff(_ attempt: Int) -> Int64 {
+        let doubled = settings.firstBackoffMilliseconds << Int64(min(attempt, 16))
+        let longest = min(doubled, settings.longestBackoffMilliseconds)
+        var dice = ClientDice(random: environment.random)
+        return Int64.random(in: longest / 2...longest, using: &dice)
+    }
+
+    static let cancelled = ServiceError(.operationCancelled, "the call was cancelled")
+
+    /// What a call that ran out of time ends with.
+    private func timeout(wasSent: Bool) -> ServiceError {
+        if wasSent {
+            return ServiceError(
+                .serverResponseLost,
+                """
+                the connection was lost after the change was sent; fetch the records to see \
+                whether it was made
+                """
+            )
+        }
+        let problem = state.withLock { $0.lastProblem }
+        return ServiceError(
+            .networkFailure,
+            "could not reach \(settings.endpoints.joined(separator: ", ")): \(problem)"
+        )
+    }
+
+    // MARK: Leases
+
+    private func acquire(until deadline: Instant, wasSent: Bool) async throws -> Lease {
+        if let lease = try state.withLock({ try take(&$0) }) { return lease }
+        let waiterID = Mutex<UInt64>(0)
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let added = state.withLock { state in
+                    add(&state) { continuation.resume(with: $0) }
+                }
+                guard let id = added else {
+                    continuation.resume(
+                        throwing: ServiceError(
+                            .requestRateLimited,
+                            .overloaded,
+                            "\(settings.waitingLimit) calls are waiting for a connection already"
+                        )
+                    )
+                    return
+                }
+                waiterID.withLock { $0 = id }
+                connect()
+                expire(id, at: deadline, wasSent: wasSent)
+                if Task.isCancelled { fail(id, ClientCore.cancelled) }
+            }
+        } onCancel: {
+            fail(waiterID.withLock { $0 }, ClientCore.cancelled)
+        }
+    }
+
+    private func add(
+        _ state: inout State,
+        _ resume: @escaping @Sendable (Result<Lease, ServiceError>) -> Void
+    ) -> UInt64? {
+        guard state.waiters.count < settings.waitingLimit else { return nil }
+        state.nextWaiter += 1
+        state.waiters.append(Waiter(id: state.nextWaiter, resume: resume))
+        return state.nextWaiter
+    }
+
+    /// An open connection with room for a call; nil if there is none at the moment.
+    private func take(_ state: inout State) throws -> Lease? {
+        if state.isClosed { throw ServiceError(.operationCancelled, "the container was closed") }
+        var best: (slot: Int, lease: Lease)?
+        for offset in state.slots.indices {
+            let index = (state.nextSlot + offset) % state.slots.count
+            guard case .open(let lease) = state.slots[index].state,
+                state.slots[index].inFlight < lease.hello.limits.streamsPerConnection
+            else { continue }
+            let isBetter = best.map { state.slots[index].inFlight < state.slots[$0.slot].inFlight }
+            if isBetter ?? true { best = (index, lease) }
+        }
+        guard let best else { return nil }
+        state.nextSlot = (best.slot + 1) % state.slots.count
+        state.slots[best.slot].inFlight += 1
+        return best.lease
+    }
+
+    private func release(_ lease: Lease) {
+        state.withLock { state in
+            if isCurrent(lease, state) { state.slots[lease.slot].inFlight -= 1 }
+        }
+        serveWaiters()
+    }
+
+    private func isCurrent(_ lease: Lease, _ state: State) -> Bool {
+        guard case .open(let current) = state.slots[lease.slot].state else { return false }
+        return current.connection === lease.connection
+    }
+
+    private func serveWaiters() {
+        while true {
+            let served = state.withLock { state -> (Waiter, Lease)? in
+                guard !state.waiters.isEmpty, let lease = try? take(&state) else { return nil }
+                return (state.waiters.removeFirst(), lease)
+            }
+            guard let (waiter, lease) = served else { return }
+            waiter.resume(.success(lease))
+        }
+    }
+
+    private func expire(_ id: UInt64, at deadline: Instant, wasSent: Bool) {
+        let rest = deadline.milliseconds - environment.now().milliseconds
+        Task {
+            try? await environment.sleep(max(0, rest))
+            fail(id, timeout(wasSent: wasSent))
+        }
+    }
+
+    private func fail(_ id: UInt64, _ error: ServiceError) {
+        let waiter = state.withLock { state -> Waiter? in
+            guard let index = state.waiters.firstIndex(where: { $0.id == id }) else { return nil }
+            return state.waiters.remove(at: index)
+        }
+        waiter?.resume(.failure(error))
+    }
+
+    // MARK: Connections
+
+    /// Begins to connect every slot that is idle.
+    private func connect() {
+        let idle = state.withLock { state in
+            let idle = state.slots.indices.filter { index in
+                if case .idle = state.slots[index].state { !state.isClosed } else { false }
+            }
+            for index in idle { state.slots[index].state = .connecting }
+            return idle
+        }
+        for slot in idle { Task { await connect(slot) } }
+    }
+
+    private func connect(_ slot: Int) async {
+        let failures = state.withLock { $0.slots[slot].failures }
+        if failures > 0 { try? await environment.sleep(backoff(failures - 1)) }
+        let endpoint = settings.endpoints[(slot + failures) % settings.endpoints.count]
+        let settings = settings
+        let clock = environment.now
+        do {
+            let notify: @Sendable (ClientConnection, ClientConnection.Event) -> Void = {
+                [weak self] in self?.handle($1, of: $0, in: slot)
+            }
+            try await environment.dialer.connect(to: endpoint) { link, _ in
+                ClientConnection(hello: settings.hello, link: link, clock: clock, notify: notify)
+            }
+        } catch {
+            lose(slot, nil, "\(error)")
+        }
+    }
+
+    private func handle(
+        _ event: ClientConnection.Event,
+        of connection: ClientConnection,
+        in slot: Int
+    ) {
+        switch event {
+        case .opened(let hello):
+            let lease = Lease(
+                slot: slot,
+                connection: connection,
+                hello: hello,
+                clockOffset: hello.clock - environment.wallClock()
+            )
+            let isClosed = state.withLock { state in
+                state.slots[slot] = Slot(state: .open(lease))
+                return state.isClosed
+            }
+            if isClosed { return connection.close() }
+            serveWaiters()
+        case .refused(let error): failWaiters(error)
+        case .draining: lose(slot, connection, "the server is shutting down")
+        case .closed(let reason): lose(slot, connection, reason)
+        }
+    }
+
+    /// A connection is of no use any more, or never was.
+    ///
+    /// Connects again if somebody waits.
+    private func lose(_ slot: Int, _ connection: ClientConnection?, _ problem: String) {
+        let isNeeded = state.withLock { state -> Bool in
+            if case .open(let lease) = state.slots[slot].state, lease.connection !== connection {
+                return false
+            }
+            let failures = state.slots[slot].failures + 1
+            state.slots[slot] = Slot(failures: failures)
+            state.lastProblem = problem
+            return !state.waiters.isEmpty
+        }
+        if isNeeded { connect() }
+    }
+
+    /// The server doesn't want this client: waiting longer won't help anybody.
+    private func failWaiters(_ error: ServiceError) {
+        let waiters = state.withLock { state in
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume(.failure(error)) }
+    }
+
+    /// Ends all connections; calls in flight fail.
+    func close() {
+        let leases = state.withLock { state -> [Lease] in
+            state.isClosed = true
+            return state.slots.compactMap {
+                if case .open(let lease) = $0.state { lease } else { nil }
+            }
+        }
+        failWaiters(ServiceError(.operationCancelled, "the container was closed"))
+        for lease in leases {
+            lease.connection.link.loop.execute { lease.connection.close() }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+// What the client takes from the world: time, dice, a way to wait, and a way to the network.
+//
+// `Container` makes the real one; tests and a simulator hand in theirs.
+
+package import CumulusTransport
+package import CumulusWire
+import Foundation
+
+package struct ClientEnvironment: Sendable {
+    /// A clock that never goes back.
+    package var now: @Sendable () -> Instant
+    /// Milliseconds since 1970 UTC.
+    package var wallClock: @Sendable () -> Int64
+    package var random: @Sendable () -> UInt64
+    /// Waits that many milliseconds; throws when the task is cancelled.
+    package var sleep: @Sendable (Int64) async throws -> Void
+    package var dialer: any FrameDialer
+
+    package init(
+        now: @escaping @Sendable () -> Instant,
+        wallClock: @escaping @Sendable () -> Int64,
+        random: @escaping @Sendable () -> UInt64,
+        sleep: @escaping @Sendable (Int64) async throws -> Void,
+        dialer: any FrameDialer
+    ) {
+        self.now = now
+        self.wallClock = wallClock
+        self.random = random
+        self.sleep = sleep
+        self.dialer = dialer
+    }
+
+    /// The real world, with `loops` to run connections on.
+    package static func system(loops: EventLoops) -> ClientEnvironment {
+        ClientEnvironment(
+            now: MonotonicClock.now,
+            wallClock: { Int64(Date().timeIntervalSince1970 * 1_000) },
+            random: { UInt64.random(in: .min ... .max) },
+            sleep: { try await Task.sleep(for: .milliseconds($0)) },
+            dialer: NIOFrameDialer(loops: loops)
+        )
+    }
+}
+
+/// The environment's dice where a generator is asked for.
+struct ClientDice: RandomNumberGenerator {
+    let random: @Sendable () -> UInt64
+
+    mutating func next() -> UInt64 { random() }
+}

@@ -1,0 +1,133 @@
+// A container on a Cumulus server: where an app begins.
+//
+// Holds the connection settings; its databases share one set of connections.
+
+public import CumulusModel
+package import CumulusTransport
+import CumulusWire
+
+/// A container of one environment, on a server or a cluster of them.
+///
+/// Connections are made when they are first needed and made again when they are lost. Call
+/// ``close()`` when you are done with the container.
+public struct Container: Sendable {
+    /// How a container is reached.
+    public struct Configuration: Sendable {
+        /// Addresses of nodes, "host:port"; tried in turn.
+        public var endpoints: [String]
+        /// The environment whose records and schema are used.
+        public var environment: Environment = .development
+        /// An access token of a user; nil: anonymous.
+        public var accessToken: String?
+        /// Names this device to the server; at most 64 bytes.
+        public var deviceID: String = ""
+        /// How long a call may take, retries included.
+        public var timeout: Duration = .seconds(60)
+        /// How many connections are kept.
+        public var connections = 1
+
+        /// Settings for nodes at these addresses.
+        public init(endpoints: [String] = ["127.0.0.1:7420"]) {
+            self.endpoints = endpoints
+        }
+    }
+
+    /// Name of the container, such as "iCloud.com.example.notes".
+    public let containerIdentifier: String
+    let core: ClientCore
+    private let loops: EventLoops?
+
+    /// A container on the nodes that the configuration names; nothing is connected yet.
+    public init(identifier: String, configuration: Configuration = Configuration()) {
+        let loops = EventLoops(threads: 1)
+        self.init(
+            identifier: identifier,
+            configuration: configuration,
+            environment: .system(loops: loops),
+            loops: loops
+        )
+    }
+
+    package init(
+        identifier: String,
+        configuration: Configuration,
+        environment: ClientEnvironment,
+        loops: EventLoops? = nil
+    ) {
+        containerIdentifier = identifier
+        self.loops = loops
+        var hello = Hello()
+        hello.software = "Cumulus for Swift"
+        hello.softwareVersion = Release.version
+        hello.container = Array(identifier.utf8)
+        hello.environment = UInt32(configuration.environment.rawValue)
+        hello.deviceID = Array(configuration.deviceID.utf8)
+        hello.token = Array((configuration.accessToken ?? "").utf8)
+        core = ClientCore(
+            ClientCore.Settings(configuration, hello: hello),
+            environment: environment
+        )
+    }
+
+    /// What everybody can read, and signed-in users can add to.
+    public var publicCloudDatabase: Database { database(with: .public) }
+    /// What only the signed-in user sees.
+    public var privateCloudDatabase: Database { database(with: .private) }
+    /// What other users share with the signed-in user.
+    public var sharedCloudDatabase: Database { database(with: .shared) }
+
+    /// The database of that scope.
+    public func database(with scope: DatabaseScope) -> Database {
+        Database(scope, core)
+    }
+
+    /// The signed-in user's record in this container.
+    ///
+    /// - Throws: `notAuthenticated` if the caller is anonymous.
+    public func userRecordID() async throws -> Record.ID {
+        let name = try await core.hello().callerUser
+        guard !name.isEmpty else {
+            throw ServiceError(
+                .notAuthenticated,
+                "nobody is signed in; set an access token in the configuration"
+            )
+        }
+        return Record.ID(recordName: name)
+    }
+
+    /// Ends all connections.
+    ///
+    /// Calls in flight fail; later ones do too.
+    public func close() async {
+        core.close()
+        try? await loops?.stop()
+    }
+}
+
+extension ClientCore.Settings {
+    init(_ configuration: Container.Configuration, hello: Hello) {
+        let (seconds, attoseconds) = configuration.timeout.components
+        self.init(
+            endpoints: configuration.endpoints,
+            connections: configuration.connections,
+            hello: hello,
+            callMilliseconds: max(1, seconds * 1_000 + attoseconds / 1_000_000_000_000_000)
+        )
+    }
+}
+
+extension Record {
+    /// A new record with a random name in the default zone.
+    public init(recordType: String) {
+        self.init(recordType: recordType, recordID: ID())
+    }
+}
+
+extension Record.ID {
+    /// A new name: 32 random hexadecimal digits.
+    public init(zoneID: RecordZone.ID = .default) {
+        let words = (0..<4).map { _ in UInt32.random(in: .min ... .max) }
+        let bytes = words.flatMap { word in withUnsafeBytes(of: word.bigEndian, Array.init) }
+        self.init(recordName: bytes.hex, zoneID: zoneID)
+    }
+}

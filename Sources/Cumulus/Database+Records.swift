@@ -1,0 +1,224 @@
+// Records: fetch, save, delete, list.
+//
+// Requests that exceed the limits that the server told are sent in parts, where that means the
+// same.
+
+public import CumulusModel
+import CumulusWire
+
+/// What a save compares and sends.
+public enum RecordSavePolicy: UInt32, Sendable {
+    /// Changed keys, if the record did not change since it was fetched.
+    case ifServerRecordUnchanged = 0
+    /// Changed keys, whatever the server holds.
+    case changedKeys = 1
+    /// All keys, whatever the server holds; keys that only the server has stay.
+    case allKeys = 2
+}
+
+extension Database {
+    /// The record with that name.
+    public func record(for recordID: Record.ID) async throws -> Record {
+        let request = request([recordID], nil)
+        let results = try await fetch(request)
+        guard let result = results.first else { throw Database.missingResult }
+        return try result.get()
+    }
+
+    /// The records with these names; each has a result of its own.
+    ///
+    /// - Parameter desiredKeys: The fields to fetch; nil: all; empty: system fields only.
+    public func records(
+        for ids: [Record.ID],
+        desiredKeys: [String]? = nil
+    ) async throws -> [Record.ID: Result<Record, any Error>] {
+        let unique = Array(Set(ids))
+        var results: [Record.ID: Result<Record, any Error>] = [:]
+        let limit = try await core.hello().limits.itemsPerRequest
+        for part in unique.parts(of: limit) {
+            let answers = try await fetch(request(part, desiredKeys))
+            for (id, answer) in zip(part, answers) {
+                results[id] = answer.mapError { $0 as any Error }
+            }
+        }
+        return results
+    }
+
+    /// Saves a record: a new one, or one that did not change on the server since it was fetched.
+    ///
+    /// - Returns: The saved record, with its new change tag. Go on with this value.
+    @discardableResult
+    public func save(_ record: Record) async throws -> Record {
+        let results = try await modifyRecords(saving: [record], deleting: [])
+        guard let result = results.saveResults[record.recordID] else {
+            throw Database.missingResult
+        }
+        return try result.get()
+    }
+
+    /// Deletes a record, and what refers to it with `deleteSelf`.
+    ///
+    /// Deleting one that isn't there succeeds.
+    @discardableResult
+    public func deleteRecord(withID recordID: Record.ID) async throws -> Record.ID {
+        let results = try await modifyRecords(saving: [], deleting: [recordID])
+        try results.deleteResults[recordID]?.get()
+        return recordID
+    }
+
+    /// Saves and deletes records; each has a result of its own.
+    ///
+    /// - Parameter atomically: In custom zones all of a zone's items succeed, or none. Elsewhere it
+    ///   means nothing.
+    public func modifyRecords(
+        saving recordsToSave: [Record],
+        deleting recordIDsToDelete: [Record.ID],
+        savePolicy: RecordSavePolicy = .ifServerRecordUnchanged,
+        atomically: Bool = true
+    ) async throws -> (
+        saveResults: [Record.ID: Result<Record, any Error>],
+        deleteResults: [Record.ID: Result<Void, any Error>]
+    ) {
+        try checkUnique(recordsToSave.map(\.recordID) + recordIDsToDelete)
+        var saveResults: [Record.ID: Result<Record, any Error>] = [:]
+        var deleteResults: [Record.ID: Result<Void, any Error>] = [:]
+        let parts = try await split(
+            recordsToSave,
+            recordIDsToDelete,
+            savePolicy,
+            canSplit: !atomically || !hasAtomicZone(recordsToSave, recordIDsToDelete)
+        )
+        for part in parts {
+            let request = ModifyRecordsRequest.encoded(
+                database: databaseScope,
+                policy: savePolicy.rawValue,
+                isAtomic: atomically,
+                saves: part.saves.map(\.bytes),
+                deletes: part.deletes.map { WireRecordID($0) }
+            )
+            let messages = try await core.change(.recordsModify, request)
+            var saves: [RecordResult] = []
+            var deletes: [ServiceError?] = []
+            for message in messages {
+                let answer = try decoding { try ModifyRecordsResponse(wire: message) }
+                saves += answer.saves
+                deletes += answer.deletes
+            }
+            for (save, answer) in zip(part.saves, saves) {
+                saveResults[save.record.recordID] =
+                    answer.map { save.record.saved(as: $0) }.mapError { $0 as any Error }
+            }
+            for (id, error) in zip(part.deletes, deletes) {
+                deleteResults[id] = error.map { .failure($0) } ?? .success(())
+            }
+        }
+        return (saveResults, deleteResults)
+    }
+
+    /// All records of a zone in the order of their names, from one moment, as they arrive.
+    ///
+    /// Beyond CloudKit; made for export.
+    ///
+    /// - Parameter desiredKeys: The fields to fetch; nil: all; empty: system fields only.
+    public func allRecords(
+        inZoneWith zoneID: RecordZone.ID = .default,
+        desiredKeys: [String]? = nil
+    ) -> RecordSequence {
+        let request = ListRecordsRequest(
+            database: databaseScope,
+            zone: zoneID == .default ? nil : WireZoneID(zoneID),
+            keys: desiredKeys?.map { Bytes($0.utf8) }
+        )
+        return RecordSequence(core: core, request: request.encoded())
+    }
+
+    // MARK: Parts
+
+    private static let missingResult = ServiceError(
+        .internalError,
+        "the server's answer lacks a result"
+    )
+
+    private func request(_ ids: [Record.ID], _ keys: [String]?) -> FetchRecordsRequest {
+        FetchRecordsRequest(
+            database: databaseScope,
+            ids: ids.map { WireRecordID($0) },
+            keys: keys?.map { Bytes($0.utf8) }
+        )
+    }
+
+    private func fetch(_ request: FetchRecordsRequest) async throws -> [RecordResult] {
+        let messages = try await core.read(.recordsFetch, request.encoded())
+        return try decoding { try messages.flatMap { try FetchRecordsResponse.results(wire: $0) } }
+    }
+
+    private func checkUnique(_ ids: [Record.ID]) throws {
+        guard ids.count > 1 else { return }
+        var seen: Set<Record.ID> = []
+        for id in ids where !seen.insert(id).inserted {
+            throw ServiceError(
+                .invalidArguments,
+                "record '\(id.recordName)' occurs twice in the request; name each record once"
+            )
+        }
+    }
+
+    private func hasAtomicZone(_ records: [Record], _ ids: [Record.ID]) -> Bool {
+        guard databaseScope != .public else { return false }
+        let zones = records.map(\.recordID.zoneID) + ids.map(\.zoneID)
+        return zones.contains { $0.zoneName != RecordZone.ID.default.zoneName }
+    }
+
+    private struct Part {
+        var saves: [(record: Record, bytes: Bytes)] = []
+        var deletes: [Record.ID] = []
+        var byteCount = 0
+    }
+
+    /// Cuts a request where it would exceed the server's limits.
+    ///
+    /// What may not be cut is sent whole, for the server to judge.
+    private func split(
+        _ records: [Record],
+        _ ids: [Record.ID],
+        _ policy: RecordSavePolicy,
+        canSplit: Bool
+    ) async throws -> [Part] {
+        let limits = try await core.hello().limits
+        // Room for what stands around the items.
+        let byteLimit = limits.requestBytes - 1_024
+        var parts = [Part()]
+        func makeRoom(_ byteCount: Int) {
+            let part = parts[parts.count - 1]
+            let count = part.saves.count + part.deletes.count
+            let isFull = count >= limits.itemsPerRequest || part.byteCount + byteCount > byteLimit
+            if canSplit && isFull && count > 0 { parts.append(Part()) }
+            parts[parts.count - 1].byteCount += byteCount
+        }
+        for record in records {
+            let bytes = record.encodedSave(allKeys: policy == .allKeys)
+            makeRoom(bytes.count + 8)
+            parts[parts.count - 1].saves.append((record, bytes))
+        }
+        for id in ids {
+            makeRoom(id.recordName.utf8.count + id.zoneID.zoneName.utf8.count + 64)
+            parts[parts.count - 1].deletes.append(id)
+        }
+        return parts
+    }
+}
+
+extension Array {
+    /// Neighbours in groups of at most `size`.
+    fileprivate func parts(of size: Int) -> [ArraySlice<Element>] {
+        stride(from: 0, to: count, by: Swift.max(1, size)).map {
+            self[$0..<Swift.min($0 + Swift.max(1, size), count)]
+        }
+    }
+}
+
+extension Database {
+    private func request(_ ids: ArraySlice<Record.ID>, _ keys: [String]?) -> FetchRecordsRequest {
+        request(Array(ids), keys)
+    }
+}

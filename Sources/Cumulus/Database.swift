@@ -1,0 +1,28 @@
+// A database of a container, as clients use it. The calls are in one file per noun.
+
+public import CumulusModel
+import CumulusWire
+
+/// The public, private or shared database of a container.
+///
+/// Method names follow CloudKit's `CKDatabase`. Errors are ``ServiceError``s; per-item results
+/// carry those of items.
+public struct Database: Sendable {
+    /// Which of the container's databases this is.
+    public let databaseScope: DatabaseScope
+    let core: ClientCore
+
+    init(_ scope: DatabaseScope, _ core: ClientCore) {
+        databaseScope = scope
+        self.core = core
+    }
+}
+
+/// The messages of an answer, decoded; what can't be read is the server's fault.
+func decoding<Value>(_ body: () throws -> Value) throws -> Value {
+    do {
+        return try body()
+    } catch let error as MalformedMessage {
+        throw ServiceError(.internalError, "the server's answer can't be read: \(error.message)")
+    }
+}

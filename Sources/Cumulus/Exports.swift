@@ -1,0 +1,3 @@
+// `import Cumulus` brings the vocabulary along: records, zones, values, errors.
+
+@_exported public import CumulusModel

@@ -1,0 +1,135 @@
+// What an operator does to a node: status, containers, users and their tokens.
+//
+// For the command line. Needs the operator token of the node, which lies in its data directory.
+
+package import CumulusModel
+import CumulusTransport
+import CumulusWire
+
+package struct NodeOperator: Sendable {
+    package struct Status: Sendable {
+        package var nodeID: String
+        package var incarnation: String
+        package var clusterID: String
+        package var version: String
+        /// "ready", "disk full" or "draining".
+        package var state: String
+        package var started: Timestamp
+        package var connections: Int
+        package var calls: UInt64
+        package var callsInProgress: Int
+        package var commits: UInt64
+        package var flushes: UInt64
+        package var freeBytes: UInt64
+        package var profile: String
+    }
+
+    package struct User: Sendable {
+        package var name: String
+        package var created: Timestamp
+        /// In the container that was asked for; empty if none was.
+        package var recordName: String
+    }
+
+    private let core: ClientCore
+    private let loops: EventLoops
+
+    package init(endpoint: String, token: String, timeout: Duration = .seconds(10)) {
+        loops = EventLoops(threads: 1)
+        var hello = Hello()
+        hello.role = WireRole.operator.rawValue
+        hello.software = "Cumulus for Swift"
+        hello.softwareVersion = Release.version
+        hello.token = Array(token.utf8)
+        var configuration = Container.Configuration(endpoints: [endpoint])
+        configuration.timeout = timeout
+        core = ClientCore(
+            ClientCore.Settings(configuration, hello: hello),
+            environment: .system(loops: loops)
+        )
+    }
+
+    package func close() async {
+        core.close()
+        try? await loops.stop()
+    }
+
+    package func status() async throws -> Status {
+        let wire = try await call(.operatorStatus) { try NodeStatus(wire: $0) }
+        return Status(
+            nodeID: wire.nodeID.hex,
+            incarnation: withUnsafeBytes(of: wire.incarnation.bigEndian, Array.init).hex,
+            clusterID: wire.clusterID.hex,
+            version: wire.softwareVersion,
+            state: wire.state,
+            started: Timestamp(millisecondsSince1970: wire.started),
+            connections: Int(wire.connections),
+            calls: wire.calls,
+            callsInProgress: Int(wire.callsInProgress),
+            commits: wire.commits,
+            flushes: wire.flushes,
+            freeBytes: wire.freeBytes,
+            profile: wire.profile
+        )
+    }
+
+    package func containers() async throws -> [String] {
+        try await call(.operatorListContainers) { try OperatorMessages.containers(wire: $0) }
+    }
+
+    /// Makes a container.
+    ///
+    /// True if it was there already.
+    package func createContainer(_ name: String) async throws -> Bool {
+        try await call(.operatorCreateContainer, name: name) {
+            try OperatorMessages.containerExisted(wire: $0)
+        }
+    }
+
+    package func users(in container: String?) async throws -> [User] {
+        try await call(.operatorListUsers, container: container) {
+            try OperatorMessages.users(wire: $0).map(User.init)
+        }
+    }
+
+    /// Makes a user, or finds the one with this name.
+    package func addUser(
+        _ name: String,
+        in container: String?
+    ) async throws -> (user: User, existed: Bool) {
+        try await call(.operatorAddUser, name: name, container: container) {
+            let (user, existed) = try OperatorMessages.addedUser(wire: $0)
+            return (User(user), existed)
+        }
+    }
+
+    /// Makes an access token for a user.
+    ///
+    /// It is told only now.
+    package func addToken(forUser name: String) async throws -> String {
+        try await call(.operatorAddToken, name: name) {
+            String(decoding: try OperatorMessages.token(wire: $0), as: UTF8.self)
+        }
+    }
+
+    private func call<Value>(
+        _ method: Method,
+        name: String? = nil,
+        container: String? = nil,
+        _ decode: (Bytes) throws -> Value
+    ) async throws -> Value {
+        var header = CallHeader(method)
+        header.container = Bytes((container ?? "").utf8)
+        let message = name.map { OperatorMessages.request(name: Bytes($0.utf8)) } ?? []
+        let messages = try await core.read(method, message, header: header)
+        return try decoding { try decode(messages.first ?? []) }
+    }
+}
+
+extension NodeOperator.User {
+    fileprivate init(_ wire: WireUser) {
+        name = wire.name
+        created = Timestamp(millisecondsSince1970: wire.created)
+        recordName = wire.recordName
+    }
+}

@@ -1,0 +1,36 @@
+// The path `save`: one record per call, each durable before it is answered; many calls in flight,
+// and one after the other.
+//
+// Every call replaces a whole record that exists. Many in flight share flushes: their bound is the
+// engine committing the same rows. One in flight waits for its own flush: its bound is the disk.
+
+import Cumulus
+import CumulusModel
+
+extension Bench {
+    func save(_ target: BenchTarget, _ cleanup: BenchCleanup) async throws -> [BenchFigure] {
+        var many = try await save("save", target, callers: options.inFlight)
+        var one = try await save("save, 1 in flight", target, callers: 1)
+        if let directory = target.directory {
+            let bounds = BenchBounds(options, directory, cleanup)
+            many.compare(with: try bounds.engine(savesPerCommit: options.inFlight))
+            one.compare(with: try bounds.flush())
+        }
+        many.expect(perSecond: 20_000)
+        many.expect(ratio: 0.6)
+        one.expect(ratio: 0.6)
+        return [many, one]
+    }
+
+    private func save(
+        _ name: String,
+        _ target: BenchTarget,
+        callers: Int
+    ) async throws -> BenchFigure {
+        let load = BenchLoad(callers: callers, seconds: options.seconds)
+        let records = target.records
+        return try await BenchFigure.measure(name, target, load) { dice in
+            try await target.save([records.record(records.anyID(&dice), &dice)])
+        }
+    }
+}

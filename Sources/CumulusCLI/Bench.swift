@@ -1,0 +1,96 @@
+// `cumulus bench`: how fast a node is, each figure beside what the machine could do at most.
+//
+// Starts a private node from the folder of this executable and loads it from this process, so that
+// the processor time of server and client stand apart; or loads the node of `--endpoint`. One file
+// per path: `Bench+Fetch`, `Bench+Save`, `Bench+Batch`, `Bench+Idle`.
+
+import ArgumentParser
+import Cumulus
+import CumulusModel
+import Foundation
+
+struct Bench: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Measure how fast a node is.",
+        discussion: help(
+            "cumulus bench",
+            "cumulus bench fetch --seconds 30",
+            "cumulus bench save --profile small --json",
+            "cumulus bench all --endpoint 127.0.0.1:7420 --token cumulus_...",
+            note: """
+                Without --endpoint a private node is started, with its data in the current \
+                directory; both are gone at the end. The disk must be a real one. With --endpoint \
+                the node there is loaded, in a zone that is deleted at the end; bounds and the \
+                processor time of the server are not measured then.
+
+                A write figure above its bound is an error: the flush or the bound is wrong.
+                """
+        )
+    )
+
+    enum Path: String, CaseIterable, ExpressibleByArgument {
+        case all
+        case fetch
+        case save
+        case batch
+        case idle
+    }
+
+    @Argument(help: "What to measure: fetch, save, batch, idle or all.") var path = Path.all
+    @OptionGroup var options: BenchOptions
+
+    func validate() throws {
+        try options.validate()
+    }
+
+    func run() async throws {
+        let cleanup = BenchCleanup()
+        defer { cleanup.run() }
+        do {
+            var report = BenchReport(options)
+            for path in paths {
+                report.figures += try await figures(of: path, cleanup)
+            }
+            print(options.json ? try report.encoded() : report.table())
+            if let problem = report.problem {
+                complain(problem)
+                throw ExitCode.refused
+            }
+        } catch let problem as BenchProblem {
+            complain(problem.message)
+            throw ExitCode.refused
+        }
+    }
+
+    /// Idle connections have a fresh node: what earlier paths left in memory isn't theirs.
+    private var paths: [[Path]] {
+        path == .all ? [[.fetch, .save, .batch], [.idle]] : [[path]]
+    }
+
+    private func figures(of paths: [Path], _ cleanup: BenchCleanup) async throws -> [BenchFigure] {
+        var figures: [BenchFigure] = []
+        let target = try await BenchTarget.open(options, cleanup)
+        do {
+            if paths != [.idle] { try await target.prepare(options) }
+            for path in paths {
+                switch path {
+                case .fetch: figures.append(try await fetch(target, cleanup))
+                case .save: figures += try await save(target, cleanup)
+                case .batch: figures.append(try await batch(target, cleanup))
+                case .idle: figures.append(try await idle(target))
+                case .all: break
+                }
+            }
+        } catch {
+            await target.close()
+            throw error
+        }
+        await target.close()
+        return figures
+    }
+}
+
+/// What stands in the way of measuring, in one line.
+struct BenchProblem: Error {
+    var message: String
+}

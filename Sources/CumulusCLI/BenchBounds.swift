@@ -1,0 +1,60 @@
+// Bounds of the disk and of the engine, measured by `cumulusd bound` in the node's directory.
+//
+// Run after the figure that stands beside them, while the node is idle.
+
+import Foundation
+
+struct BenchBounds {
+    private let options: BenchOptions
+    private let directory: String
+    private let cleanup: BenchCleanup
+
+    init(_ options: BenchOptions, _ directory: String, _ cleanup: BenchCleanup) {
+        self.options = options
+        self.directory = directory
+        self.cleanup = cleanup
+    }
+
+    /// What `cumulusd bound` prints.
+    private struct Answer: Decodable {
+        var operations: Int
+        var seconds: Double
+        var cpuMicroseconds: Double
+    }
+
+    /// Appending 4 KB and flushing, one after the other.
+    func flush() throws -> BenchFigure.Bound {
+        try run("flush", ["--data", directory + "/bound-flush"])
+    }
+
+    /// The engine alone, committing the rows of so many saves at once.
+    func engine(savesPerCommit count: Int) throws -> BenchFigure.Bound {
+        let data = directory + "/bound-engine"
+        defer { try? FileManager.default.removeItem(atPath: data) }
+        return try run(
+            "engine",
+            [
+                "--data", data, "--in-flight", String(count), "--profile", options.profile,
+                "--records", String(options.records),
+            ]
+        )
+    }
+
+    private func run(_ name: String, _ arguments: [String]) throws -> BenchFigure.Bound {
+        let progress = BenchProgress("measuring the bound: \(name)")
+        defer { progress.end() }
+        let process = try BenchProcess(
+            ["bound", name, "--seconds", String(options.seconds)] + arguments,
+            cleanup
+        )
+        guard let line = try process.result(),
+            let answer = try? JSONDecoder().decode(Answer.self, from: line), answer.seconds > 0
+        else { throw BenchProblem(message: "the bound '\(name)' could not be measured") }
+        return BenchFigure.Bound(
+            name: name,
+            perSecond: Double(answer.operations) / answer.seconds,
+            cpuMicroseconds: answer.cpuMicroseconds / Double(max(1, answer.operations)),
+            isHard: true
+        )
+    }
+}

@@ -1,0 +1,124 @@
+// What one path measured, beside the bound of the same run and what is wanted of it.
+//
+// Made by the paths, printed by `BenchReport`.
+
+import Foundation
+import Histogram
+
+struct BenchFigure: Encodable {
+    /// The most that could be had here, measured in the same run.
+    struct Bound: Encodable {
+        var name: String
+        var perSecond: Double
+        /// Processor time of all that took part, in microseconds per operation.
+        var cpuMicroseconds: Double?
+        /// A save can't be faster than its bound; a fetch can, when its bound had a bad moment.
+        var isHard: Bool
+    }
+
+    /// What is wanted on the reference machine.
+    struct Target: Encodable {
+        var text: String
+        var isMet: Bool
+    }
+
+    var path: String
+    /// ISO 8601, UTC.
+    var start: String
+    var seconds: Double
+    /// Records where a call carries several.
+    var operations: Int
+    var perSecond: Double
+    /// Milliseconds of a call.
+    var p50: Double?
+    var p99: Double?
+    var p999: Double?
+    /// Processor time per operation, in microseconds.
+    var serverMicroseconds: Double?
+    var clientMicroseconds: Double?
+    /// Bytes of the server when the path ended, and at most so far.
+    var serverResident: Int?
+    var serverPeakResident: Int?
+    /// Bytes by which the server grew, where the path is about that.
+    var serverResidentGrowth: Int?
+    var bound: Bound?
+    var ratio: Double?
+    var targets: [Target] = []
+    /// Operations in each second.
+    var samples: [Int] = []
+
+    /// A write figure above its bound, in words.
+    var problem: String? {
+        guard let bound, bound.isHard, perSecond > bound.perSecond else { return nil }
+        return """
+            \(path): \(Int(perSecond))/s is above its bound of \(Int(bound.perSecond))/s \
+            (\(bound.name)): the flush or the bound is wrong
+            """
+    }
+
+    mutating func compare(with bound: Bound?) {
+        guard let bound, bound.perSecond > 0 else { return }
+        self.bound = bound
+        ratio = perSecond / bound.perSecond
+    }
+
+    /// At least so many a second.
+    mutating func expect(perSecond wanted: Double) {
+        targets.append(
+            Target(text: ">= \(Int(wanted))/s", isMet: perSecond >= wanted)
+        )
+    }
+
+    /// At least that part of the bound.
+    mutating func expect(ratio wanted: Double) {
+        guard let ratio else { return }
+        targets.append(Target(text: ">= \(Int(wanted * 100)) % of bound", isMet: ratio >= wanted))
+    }
+}
+
+extension BenchFigure {
+    /// Runs a load against a target, after a moment in which nothing is counted.
+    static func measure(
+        _ path: String,
+        _ target: BenchTarget,
+        _ load: BenchLoad,
+        perCall: Int = 1,
+        _ operation: @escaping BenchLoad.Operation
+    ) async throws -> BenchFigure {
+        let progress = BenchProgress("measuring \(path)")
+        defer { progress.end() }
+        var rehearsal = load
+        rehearsal.seconds = min(1, load.seconds / 5)
+        _ = try await rehearsal.run(operation)
+
+        let start = Date()
+        let serverBefore = target.serverUse
+        let clientBefore = ProcessUse.own()
+        let outcome = try await load.run(operation)
+        let client = ProcessUse.own()
+        let server = target.serverUse
+
+        let operations = outcome.operations * perCall
+        let each = Double(max(1, operations))
+        func milliseconds(_ percentile: Double) -> Double {
+            Double(outcome.latencies.valueAtPercentile(percentile)) / 1e6
+        }
+        return BenchFigure(
+            path: path,
+            start: start.formatted(.iso8601),
+            seconds: outcome.seconds,
+            operations: operations,
+            perSecond: Double(operations) / outcome.seconds,
+            p50: milliseconds(50),
+            p99: milliseconds(99),
+            p999: milliseconds(99.9),
+            serverMicroseconds: serverBefore.flatMap { before in
+                server.map { ($0.cpuMicroseconds - before.cpuMicroseconds) / each }
+            },
+            clientMicroseconds: (client.cpuMicroseconds - clientBefore.cpuMicroseconds) / each,
+            serverResident: server?.resident,
+            serverPeakResident: server?.peakResident,
+            samples: outcome.samples.map { $0 * perCall }
+        )
+    }
+}

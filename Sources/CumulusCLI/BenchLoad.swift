@@ -1,0 +1,99 @@
+// A closed loop: so many callers, each starts its next operation when its last one has ended.
+//
+// Every path but `idle` runs in it. Each caller counts for itself, so that measuring costs the
+// client next to nothing; a failed operation ends the run.
+
+import Foundation
+import Histogram
+
+struct BenchLoad {
+    /// How many operations are in progress at any time.
+    var callers: Int
+    var seconds: Double
+
+    /// What the callers saw, added up.
+    struct Outcome: Sendable {
+        var operations = 0
+        var seconds = 0.0
+        /// Nanoseconds.
+        var latencies = BenchLoad.emptyHistogram
+        /// Operations that ended in each second.
+        var samples: [Int] = []
+
+        mutating func add(_ other: Outcome) {
+            operations += other.operations
+            latencies.add(other.latencies)
+            if samples.count < other.samples.count {
+                samples += Array(repeating: 0, count: other.samples.count - samples.count)
+            }
+            for (second, count) in other.samples.enumerated() { samples[second] += count }
+        }
+    }
+
+    /// One operation, and whatever the caller keeps from one to the next.
+    typealias Operation = @Sendable (inout BenchDice) async throws -> Void
+
+    @concurrent
+    func run(_ operation: @escaping Operation) async throws -> Outcome {
+        let start = BenchLoad.now()
+        let end = start + UInt64(seconds * 1e9)
+        let outcomes = try await withThrowingTaskGroup(of: Outcome.self) { group in
+            for caller in 0..<callers {
+                group.addTask {
+                    try await BenchLoad.call(operation, BenchDice(UInt64(caller)), start, end)
+                }
+            }
+            return try await group.reduce(into: Outcome()) { $0.add($1) }
+        }
+        var outcome = outcomes
+        outcome.seconds = Double(BenchLoad.now() - start) / 1e9
+        return outcome
+    }
+
+    @concurrent
+    private static func call(
+        _ operation: Operation,
+        _ dice: BenchDice,
+        _ start: UInt64,
+        _ end: UInt64
+    ) async throws -> Outcome {
+        var outcome = Outcome()
+        var dice = dice
+        outcome.samples = Array(repeating: 0, count: Int((end - start) / 1_000_000_000) + 1)
+        var began = now()
+        while began < end {
+            try await operation(&dice)
+            let ended = now()
+            outcome.operations += 1
+            outcome.latencies.record(ended - began)
+            let second = min(Int((ended - start) / 1_000_000_000), outcome.samples.count - 1)
+            outcome.samples[second] += 1
+            began = ended
+        }
+        return outcome
+    }
+
+    private static func now() -> UInt64 { DispatchTime.now().uptimeNanoseconds }
+
+    private static var emptyHistogram: Histogram<UInt32> {
+        // Microseconds exactly; nothing takes longer than two minutes.
+        Histogram(lowestDiscernibleValue: 1_000, highestTrackableValue: 120_000_000_000)
+    }
+}
+
+/// Dice that cost nothing, one per caller (SplitMix64).
+struct BenchDice: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(_ seed: UInt64) {
+        state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 0x2545_F491_4F6C_DD1D
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

@@ -1,0 +1,42 @@
+// The flags of `cumulus bench`.
+//
+// Read by every path; checked before anything is started.
+
+import ArgumentParser
+
+struct BenchOptions: ParsableArguments {
+    @Option(help: "Seconds per figure.") var seconds = 10.0
+    @Option(help: "Records that are saved before anything is measured.") var records = 100_000
+    @Option(help: "Calls in flight.") var inFlight = 64
+    @Option(help: "Connections that share them.") var connections = 4
+    @Option(help: "Connections of the path 'idle'.") var idleConnections = 10_000
+    @Option(help: "Memory of the private node: small or standard.") var profile = "standard"
+    @Option(help: "Load this node instead of a private one.") var endpoint: String?
+    @Option(help: "Access token of a user there.") var token: String?
+    @Option(help: "Container there.") var container = "iCloud.dev.cumulus"
+    @Flag(help: "Print JSON, with a sample per second.") var json = false
+
+    /// Records of one request of the path 'batch', and of those that save records beforehand.
+    static let batchSize = 200
+
+    func validate() throws {
+        guard seconds >= 0.1, seconds <= 3_600 else {
+            throw ValidationError("--seconds: from 0.1 to 3600")
+        }
+        guard (1_000...10_000_000).contains(records) else {
+            throw ValidationError("--records: from 1000 to 10000000")
+        }
+        guard (1...1_000).contains(inFlight), (1...inFlight).contains(connections) else {
+            throw ValidationError("--in-flight: up to 1000, and --connections: at most as many")
+        }
+        guard (1...50_000).contains(idleConnections) else {
+            throw ValidationError("--idle-connections: up to 50000")
+        }
+        guard ["small", "standard"].contains(profile) else {
+            throw ValidationError("--profile: small or standard")
+        }
+        guard endpoint == nil || token != nil else {
+            throw ValidationError("--endpoint needs --token, the access token of a user there")
+        }
+    }
+}

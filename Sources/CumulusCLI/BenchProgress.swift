@@ -1,0 +1,29 @@
+// What the bench is doing, on standard error, if somebody is watching.
+//
+// One line that is written over and removed at the end; nothing where standard error is no
+// terminal.
+
+import Foundation
+
+struct BenchProgress: Sendable {
+    private let what: String
+    private let isShown = isatty(2) == 1
+
+    init(_ what: String) {
+        self.what = what
+        write(what)
+    }
+
+    func show(_ done: Int, of all: Int) {
+        write("\(what): \(done * 100 / max(1, all)) %")
+    }
+
+    func end() {
+        write("")
+    }
+
+    private func write(_ text: String) {
+        guard isShown else { return }
+        FileHandle.standardError.write(Data("\r\u{1B}[K\(text)".utf8))
+    }
+}

@@ -1,0 +1,208 @@
+// The node that is loaded: a private one, or that of `--endpoint`.
+//
+// Opened once per group of paths. It hands out the database, the records, and what the server has
+// used so far.
+
+import Cumulus
+import CumulusModel
+import Foundation
+
+final class BenchTarget: Sendable {
+    let endpoint: String
+    let database: Database
+    let records: BenchRecords
+    /// Where the private node has its data; bounds of the disk are measured there too.
+    let directory: String?
+    private let container: Container
+    private let node: BenchProcess?
+    private let zone: RecordZone.ID
+
+    private init(
+        _ options: BenchOptions,
+        endpoint: String,
+        token: String,
+        directory: String? = nil,
+        node: BenchProcess? = nil
+    ) {
+        var configuration = Container.Configuration(endpoints: [endpoint])
+        configuration.accessToken = token
+        configuration.connections = options.connections
+        let identifier = node == nil ? options.container : BenchTarget.container
+        container = Container(identifier: identifier, configuration: configuration)
+        // A node of somebody else has records of its own in the default zone.
+        zone = node == nil ? RecordZone.ID(zoneName: "cumulus-bench") : .default
+        records = BenchRecords(count: options.records, in: zone)
+        database = container.privateCloudDatabase
+        self.endpoint = endpoint
+        self.directory = directory
+        self.node = node
+    }
+
+    private static let container = "iCloud.dev.cumulus"
+
+    // MARK: Life
+
+    static func open(
+        _ options: BenchOptions,
+        _ cleanup: BenchCleanup
+    ) async throws -> BenchTarget {
+        if let endpoint = options.endpoint {
+            return BenchTarget(options, endpoint: endpoint, token: options.token ?? "")
+        }
+        let directory = try BenchDirectory.make(cleanup)
+        let node = try BenchProcess(
+            [
+                "--data", directory + "/node", "--listen", "127.0.0.1:0", "--profile",
+                options.profile, "--container", container, "--log-level", "warning",
+            ],
+            log: directory + "/node.log",
+            cleanup
+        )
+        guard let endpoint = node.readyAddress() else {
+            let log = try? String(contentsOfFile: directory + "/node.log", encoding: .utf8)
+            throw BenchProblem(message: "the node did not start: \(log ?? "it said nothing")")
+        }
+        let token = try await makeUser(directory, endpoint)
+        return BenchTarget(
+            options,
+            endpoint: endpoint,
+            token: token,
+            directory: directory,
+            node: node
+        )
+    }
+
+    /// A server without a store, which answers everybody with the same record.
+    static func openEcho(
+        _ options: BenchOptions,
+        _ cleanup: BenchCleanup
+    ) throws -> BenchTarget {
+        let server = try BenchProcess(["bound", "echo", "--listen", "127.0.0.1:0"], cleanup)
+        guard let endpoint = server.readyAddress() else {
+            throw BenchProblem(message: "the bound 'echo' did not start")
+        }
+        return BenchTarget(options, endpoint: endpoint, token: "", node: server)
+    }
+
+    private static func makeUser(_ directory: String, _ endpoint: String) async throws -> String {
+        let file = directory + "/node/operator.token"
+        let text = try String(contentsOfFile: file, encoding: .utf8)
+        let node = NodeOperator(
+            endpoint: endpoint,
+            token: text.trimmingCharacters(in: .whitespacesAndNewlines)
+        )
+        do {
+            _ = try await node.addUser("bench", in: container)
+            let token = try await node.addToken(forUser: "bench")
+            await node.close()
+            return token
+        } catch {
+            await node.close()
+            throw error
+        }
+    }
+
+    /// Stops the private node, or removes from another one what was put there.
+    func close() async {
+        if node == nil { _ = try? await database.deleteRecordZone(withID: zone) }
+        await container.close()
+        node?.stop()
+    }
+
+    /// What the private node has used so far.
+    var serverUse: ProcessUse? { node.flatMap { ProcessUse.of($0.id) } }
+
+    // MARK: Records
+
+    /// Saves all records in batches, and reads each of them once.
+    func prepare(_ options: BenchOptions) async throws {
+        if node == nil { try await database.save(RecordZone(zoneID: zone)) }
+        let parts = stride(from: 0, to: records.ids.count, by: BenchOptions.batchSize).map {
+            records.ids[$0..<min($0 + BenchOptions.batchSize, records.ids.count)]
+        }
+        try await each(parts, options, "saving records") { [self] ids, dice in
+            try await save(ids.map { records.record($0, &dice) })
+        }
+        try await each(parts, options, "reading records") { [self] ids, _ in
+            for result in try await database.records(for: Array(ids)).values {
+                _ = try result.get()
+            }
+        }
+    }
+
+    /// Saves them whole, whatever is there.
+    func save(_ records: [Record]) async throws {
+        let results = try await database.modifyRecords(
+            saving: records,
+            deleting: [],
+            savePolicy: .changedKeys
+        )
+        for result in results.saveResults.values { _ = try result.get() }
+    }
+
+    @concurrent
+    private func each(
+        _ parts: [ArraySlice<Record.ID>],
+        _ options: BenchOptions,
+        _ what: String,
+        _ work: @escaping @Sendable (ArraySlice<Record.ID>, inout BenchDice) async throws -> Void
+    ) async throws {
+        let progress = BenchProgress(what)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for lane in 0..<options.connections {
+                group.addTask {
+                    var dice = BenchDice(UInt64(lane))
+                    for index in stride(from: lane, to: parts.count, by: options.connections) {
+                        try await work(parts[index], &dice)
+                        if lane == 0 { progress.show(index, of: parts.count) }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        progress.end()
+    }
+}
+
+/// A directory for data that is gone when the bench ends.
+enum BenchDirectory {
+    /// Beside the current directory: on the same disk.
+    static func make(_ cleanup: BenchCleanup) throws -> String {
+        let manager = FileManager.default
+        let current = manager.currentDirectoryPath
+        try refuseMemory(current)
+        let path = current + "/.cumulus-bench-" + UUID().uuidString.prefix(8).lowercased()
+        cleanup.add(directory: path)
+        do {
+            try manager.createDirectory(atPath: path, withIntermediateDirectories: false)
+        } catch {
+            throw BenchProblem(message: "\(path) can't be made: \(error.localizedDescription)")
+        }
+        return path
+    }
+
+    /// A file system in memory makes every flush free, and every figure of a save worthless.
+    private static func refuseMemory(_ path: String) throws {
+        guard let type = fileSystem(of: path), ["tmpfs", "ramfs"].contains(type) else { return }
+        throw BenchProblem(
+            message: "\(path) is on a \(type), where a flush costs nothing; go to a disk"
+        )
+    }
+
+    /// The type of the file system that holds a directory; nil where the system doesn't tell.
+    private static func fileSystem(of path: String) -> String? {
+        guard let mounts = ProcessUse.read("/proc/self/mounts") else { return nil }
+        var best: (point: Substring, type: String)?
+        for line in mounts.split(separator: "\n") {
+            let words = line.split(separator: " ")
+            guard words.count > 2 else { continue }
+            let point = words[1] == "/" ? "" : words[1]
+            // The last one counts where several are mounted on one another.
+            guard path == point || path.hasPrefix(point + "/"),
+                point.count >= best?.point.count ?? 0
+            else { continue }
+            best = (point, String(words[2]))
+        }
+        return best?.type
+    }
+}

@@ -1,0 +1,42 @@
+// `cumulus config show`: what the command line would use, and where each value comes from.
+
+import ArgumentParser
+
+struct ConfigCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "config",
+        abstract: "Look at the settings.",
+        subcommands: [Show.self]
+    )
+
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show each setting and where its value comes from.",
+            discussion: help(
+                "CUMULUS_ENDPOINT=10.0.0.5:7420 cumulus config show --json",
+                note: """
+                    A flag goes before the environment (CUMULUS_ENDPOINT, CUMULUS_TOKEN, \
+                    CUMULUS_CONTAINER, CUMULUS_ENVIRONMENT, CUMULUS_OPERATOR_TOKEN_FILE), and \
+                    that before the default. Of the token only the beginning is shown.
+                    """
+            )
+        )
+
+        @OptionGroup var connection: Connection
+        @OptionGroup var output: OutputOptions
+
+        func run() {
+            output.show(
+                connection.settings,
+                columns: ["SETTING", "VALUE", "ORIGIN"],
+                json: { setting in
+                    [
+                        "setting": .string(setting.name), "value": .string(setting.value),
+                        "origin": .string(setting.origin),
+                    ]
+                },
+                row: { [$0.name, $0.value, $0.origin] }
+            )
+        }
+    }
+}

@@ -1,0 +1,213 @@
+// How a command reaches the server: the common options, and where each value comes from.
+//
+// Flag before environment before default. Every command that talks to a server has these options;
+// `cumulus config show` prints what they come to.
+
+import ArgumentParser
+import Cumulus
+import CumulusModel
+import Foundation
+
+struct Connection: ParsableArguments {
+    @Option(help: "Address of a node, host:port; several with commas, or repeated.")
+    var endpoint: [String] = []
+    @Option(help: "Access token of a user.")
+    var token: String?
+    @Option(help: "Name of the container.")
+    var container: String?
+    @Option(help: "development or production.")
+    var environment: String?
+    @Option(help: "File with the operator's token, from the node's data directory.")
+    var operatorTokenFile: String?
+    @Option(help: "Seconds that a call may take, retries included (default: 10; import: 600).")
+    var timeout: Double?
+
+    func validate() throws {
+        _ = try environmentValue()
+        guard timeout.map({ $0 > 0 && $0 <= 3_600 }) ?? true else {
+            throw ValidationError("--timeout must be more than 0 and at most 3600 seconds.")
+        }
+        guard !endpoints.isEmpty else { throw ValidationError("--endpoint names no address.") }
+    }
+
+    // MARK: Settings
+
+    /// One value and where it comes from.
+    struct Setting: Equatable {
+        var name: String
+        var value: String
+        var origin: String
+    }
+
+    /// The environment's variables; replaced by tests.
+    @TaskLocal static var variables = ProcessInfo.processInfo.environment
+
+    private func setting(
+        _ name: String,
+        flag: String?,
+        variable: String?,
+        standard: String
+    ) -> Setting {
+        if let flag { return Setting(name: name, value: flag, origin: "flag") }
+        if let variable, let value = Connection.variables[variable], !value.isEmpty {
+            return Setting(name: name, value: value, origin: "environment \(variable)")
+        }
+        return Setting(name: name, value: standard, origin: "default")
+    }
+
+    private var endpointSetting: Setting {
+        setting(
+            "endpoint",
+            flag: endpoint.isEmpty ? nil : endpoint.joined(separator: ","),
+            variable: "CUMULUS_ENDPOINT",
+            standard: "127.0.0.1:7420"
+        )
+    }
+
+    private var tokenSetting: Setting {
+        setting("token", flag: token, variable: "CUMULUS_TOKEN", standard: "")
+    }
+
+    private var containerSetting: Setting {
+        setting(
+            "container",
+            flag: container,
+            variable: "CUMULUS_CONTAINER",
+            standard: "iCloud.dev.cumulus"
+        )
+    }
+
+    private var environmentSetting: Setting {
+        setting(
+            "environment",
+            flag: environment,
+            variable: "CUMULUS_ENVIRONMENT",
+            standard: Environment.development.name
+        )
+    }
+
+    private var operatorTokenSetting: Setting {
+        setting(
+            "operator-token-file",
+            flag: operatorTokenFile,
+            variable: "CUMULUS_OPERATOR_TOKEN_FILE",
+            standard: ""
+        )
+    }
+
+    /// All settings; of the token only its beginning.
+    var settings: [Setting] {
+        var token = tokenSetting
+        if !token.value.isEmpty { token.value = token.value.prefix(4) + "…" }
+        let timeout = setting(
+            "timeout",
+            flag: timeout.map { "\($0)" },
+            variable: nil,
+            standard: "10.0"
+        )
+        return [
+            endpointSetting, token, containerSetting, environmentSetting, operatorTokenSetting,
+            timeout,
+        ]
+    }
+
+    var containerName: String { containerSetting.value }
+
+    var endpoints: [String] {
+        endpointSetting.value.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+
+    private func environmentValue() throws -> Environment {
+        let setting = environmentSetting
+        guard let environment = Environment(name: setting.value) else {
+            throw ValidationError(
+                "'\(setting.value)' is neither development nor production (\(setting.origin))."
+            )
+        }
+        return environment
+    }
+
+    // MARK: Clients
+
+    /// Runs with a container and closes it after.
+    func withContainer<Value>(
+        connections: Int = 1,
+        timeout standard: Double = 10,
+        _ body: (Container) async throws -> Value
+    ) async throws -> Value {
+        var configuration = Container.Configuration(endpoints: endpoints)
+        configuration.environment = try environmentValue()
+        configuration.accessToken = tokenSetting.value.isEmpty ? nil : tokenSetting.value
+        configuration.timeout = .seconds(timeout ?? standard)
+        configuration.connections = connections
+        let container = Container(identifier: containerName, configuration: configuration)
+        let result = await Result { try await body(container) }
+        await container.close()
+        return try result.get()
+    }
+
+    /// Runs as the node's operator.
+    func withOperator<Value>(_ body: (NodeOperator) async throws -> Value) async throws -> Value {
+        let node = NodeOperator(
+            endpoint: endpoints[0],
+            token: try operatorToken(),
+            timeout: .seconds(timeout ?? 10)
+        )
+        let result = await Result { try await body(node) }
+        await node.close()
+        return try result.get()
+    }
+
+    private func operatorToken() throws -> String {
+        let path = operatorTokenSetting.value
+        guard !path.isEmpty else {
+            throw ValidationError(
+                """
+                This needs the operator's token. Name its file, operator.token in the node's data \
+                directory, with --operator-token-file or CUMULUS_OPERATOR_TOKEN_FILE.
+                """
+            )
+        }
+        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
+            throw InputProblem("the operator's token \(path) can't be read")
+        }
+        return text.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+}
+
+/// Which database, for commands on records and zones.
+struct DatabaseOption: ParsableArguments {
+    enum Name: String, CaseIterable, ExpressibleByArgument {
+        case `public`
+        case `private`
+        case shared
+    }
+
+    @Option(help: "Which database.") var database = Name.public
+
+    var scope: DatabaseScope {
+        switch database {
+        case .public: .public
+        case .private: .private
+        case .shared: .shared
+        }
+    }
+}
+
+/// Which zone, for commands on records.
+struct ZoneOption: ParsableArguments {
+    @Option(help: "Zone of the records.")
+    var zone = RecordZone.ID.default.zoneName
+
+    var zoneID: RecordZone.ID { RecordZone.ID(zoneName: zone) }
+}
+
+extension Result where Failure == any Error {
+    fileprivate init(_ body: () async throws -> Success) async {
+        do {
+            self = .success(try await body())
+        } catch {
+            self = .failure(error)
+        }
+    }
+}

@@ -1,0 +1,55 @@
+// `cumulus container`: what the operator does about containers.
+
+import ArgumentParser
+import Cumulus
+
+struct ContainerCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "container",
+        abstract: "Create and list containers, as the operator.",
+        subcommands: [Create.self, List.self]
+    )
+}
+
+extension ContainerCommand {
+    struct Create: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Create a container; one that exists stays as it is.",
+            discussion: help(
+                "cumulus container create iCloud.com.example --operator-token-file operator.token"
+            )
+        )
+
+        @Argument(help: "Name of the container.") var name: String
+        @OptionGroup var connection: Connection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let existed = try await connection.withOperator { try await $0.createContainer(name) }
+            output.show(
+                ["container": .string(name), "existed": .bool(existed)],
+                rows: [["container", name], ["state", existed ? "existed already" : "created"]]
+            )
+        }
+    }
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "List the containers.",
+            discussion: help("cumulus container list --operator-token-file operator.token")
+        )
+
+        @OptionGroup var connection: Connection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let names = try await connection.withOperator { try await $0.containers() }
+            output.show(
+                names,
+                columns: ["CONTAINER"],
+                json: { ["container": .string($0)] },
+                row: { [$0] }
+            )
+        }
+    }
+}

@@ -1,0 +1,54 @@
+// `cumulus export`: the records of one type as JSON lines. The work is in `Exporter`.
+
+import ArgumentParser
+import Cumulus
+import CumulusModel
+import Foundation
+
+struct ExportCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export",
+        abstract: "Write the records of a type as JSON lines, in the order of their names.",
+        discussion: help(
+            "cumulus export --type Place --output places.jsonl",
+            "cumulus export --type Place | gzip > places.jsonl.gz",
+            note: """
+                The lines have the form that 'cumulus import' reads, and are all from one moment. \
+                The file of --output takes its name when it is complete. --json prints a summary \
+                to standard output, and so needs --output.
+                """
+        )
+    )
+
+    @Option(help: "Type of the records.") var type: String
+    @Option(help: "The file to write; standard output if left out.") var output: String?
+    @OptionGroup var zone: ZoneOption
+    @OptionGroup var database: DatabaseOption
+    @OptionGroup var connection: Connection
+    @OptionGroup var format: OutputOptions
+
+    func validate() throws {
+        guard !format.json || output != nil else {
+            throw ValidationError("--json prints a summary; name the records' file with --output.")
+        }
+    }
+
+    func run() async throws {
+        try await connection.withContainer { container in
+            let exporter = Exporter(
+                records: container.database(with: database.scope)
+                    .allRecords(inZoneWith: zone.zoneID),
+                type: type
+            )
+            guard let output else {
+                _ = try await exporter.write(to: .standardOutput)
+                return
+            }
+            let count = try await exporter.write(toFile: output)
+            format.show(
+                ["exported": .integer(Int64(count)), "file": .string(output)],
+                rows: [["\(count) records in \(output)"]]
+            )
+        }
+    }
+}

@@ -1,0 +1,78 @@
+// `cumulus import`: the records of a file of JSON lines. The work is in `Importer`.
+
+import ArgumentParser
+import Cumulus
+import CumulusModel
+import Foundation
+
+struct ImportCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "import",
+        abstract: "Save the records of a file of JSON lines.",
+        discussion: help(
+            "cumulus import places.jsonl --type Place",
+            "zcat places.jsonl.gz | cumulus import - --type Place --strict",
+            note: """
+                Each line is an object: recordName and a key per field. Text, integer, decimal \
+                and array are STRING, INT64, DOUBLE and LIST, an object of latitude and longitude \
+                is a LOCATION, true and false are 1 and 0, null removes the field; \
+                {"$date": "2024-02-29T12:00:00Z"}, {"$bytes": "base64"} and \
+                {"$reference": {"recordName": "…", "action": "none"}} are the rest.
+
+                A line that can't be used is reported with its number, and the rest goes on. \
+                Running an import again gives the same data: a line replaces the fields that it \
+                names. While the server is away the import waits for it, for the time of --timeout.
+                """
+        )
+    )
+
+    @Argument(help: "The file; - for standard input.") var file: String
+    @Option(help: "Type of the records.") var type: String
+    @Option(help: "The key that holds the record's name.") var nameKey = "recordName"
+    @Flag(help: "Stop at the first line that can't be saved, with exit code 65.") var strict = false
+    @Option(help: "Records in one call.") var batch = 200
+    @Option(help: "Calls at a time.") var parallel = 4
+    @OptionGroup var zone: ZoneOption
+    @OptionGroup var database: DatabaseOption
+    @OptionGroup var connection: Connection
+    @OptionGroup var output: OutputOptions
+
+    func validate() throws {
+        guard (1...400).contains(batch) else {
+            throw ValidationError("--batch must be 1 to 400.")
+        }
+        guard (1...64).contains(parallel) else {
+            throw ValidationError("--parallel must be 1 to 64.")
+        }
+    }
+
+    func run() async throws {
+        let (handle, size) = try open()
+        let standardTimeout = 600.0
+        let summary = try await connection.withContainer(timeout: standardTimeout) { container in
+            var importer = Importer(
+                lines: LineReader(handle),
+                type: type,
+                zoneID: zone.zoneID,
+                nameKey: nameKey,
+                isStrict: strict,
+                batchRecords: batch,
+                parallelCalls: parallel,
+                patience: .seconds(connection.timeout ?? standardTimeout),
+                progress: Progress(total: size)
+            )
+            return try await importer.run(into: container.database(with: database.scope))
+        }
+        output.show(summary.json, rows: [[summary.text]])
+        if let code = summary.exitCode(isStrict: strict) { throw code }
+    }
+
+    private func open() throws -> (FileHandle, size: Int?) {
+        if file == "-" { return (.standardInput, nil) }
+        guard let handle = FileHandle(forReadingAtPath: file) else {
+            throw InputProblem("\(file) can't be read")
+        }
+        let size = try FileManager.default.attributesOfItem(atPath: file)[.size] as? Int
+        return (handle, size)
+    }
+}

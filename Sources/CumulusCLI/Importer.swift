@@ -1,0 +1,238 @@
+// Saves the records of many lines, in batches, a few batches at a time.
+//
+// Promises: what a line says is saved before the summary counts it; lines with the same record name
+// take effect in their order; a lost connection or a restart of the server is waited out, since
+// saving a line twice does the same as once; memory is bounded by the batches under way.
+
+import ArgumentParser
+import Cumulus
+import CumulusModel
+import Foundation
+
+struct Importer {
+    struct Summary {
+        var saved = 0
+        /// Lines that can't be used, and records that the server refused.
+        var badLines = 0
+        var refused = 0
+        var seconds = 0.0
+
+        var failed: Int { badLines + refused }
+
+        var json: JSON {
+            [
+                "saved": .integer(Int64(saved)), "failed": .integer(Int64(failed)),
+                "seconds": .decimal((seconds * 1_000).rounded() / 1_000),
+            ]
+        }
+
+        var text: String {
+            let tenths = (seconds * 10).rounded() / 10
+            return "\(saved) records saved, \(failed) lines failed, \(tenths) s"
+        }
+
+        /// nil if every line was saved.
+        func exitCode(isStrict: Bool) -> ExitCode? {
+            if failed == 0 { return nil }
+            return isStrict || badLines > 0 ? .badInput : .refused
+        }
+    }
+
+    /// Records of one call, each with the number of its line.
+    private struct Batch {
+        var records: [Record] = []
+        var lines: [Record.ID: Int] = [:]
+    }
+
+    private struct Refusal {
+        var line: Int
+        var message: String
+    }
+
+    private struct Outcome {
+        var batch: Batch
+        var refusals: [Refusal]
+    }
+
+    var lines: LineReader
+    let type: String
+    let zoneID: RecordZone.ID
+    let nameKey: String
+    let isStrict: Bool
+    let batchRecords: Int
+    let parallelCalls: Int
+    /// How long a call may fail before the import gives up.
+    let patience: Duration
+    var progress: Progress
+
+    private var summary = Summary()
+    private var batch = Batch()
+    /// Names in the batches under way: a line with one of them waits.
+    private var underWay: Set<Record.ID> = []
+    private var callCount = 0
+
+    init(
+        lines: LineReader,
+        type: String,
+        zoneID: RecordZone.ID = .default,
+        nameKey: String = "recordName",
+        isStrict: Bool = false,
+        batchRecords: Int = 200,
+        parallelCalls: Int = 4,
+        patience: Duration,
+        progress: Progress
+    ) {
+        self.lines = lines
+        self.type = type
+        self.zoneID = zoneID
+        self.nameKey = nameKey
+        self.isStrict = isStrict
+        self.batchRecords = batchRecords
+        self.parallelCalls = parallelCalls
+        self.patience = patience
+        self.progress = progress
+    }
+
+    private typealias Calls = ThrowingTaskGroup<Outcome, any Error>
+
+    /// Reads all lines, or with `isStrict` those up to the first that fails.
+    mutating func run(into database: Database) async throws -> Summary {
+        defer { progress.clear() }
+        try await withThrowingTaskGroup(of: Outcome.self) { calls in
+            while !mustStop, let line = try lines.next() {
+                if let record = record(line) {
+                    try await add(record, line.number, &calls, database)
+                }
+                progress.update(bytes: lines.byteCount, records: summary.saved)
+            }
+            try await send(&calls, database)
+            while callCount > 0 { try await finishCall(&calls) }
+        }
+        summary.seconds = progress.seconds
+        return summary
+    }
+
+    private var mustStop: Bool { isStrict && summary.failed > 0 }
+
+    // MARK: Lines
+
+    /// nil for an empty line, and for one that was reported as bad.
+    private mutating func record(_ line: LineReader.Line) -> Record? {
+        do {
+            guard let bytes = line.bytes else {
+                throw InputProblem("longer than \(LineReader.longestLine) bytes")
+            }
+            if bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) { return nil }
+            let json = try JSONReader.read(bytes)
+            return try Record(line: json, type: type, zoneID: zoneID, nameKey: nameKey)
+        } catch {
+            let message =
+                (error as? InputProblem)?.message
+                ?? (error as? JSONReader.Problem)?.message ?? "\(error)"
+            summary.badLines += 1
+            report(Refusal(line: line.number, message: message))
+            return nil
+        }
+    }
+
+    private mutating func report(_ refusal: Refusal) {
+        progress.clear()
+        complain("line \(refusal.line): \(refusal.message)")
+    }
+
+    // MARK: Batches
+
+    private mutating func add(
+        _ record: Record,
+        _ line: Int,
+        _ calls: inout Calls,
+        _ database: Database
+    ) async throws {
+        if batch.lines[record.recordID] != nil { try await send(&calls, database) }
+        while underWay.contains(record.recordID) { try await finishCall(&calls) }
+        batch.records.append(record)
+        batch.lines[record.recordID] = line
+        if batch.records.count == batchRecords { try await send(&calls, database) }
+    }
+
+    /// Starts the call of the batch at hand, when fewer than the allowed number are under way.
+    private mutating func send(_ calls: inout Calls, _ database: Database) async throws {
+        guard !batch.records.isEmpty else { return }
+        while callCount >= parallelCalls { try await finishCall(&calls) }
+        let (batch, patience) = (batch, patience)
+        self.batch = Batch()
+        underWay.formUnion(batch.lines.keys)
+        callCount += 1
+        calls.addTask { try await Importer.save(batch, in: database, patience: patience) }
+    }
+
+    private mutating func finishCall(_ calls: inout Calls) async throws {
+        guard let outcome = try await calls.next() else { return }
+        callCount -= 1
+        underWay.subtract(outcome.batch.lines.keys)
+        summary.saved += outcome.batch.records.count - outcome.refusals.count
+        summary.refused += outcome.refusals.count
+        for refusal in outcome.refusals.sorted(by: { $0.line < $1.line }) { report(refusal) }
+        progress.update(bytes: lines.byteCount, records: summary.saved)
+    }
+
+    // MARK: Calls
+
+    /// Saves a batch, again and again while the server is away or busy.
+    private static func save(
+        _ batch: Batch,
+        in database: Database,
+        patience: Duration
+    ) async throws -> Outcome {
+        let end = ContinuousClock.now + patience
+        while true {
+            do {
+                let refusals = try await refusals(batch.records[...], in: database)
+                return Outcome(
+                    batch: batch,
+                    refusals: refusals.map { id, error in
+                        Refusal(line: batch.lines[id] ?? 0, message: "\(error)")
+                    }
+                )
+            } catch let error as ServiceError
+                where error.mayPass && ContinuousClock.now < end
+            {
+                try await Task.sleep(for: .milliseconds(error.retryAfterMilliseconds ?? 500))
+            }
+        }
+    }
+
+    /// Saves records and returns the errors of those that the server refused.
+    private static func refusals(
+        _ records: ArraySlice<Record>,
+        in database: Database
+    ) async throws -> [(Record.ID, any Error)] {
+        do {
+            let results = try await database.modifyRecords(
+                saving: Array(records),
+                deleting: [],
+                savePolicy: .allKeys,
+                atomically: false
+            ).saveResults
+            return results.compactMap { id, result in result.error.map { (id, $0) } }
+        } catch let error as ServiceError where error.code == .limitExceeded {
+            // One record is too large to be sent: it is found by halving.
+            guard records.count > 1 else { return records.map { ($0.recordID, error) } }
+            let middle = (records.startIndex + records.endIndex) / 2
+            return try await refusals(records[..<middle], in: database)
+                + refusals(records[middle...], in: database)
+        }
+    }
+}
+
+extension ServiceError {
+    /// The same call may succeed later: nothing was reached, or the server is busy or going down.
+    fileprivate var mayPass: Bool {
+        switch code {
+        case .networkUnavailable, .networkFailure, .serviceUnavailable, .requestRateLimited,
+            .zoneBusy, .serverResponseLost:
+            true
+        default: false
+        }
+    }
+}

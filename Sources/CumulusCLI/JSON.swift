@@ -1,0 +1,106 @@
+// JSON as a value, and how it is written: one line, keys in the order given.
+//
+// Read by `JSONReader`, turned into field values by `FieldValue+JSON`, printed by every command
+// with `--json`. Unlike Foundation's, it tells 35 from 35.0, keeps all 64 bits of an integer, and
+// leaves text as it is, code point by code point.
+
+enum JSON: Equatable {
+    case null
+    case bool(Bool)
+    case integer(Int64)
+    /// Written with a point or an exponent, so that it is read as a decimal again. Finite.
+    case decimal(Double)
+    case string(String)
+    case array([JSON])
+    case object([Member])
+
+    struct Member: Equatable {
+        var key: String
+        var value: JSON
+
+        init(_ key: String, _ value: JSON) {
+            self.key = key
+            self.value = value
+        }
+    }
+
+    /// An object's first member with that name; nil for everything else.
+    subscript(key: String) -> JSON? {
+        guard case .object(let members) = self else { return nil }
+        return members.first { $0.key == key }?.value
+    }
+
+    /// The text of one line.
+    var text: String {
+        var text = ""
+        write(to: &text)
+        return text
+    }
+
+    func write(to text: inout String) {
+        switch self {
+        case .null: text += "null"
+        case .bool(let flag): text += flag ? "true" : "false"
+        case .integer(let number): text += String(number)
+        case .decimal(let number): text += String(number)
+        case .string(let string): JSON.quote(string, to: &text)
+        case .array(let elements):
+            text += "["
+            for (index, element) in elements.enumerated() {
+                if index > 0 { text += ", " }
+                element.write(to: &text)
+            }
+            text += "]"
+        case .object(let members):
+            text += "{"
+            for (index, member) in members.enumerated() {
+                if index > 0 { text += ", " }
+                JSON.quote(member.key, to: &text)
+                text += ": "
+                member.value.write(to: &text)
+            }
+            text += "}"
+        }
+    }
+
+    /// Control characters are escaped, also those only terminals act on; all else stands as it is.
+    private static func quote(_ string: String, to text: inout String) {
+        text += "\""
+        for scalar in string.unicodeScalars {
+            switch scalar {
+            case "\"": text += "\\\""
+            case "\\": text += "\\\\"
+            case "\n": text += "\\n"
+            case "\r": text += "\\r"
+            case "\t": text += "\\t"
+            case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}":
+                let digits = String(scalar.value, radix: 16)
+                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        text += "\""
+    }
+
+    static func == (left: JSON, right: JSON) -> Bool {
+        switch (left, right) {
+        case (.null, .null): true
+        case (.bool(let left), .bool(let right)): left == right
+        case (.integer(let left), .integer(let right)): left == right
+        case (.decimal(let left), .decimal(let right)): left == right
+        // Not as `String` compares, for which two spellings of one letter are equal.
+        case (.string(let left), .string(let right)): left.utf8.elementsEqual(right.utf8)
+        case (.array(let left), .array(let right)): left == right
+        case (.object(let left), .object(let right)): left == right
+        default: false
+        }
+    }
+}
+
+extension JSON: ExpressibleByStringLiteral, ExpressibleByDictionaryLiteral {
+    init(stringLiteral value: String) { self = .string(value) }
+
+    init(dictionaryLiteral elements: (String, JSON)...) {
+        self = .object(elements.map { Member($0, $1) })
+    }
+}

@@ -1,0 +1,70 @@
+// The lines of a file or of standard input, one at a time, never the whole of it in memory.
+
+import Foundation
+
+struct LineReader {
+    struct Line {
+        /// From 1, as editors count.
+        var number: Int
+        /// Without the line's end; nil if the line was longer than any record can be.
+        var bytes: ArraySlice<UInt8>?
+    }
+
+    /// A record of 1 MB, every byte of it escaped as six.
+    static let longestLine = 8 << 20
+
+    private let handle: FileHandle
+    private let longestLine: Int
+    private var buffer: [UInt8] = []
+    /// Where the next line begins in `buffer`.
+    private var start = 0
+    private var number = 0
+    private var isAtEnd = false
+    /// What was handed out so far, in bytes of the file.
+    private(set) var byteCount = 0
+
+    init(_ handle: FileHandle, longestLine: Int = LineReader.longestLine) {
+        self.handle = handle
+        self.longestLine = longestLine
+    }
+
+    /// The next line, nil at the end; an unfinished last line counts.
+    mutating func next() throws -> Line? {
+        var searched = start
+        var isTooLong = false
+        while true {
+            if let end = buffer[searched...].firstIndex(of: UInt8(ascii: "\n")) {
+                return line(upTo: end, endBytes: 1, isTooLong)
+            }
+            if isAtEnd {
+                let isNothing = start == buffer.count && !isTooLong
+                return isNothing ? nil : line(upTo: buffer.count, endBytes: 0, isTooLong)
+            }
+            if buffer.count - start > longestLine {
+                // What is known to be useless is not kept.
+                isTooLong = true
+                byteCount += buffer.count - start
+                start = buffer.count
+            }
+            buffer.removeFirst(start)
+            start = 0
+            searched = buffer.count
+            try fill()
+        }
+    }
+
+    private mutating func fill() throws {
+        let data = try handle.read(upToCount: 256 << 10) ?? Data()
+        isAtEnd = data.isEmpty
+        buffer += data
+    }
+
+    private mutating func line(upTo end: Int, endBytes: Int, _ isTooLong: Bool) -> Line {
+        number += 1
+        var bytes = buffer[start..<end]
+        if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
+        byteCount += end + endBytes - start
+        start = end + endBytes
+        return Line(number: number, bytes: isTooLong ? nil : bytes)
+    }
+}

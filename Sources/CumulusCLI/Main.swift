@@ -1,0 +1,105 @@
+// `cumulus`: the command line. Which commands there are, and how each way to fail becomes one line
+// on standard error and an exit code.
+
+import ArgumentParser
+import Cumulus
+import CumulusModel
+import Foundation
+
+@main
+struct Main: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "cumulus",
+        abstract: "Talks to a Cumulus server: records, zones, users, import and export.",
+        discussion: help(
+            "cumulus status --operator-token-file cumulus-data/operator.token",
+            "cumulus record get hello",
+            "cumulus import places.jsonl --type Place"
+        ),
+        version: Release.version,
+        subcommands: [
+            RecordCommand.self, ZoneCommand.self, ImportCommand.self, ExportCommand.self,
+            UserCommand.self, ContainerCommand.self, StatusCommand.self, ConfigCommand.self,
+        ]
+    )
+
+    static func main() async {
+        do {
+            var command = try await asyncParseAsRoot()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+        } catch {
+            guard let failure = Failure(error) else { exit(withError: error) }
+            complain(failure.message)
+            exit(withError: failure.code)
+        }
+    }
+}
+
+/// An error of the work itself: its line and its exit code.
+struct Failure {
+    var message: String
+    var code: ExitCode
+
+    /// nil for what the argument parser reports, which is wrong usage and help.
+    ///
+    /// Also nil for the exit code of what was reported already.
+    init?(_ error: any Error) {
+        switch error {
+        case let error as ServiceError:
+            message = "\(error)"
+            code = error.isUnreachable ? .unreachable : .refused
+        case let problem as InputProblem:
+            message = problem.message
+            code = .badInput
+        case let error as CocoaError:
+            message = error.localizedDescription
+            code = .badInput
+        case is ExitCode: return nil
+        default:
+            // The parser's errors are not public. It has codes of its own for all of them.
+            guard Main.exitCode(for: error) == .failure else { return nil }
+            message = "\(error)"
+            code = .internalError
+        }
+    }
+}
+
+extension ServiceError {
+    /// No answer came: nothing was reached, or the connection was lost and stayed so.
+    var isUnreachable: Bool {
+        switch code {
+        case .networkUnavailable, .networkFailure, .serverResponseLost: true
+        default: false
+        }
+    }
+}
+
+extension ExitCode {
+    /// The server refused the call, or one of its items.
+    static let refused = ExitCode(1)
+    static let badInput = ExitCode(65)
+    static let unreachable = ExitCode(69)
+    static let internalError = ExitCode(70)
+}
+
+/// The end of a command's `--help`: examples, then the exit codes, the same everywhere.
+func help(_ examples: String..., note: String? = nil) -> String {
+    let lines = examples.map { "  " + $0 }.joined(separator: "\n")
+    let heading = examples.count == 1 ? "Example" : "Examples"
+    return (note.map { $0 + "\n\n" } ?? "") + """
+        \(heading):
+        \(lines)
+
+        Exit codes: 0 done, 1 the server refused the call or an item of it, 64 wrong usage, \
+        65 bad input, 69 the server can't be reached, 70 internal error.
+        """
+}
+
+/// One line on standard error.
+func complain(_ message: String) {
+    FileHandle.standardError.write(Data("cumulus: \(message.visible)\n".utf8))
+}

@@ -1,0 +1,53 @@
+// The progress bar on standard error: how far, how fast, how long still.
+//
+// Drawn by `Importer`. Nothing is drawn if standard error is no terminal.
+
+import Foundation
+
+struct Progress {
+    /// Bytes to go through; nil if nobody knows.
+    private let total: Int?
+    private let began = ContinuousClock.now
+    private var drawn: ContinuousClock.Instant?
+    private let isShown: Bool
+
+    init(total: Int?, isShown: Bool = isatty(2) == 1) {
+        self.total = total
+        self.isShown = isShown
+    }
+
+    /// Seconds since the beginning.
+    var seconds: Double { (ContinuousClock.now - began) / .seconds(1) }
+
+    /// Draws it anew, at most ten times a second.
+    mutating func update(bytes: Int, records: Int) {
+        guard isShown else { return }
+        let now = ContinuousClock.now
+        if let drawn, now - drawn < .milliseconds(100) { return }
+        drawn = now
+        let line = Progress.line(bytes, of: total, records: records, seconds: seconds)
+        write("\r\(line)\u{1B}[K")
+    }
+
+    /// Makes room for a line of text.
+    mutating func clear() {
+        guard drawn != nil else { return }
+        drawn = nil
+        write("\r\u{1B}[K")
+    }
+
+    static func line(_ bytes: Int, of total: Int?, records: Int, seconds: Double) -> String {
+        let rate = seconds > 0 ? Int(Double(records) / seconds) : 0
+        let count = "\(records) records  \(rate)/s"
+        guard let total, total > 0 else { return count }
+        let part = min(1, Double(bytes) / Double(total))
+        let filled = Int(part * 24)
+        let bar = String(repeating: "#", count: filled) + String(repeating: "-", count: 24 - filled)
+        let left = part > 0 ? Int((seconds / part - seconds).rounded(.up)) : 0
+        return "[\(bar)] \(Int(part * 100)) %  \(count)  \(left) s left"
+    }
+
+    private func write(_ text: String) {
+        FileHandle.standardError.write(Data(text.utf8))
+    }
+}

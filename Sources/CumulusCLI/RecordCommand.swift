@@ -1,0 +1,268 @@
+// `cumulus record`: save, get, delete and list records.
+
+import ArgumentParser
+import Cumulus
+import CumulusModel
+
+struct RecordCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "record",
+        abstract: "Save, get, delete and list records.",
+        subcommands: [Save.self, Get.self, Delete.self, List.self]
+    )
+}
+
+extension RecordCommand {
+    struct Save: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Save a record: a new one, or fields of one that is there.",
+            discussion: help(
+                "cumulus record save Greeting hello --field text=Hello",
+                #"cumulus record save Place home --json-fields '{"floors": 2, "name": null}'"#,
+                "cumulus record save Page front --increment visits=1",
+                note: """
+                    With the policies 'all' and 'changed' the record is saved whatever the server \
+                    holds, with 'unchanged' only if it is not there yet.
+                    """
+            )
+        )
+
+        enum Policy: String, CaseIterable, ExpressibleByArgument {
+            case unchanged
+            case changed
+            case all
+
+            var savePolicy: RecordSavePolicy {
+                switch self {
+                case .unchanged: .ifServerRecordUnchanged
+                case .changed: .changedKeys
+                case .all: .allKeys
+                }
+            }
+        }
+
+        @Argument(help: "Type of the record.") var type: String
+        @Argument(help: "Name of the record.") var name: String
+        @Option(help: "A field with a text, KEY=TEXT.") var field: [Assignment] = []
+        @Option(help: "Fields of any kind as a JSON object; null removes a field.")
+        var jsonFields: String?
+        @Option(help: "Adds to an integer field, KEY=NUMBER.") var increment: [Assignment] = []
+        @Option(help: "Record name of the parent.") var parent: String?
+        @Option(help: "What a save overwrites.") var policy = Policy.all
+        @OptionGroup var zone: ZoneOption
+        @OptionGroup var database: DatabaseOption
+        @OptionGroup var connection: Connection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let record = try record()
+            let saved = try await connection.withContainer { container in
+                let results = try await container.database(with: database.scope)
+                    .modifyRecords(
+                        saving: [record],
+                        deleting: [],
+                        savePolicy: policy.savePolicy
+                    )
+                return try results.saveResults[record.recordID]?.get()
+            }
+            if let saved { output.show(saved.json, rows: saved.rows) }
+        }
+
+        func record() throws -> Record {
+            var record = Record(
+                recordType: type,
+                recordID: Record.ID(recordName: name, zoneID: zone.zoneID)
+            )
+            for field in field { record[field.key] = .string(field.value) }
+            if let jsonFields { try set(jsonFields, in: &record) }
+            for increment in increment {
+                guard let delta = Int64(increment.value) else {
+                    throw ValidationError("--increment: '\(increment.value)' is not an integer.")
+                }
+                record.increment(increment.key, by: delta)
+            }
+            if let parent { record.parent = Record.Reference(recordName: parent) }
+            return record
+        }
+
+        private func set(_ text: String, in record: inout Record) throws {
+            do {
+                guard case .object(let members) = try JSONReader.read(text.utf8) else {
+                    throw InputProblem("--json-fields must be a JSON object")
+                }
+                for member in members { try record.set(member) }
+            } catch let problem as JSONReader.Problem {
+                throw InputProblem("--json-fields: \(problem.message)")
+            }
+        }
+    }
+
+    struct Get: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Get records by name.",
+            discussion: help(
+                "cumulus record get hello",
+                "cumulus record get hello good-bye --keys text --json"
+            )
+        )
+
+        @Argument(help: "Names of the records.") var names: [String]
+        @OptionGroup var keys: KeysOption
+        @OptionGroup var zone: ZoneOption
+        @OptionGroup var database: DatabaseOption
+        @OptionGroup var connection: Connection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let ids = names.map { Record.ID(recordName: $0, zoneID: zone.zoneID) }
+            let results = try await connection.withContainer { container in
+                try await container.database(with: database.scope)
+                    .records(for: ids, desiredKeys: keys.list)
+            }
+            let records = ids.compactMap { try? results[$0]?.get() }
+            if output.json {
+                print(Table.array(records.map(\.json.text)))
+            } else if !records.isEmpty {
+                print(records.map { Table.aligned($0.rows) }.joined(separator: "\n\n"))
+            }
+            try refuse(ids.map { ($0.recordName, results[$0]?.error) })
+        }
+    }
+
+    struct Delete: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Delete records, and what refers to them with deleteSelf.",
+            discussion: help("cumulus record delete hello good-bye")
+        )
+
+        @Argument(help: "Names of the records.") var names: [String]
+        @OptionGroup var zone: ZoneOption
+        @OptionGroup var database: DatabaseOption
+        @OptionGroup var connection: Connection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let ids = names.map { Record.ID(recordName: $0, zoneID: zone.zoneID) }
+            let results = try await connection.withContainer { container in
+                try await container.database(with: database.scope)
+                    .modifyRecords(saving: [], deleting: ids, atomically: false)
+                    .deleteResults
+            }
+            let deleted = ids.filter { results[$0]?.error == nil }.map(\.recordName)
+            output.show(
+                deleted,
+                columns: ["DELETED"],
+                json: { ["recordName": .string($0)] },
+                row: { [$0] }
+            )
+            try refuse(ids.map { ($0.recordName, results[$0]?.error) })
+        }
+    }
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "List the records of a zone in the order of their names.",
+            discussion: help(
+                "cumulus record list --limit 20",
+                "cumulus record list --zone Notes --database private --json"
+            )
+        )
+
+        @OptionGroup var keys: KeysOption
+        @Option(help: "How many records at most.") var limit: Int?
+        @OptionGroup var zone: ZoneOption
+        @OptionGroup var database: DatabaseOption
+        @OptionGroup var connection: Connection
+        @OptionGroup var output: OutputOptions
+
+        func validate() throws {
+            guard limit ?? 1 > 0 else { throw ValidationError("--limit must be at least 1.") }
+        }
+
+        func run() async throws {
+            try await connection.withContainer { container in
+                let records = container.database(with: database.scope)
+                    .allRecords(inZoneWith: zone.zoneID, desiredKeys: keys.list)
+                var listing = Listing(isJSON: output.json)
+                var count = 0
+                for try await record in records {
+                    listing.add(record)
+                    count += 1
+                    if count == limit { break }
+                }
+                listing.end()
+            }
+        }
+    }
+}
+
+/// Prints a list as it arrives, however long it is; a table is aligned a page at a time.
+private struct Listing {
+    let isJSON: Bool
+    private var page: [[String]] = [["NAME", "TYPE", "MODIFIED", "FIELDS"]]
+    private var isEmpty = true
+    private static let pageRows = 200
+    private static let cellWidth = 80
+
+    init(isJSON: Bool) {
+        self.isJSON = isJSON
+    }
+
+    mutating func add(_ record: Record) {
+        if isJSON {
+            print(isEmpty ? "[\n" : ",\n", terminator: record.json.text)
+        } else {
+            let fields = record.fields.text
+            let isLong = fields.count > Listing.cellWidth
+            page.append([
+                record.recordID.recordName, record.recordType, record.modificationDate?.text ?? "",
+                isLong ? fields.prefix(Listing.cellWidth - 1) + "…" : fields,
+            ])
+            if page.count >= Listing.pageRows { flush() }
+        }
+        isEmpty = false
+    }
+
+    mutating func end() {
+        if isJSON { print(isEmpty ? "[]" : "\n]") } else { flush() }
+    }
+
+    private mutating func flush() {
+        if !page.isEmpty { print(Table.aligned(page)) }
+        page = []
+    }
+}
+
+/// Which fields to fetch.
+struct KeysOption: ParsableArguments {
+    @Option(help: "Fields to fetch, with commas; all if left out, none if empty.")
+    var keys: String?
+
+    var list: [String]? { keys.map { $0.split(separator: ",").map(String.init) } }
+}
+
+/// `KEY=VALUE` on the command line.
+struct Assignment: ExpressibleByArgument, Equatable {
+    var key: String
+    var value: String
+
+    init?(argument: String) {
+        let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, !parts[0].isEmpty else { return nil }
+        (key, value) = (String(parts[0]), String(parts[1]))
+    }
+}
+
+/// Reports the items that failed; if there are any, the command ends with their exit code.
+func refuse(_ items: [(name: String, error: (any Error)?)]) throws {
+    let failures = items.compactMap { name, error in
+        error.flatMap { Failure($0) }.map { (name, $0) }
+    }
+    for (name, failure) in failures { complain("\(name): \(failure.message)") }
+    if let first = failures.first { throw first.1.code }
+}
+
+extension Result {
+    /// The failure, if it is one.
+    var error: Failure? { if case .failure(let error) = self { error } else { nil } }
+}

@@ -1,0 +1,42 @@
+// `cumulus status`: how a node is, as its operator sees it.
+
+import ArgumentParser
+import Cumulus
+
+struct StatusCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status",
+        abstract: "Show how a node is, as its operator.",
+        discussion: help("cumulus status --operator-token-file cumulus-data/operator.token")
+    )
+
+    @OptionGroup var connection: Connection
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+        let status = try await connection.withOperator { try await $0.status() }
+        let members = status.members
+        output.show(.object(members), rows: members.map { [$0.key, $0.value.plain] })
+    }
+}
+
+extension NodeOperator.Status {
+    fileprivate var members: [JSON.Member] {
+        func count(_ number: some BinaryInteger) -> JSON { .integer(Int64(clamping: number)) }
+        return [
+            JSON.Member("state", .string(state)),
+            JSON.Member("version", .string(version)),
+            JSON.Member("node", .string(nodeID)),
+            JSON.Member("incarnation", .string(incarnation)),
+            JSON.Member("cluster", .string(clusterID)),
+            JSON.Member("started", .string(started.text)),
+            JSON.Member("profile", .string(profile)),
+            JSON.Member("connections", count(connections)),
+            JSON.Member("calls", count(calls)),
+            JSON.Member("callsInProgress", count(callsInProgress)),
+            JSON.Member("commits", count(commits)),
+            JSON.Member("flushes", count(flushes)),
+            JSON.Member("freeBytes", count(freeBytes)),
+        ]
+    }
+}

@@ -1,0 +1,108 @@
+// `cumulus zone`: list, create and delete zones.
+
+import ArgumentParser
+import Cumulus
+import CumulusModel
+
+struct ZoneCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "zone",
+        abstract: "List, create and delete zones.",
+        subcommands: [List.self, Create.self, Delete.self]
+    )
+}
+
+extension ZoneCommand {
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "List the zones of a database.",
+            discussion: help("cumulus zone list --database private")
+        )
+
+        @OptionGroup var database: DatabaseOption
+        @OptionGroup var connection: Connection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let zones = try await connection.withContainer { container in
+                try await container.database(with: database.scope).allRecordZones()
+            }
+            output.show(zones)
+        }
+    }
+
+    struct Create: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Create zones; one that exists stays as it is.",
+            discussion: help("cumulus zone create Notes Drafts --database private")
+        )
+
+        @Argument(help: "Names of the zones.") var names: [String]
+        @OptionGroup var database: DatabaseOption
+        @OptionGroup var connection: Connection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let zones = names.map { RecordZone(zoneName: $0) }
+            let results = try await connection.withContainer { container in
+                try await container.database(with: database.scope)
+                    .modifyRecordZones(saving: zones, deleting: []).saveResults
+            }
+            output.show(zones.compactMap { try? results[$0.zoneID]?.get() })
+            try refuse(zones.map { ($0.zoneID.zoneName, results[$0.zoneID]?.error) })
+        }
+    }
+
+    struct Delete: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Delete zones with all their records.",
+            discussion: help("cumulus zone delete Drafts --database private")
+        )
+
+        @Argument(help: "Names of the zones.") var names: [String]
+        @OptionGroup var database: DatabaseOption
+        @OptionGroup var connection: Connection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let ids = names.map { RecordZone.ID(zoneName: $0) }
+            let results = try await connection.withContainer { container in
+                try await container.database(with: database.scope)
+                    .modifyRecordZones(saving: [], deleting: ids).deleteResults
+            }
+            output.show(
+                ids.filter { results[$0]?.error == nil }.map(\.zoneName),
+                columns: ["DELETED"],
+                json: { ["zoneName": .string($0)] },
+                row: { [$0] }
+            )
+            try refuse(ids.map { ($0.zoneName, results[$0]?.error) })
+        }
+    }
+}
+
+extension OutputOptions {
+    fileprivate func show(_ zones: [RecordZone]) {
+        show(
+            zones,
+            columns: ["NAME", "CAPABILITIES"],
+            json: { zone in
+                [
+                    "zoneName": .string(zone.zoneID.zoneName),
+                    "capabilities": .array(zone.capabilities.names.map { .string($0) }),
+                ]
+            },
+            row: { [$0.zoneID.zoneName, $0.capabilities.names.joined(separator: ", ")] }
+        )
+    }
+}
+
+extension RecordZone.Capabilities {
+    fileprivate var names: [String] {
+        let known: [(RecordZone.Capabilities, String)] = [
+            (.fetchChanges, "fetchChanges"), (.atomic, "atomic"), (.sharing, "sharing"),
+            (.zoneWideSharing, "zoneWideSharing"),
+        ]
+        return known.filter { contains($0.0) }.map(\.1)
+    }
+}

@@ -1,0 +1,67 @@
+// Plain bytes, as storage, digests and the wire hand them around, and their order.
+//
+// Called by every target below the client's surface.
+
+/// Owned bytes.
+package typealias Bytes = [UInt8]
+
+/// The order of an ordered store: as unsigned bytes, a prefix before what it begins.
+package func precedes(_ left: Bytes, _ right: Bytes) -> Bool {
+    left.withUnsafeBytes { left in
+        right.withUnsafeBytes { right in compare(left, right) < 0 }
+    }
+}
+
+/// Negative, zero or positive, like `memcmp` followed by a comparison of lengths.
+package func compare(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
+    let shared = min(left.count, right.count)
+    var index = 0
+    while index < shared {
+        let difference = Int(left[index]) - Int(right[index])
+        if difference != 0 { return difference }
+        index += 1
+    }
+    return left.count - right.count
+}
+
+extension Bytes {
+    /// Lower-case hexadecimal, for messages, logs and tests.
+    package var hex: String {
+        let digits = Array("0123456789abcdef".utf8)
+        return String(
+            unsafeUninitializedCapacity: 2 * count
+        ) { text in
+            for (index, byte) in enumerated() {
+                text[2 * index] = digits[Int(byte >> 4)]
+                text[2 * index + 1] = digits[Int(byte & 15)]
+            }
+            return 2 * count
+        }
+    }
+
+    /// The bytes that pairs of hexadecimal digits stand for; nil if the text is anything else.
+    package init?(hex text: some StringProtocol) {
+        var bytes = Bytes()
+        var high: UInt8?
+        for character in text.utf8 {
+            guard let digit = Bytes.digit(character) else { return nil }
+            if let pending = high {
+                bytes.append(pending << 4 | digit)
+                high = nil
+            } else {
+                high = digit
+            }
+        }
+        guard high == nil else { return nil }
+        self = bytes
+    }
+
+    private static func digit(_ character: UInt8) -> UInt8? {
+        switch character {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): character - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): character - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,242 @@
+// The canonical protobuf form, written and read by hand where bytes must be equal on every node:
+// stored bodies, commits, and the replies that splice them. Fields ascend, varints are shortest,
+// default values and unknown fields don't occur.
+//
+// Called by CumulusStorage and CumulusWire. hot: once per field of a saved or fetched record.
+
+/// Bytes that are not what their format says.
+package struct MalformedBytes: Error, Equatable, Sendable {
+    package var reason: String
+
+    package init(_ reason: String) {
+        self.reason = reason
+    }
+}
+
+/// protobuf's wire types; the two group types don't occur.
+package enum WireType: UInt8, Sendable {
+    case varint = 0
+    case fixed64 = 1
+    case delimited = 2
+    case fixed32 = 5
+}
+
+/// Appends protobuf fields to a buffer.
+///
+/// Methods without a field number write bare values.
+package struct CanonicalWriter: Sendable {
+    package var bytes: Bytes
+
+    package init(reserving capacity: Int = 0) {
+        bytes = []
+        bytes.reserveCapacity(capacity)
+    }
+
+    @inline(__always)
+    package mutating func varint(_ value: UInt64) {
+        var rest = value
+        while rest >= 0x80 {
+            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        bytes.append(UInt8(truncatingIfNeeded: rest))
+    }
+
+    package mutating func fixed64(_ value: UInt64) {
+        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    /// Eight bytes, most significant first: memcmp order.
+    package mutating func bigEndian(_ value: UInt64) {
+        withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    package mutating func raw(_ more: some Sequence<UInt8>) {
+        bytes.append(contentsOf: more)
+    }
+
+    /// A length and that many bytes.
+    package mutating func delimited(_ content: some Collection<UInt8>) {
+        varint(UInt64(content.count))
+        bytes.append(contentsOf: content)
+    }
+
+    @inline(__always)
+    package mutating func tag(_ field: Int, _ type: WireType) {
+        varint(UInt64(field) << 3 | UInt64(type.rawValue))
+    }
+
+    // Fields that are left out when they hold the default value, as proto3 wants it.
+
+    package mutating func field(_ field: Int, varint value: UInt64) {
+        guard value != 0 else { return }
+        tag(field, .varint)
+        varint(value)
+    }
+
+    package mutating func field(_ field: Int, signed value: Int64) {
+        self.field(field, varint: zigzag(value))
+    }
+
+    package mutating func field(_ field: Int, fixed64 value: UInt64) {
+        guard value != 0 else { return }
+        tag(field, .fixed64)
+        fixed64(value)
+    }
+
+    package mutating func field(_ field: Int, bytes content: some Collection<UInt8>) {
+        guard !content.isEmpty else { return }
+        present(field, bytes: content)
+    }
+
+    package mutating func field(_ field: Int, text: String) {
+        self.field(field, bytes: text.utf8)
+    }
+
+    // Fields that are written whatever they hold: members of a oneof, elements of a list.
+
+    package mutating func present(_ field: Int, bytes content: some Collection<UInt8>) {
+        tag(field, .delimited)
+        delimited(content)
+    }
+
+    package mutating func present(_ field: Int, signed value: Int64) {
+        tag(field, .varint)
+        varint(zigzag(value))
+    }
+
+    package mutating func present(_ field: Int, double value: Double) {
+        tag(field, .fixed64)
+        fixed64(value.bitPattern)
+    }
+
+    /// A nested message, also an empty one.
+    package mutating func message(_ field: Int, _ write: (inout CanonicalWriter) -> Void) {
+        var nested = CanonicalWriter()
+        write(&nested)
+        present(field, bytes: nested.bytes)
+    }
+}
+
+/// Walks protobuf fields of a stretch of bytes.
+///
+/// Every length is checked before it is used.
+package struct CanonicalReader: Sendable {
+    package let bytes: Bytes
+    package private(set) var position: Int
+    package let end: Int
+
+    package init(_ bytes: Bytes) {
+        self.init(bytes, 0..<bytes.count)
+    }
+
+    package init(_ bytes: Bytes, _ range: Range<Int>) {
+        self.bytes = bytes
+        position = range.lowerBound
+        end = range.upperBound
+    }
+
+    package var isAtEnd: Bool { position == end }
+
+    /// The next field's number and wire type, nil at the end.
+    package mutating func nextField() throws(MalformedBytes) -> (number: Int, type: WireType)? {
+        if isAtEnd { return nil }
+        let tag = try varint()
+        guard let type = WireType(rawValue: UInt8(tag & 7)), tag >> 3 > 0, tag >> 3 < 1 << 29 else {
+            throw MalformedBytes("a field has an impossible number or type")
+        }
+        return (Int(tag >> 3), type)
+    }
+
+    @inline(__always)
+    package mutating func varint() throws(MalformedBytes) -> UInt64 {
+        var value: UInt64 = 0
+        var shift: UInt64 = 0
+        while position < end {
+            let byte = bytes[position]
+            position += 1
+            if shift == 63 && byte > 1 { throw MalformedBytes("a number is longer than 64 bits") }
+            value |= UInt64(byte & 0x7F) << shift
+            if byte < 0x80 { return value }
+            shift += 7
+        }
+        throw MalformedBytes("a number is cut off")
+    }
+
+    package mutating func signed() throws(MalformedBytes) -> Int64 {
+        unzigzag(try varint())
+    }
+
+    /// A varint that counts or indexes something: at most `limit`.
+    package mutating func count(limit: Int = .max) throws(MalformedBytes) -> Int {
+        let value = try varint()
+        guard value <= UInt64(limit) else { throw MalformedBytes("a count is too large") }
+        return Int(value)
+    }
+
+    package mutating func fixed64() throws(MalformedBytes) -> UInt64 {
+        let range = try take(8)
+        return range.reversed().reduce(0) { $0 << 8 | UInt64(bytes[$1]) }
+    }
+
+    package mutating func bigEndian() throws(MalformedBytes) -> UInt64 {
+        let range = try take(8)
+        return range.reduce(0) { $0 << 8 | UInt64(bytes[$1]) }
+    }
+
+    package mutating func double() throws(MalformedBytes) -> Double {
+        Double(bitPattern: try fixed64())
+    }
+
+    package mutating func byte() throws(MalformedBytes) -> UInt8 {
+        bytes[try take(1).lowerBound]
+    }
+
+    /// Where the next `count` bytes stand.
+    package mutating func take(_ count: Int) throws(MalformedBytes) -> Range<Int> {
+        guard count <= end - position else { throw MalformedBytes("a value is cut off") }
+        defer { position += count }
+        return position..<position + count
+    }
+
+    /// Where the bytes behind a length stand.
+    package mutating func delimited() throws(MalformedBytes) -> Range<Int> {
+        try take(try count(limit: end - position))
+    }
+
+    package mutating func delimitedBytes() throws(MalformedBytes) -> Bytes {
+        Bytes(bytes[try delimited()])
+    }
+
+    package mutating func text() throws(MalformedBytes) -> String {
+        let range = try delimited()
+        guard let text = String(validating: bytes[range], as: UTF8.self) else {
+            throw MalformedBytes("a text is not UTF-8")
+        }
+        return text
+    }
+
+    /// A reader of the message behind a length.
+    package mutating func message() throws(MalformedBytes) -> CanonicalReader {
+        CanonicalReader(bytes, try delimited())
+    }
+
+    package mutating func skip(_ type: WireType) throws(MalformedBytes) {
+        switch type {
+        case .varint: _ = try varint()
+        case .fixed64: _ = try take(8)
+        case .delimited: _ = try delimited()
+        case .fixed32: _ = try take(4)
+        }
+    }
+}
+
+@inline(__always)
+package func zigzag(_ value: Int64) -> UInt64 {
+    UInt64(bitPattern: value << 1 ^ value >> 63)
+}
+
+@inline(__always)
+package func unzigzag(_ value: UInt64) -> Int64 {
+    Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1)
+}

@@ -1,0 +1,120 @@
+// What a field may hold: CloudKit's closed set of kinds, and lists of them.
+//
+// Part of the client's surface; the node works on the wire form of the same values (`RecordBody`).
+
+/// The value of one field.
+///
+/// Literals work where a value is expected: `record["title"] = "Hello"`, `record["votes"] = 3`.
+/// Booleans are stored as 0 and 1, as in CloudKit.
+public enum FieldValue: Hashable, Sendable {
+    case string(String)
+    case int64(Int64)
+    /// Not NaN.
+    case double(Double)
+    case timestamp(Timestamp)
+    case bytes([UInt8])
+    case location(Location)
+    case reference(Record.Reference)
+    case asset(Asset)
+    /// Elements of one kind, in order, duplicates kept. The empty list is a value of its own.
+    case list([FieldValue])
+
+    /// The text of a `.string`.
+    public var string: String? { if case .string(let value) = self { value } else { nil } }
+    /// The number of an `.int64`.
+    public var int64: Int64? { if case .int64(let value) = self { value } else { nil } }
+    /// The number of a `.double`, or of an `.int64`.
+    public var double: Double? {
+        switch self {
+        case .double(let value): value
+        case .int64(let value): Double(value)
+        default: nil
+        }
+    }
+    /// The moment of a `.timestamp`.
+    public var timestamp: Timestamp? { if case .timestamp(let value) = self { value } else { nil } }
+    /// The content of a `.bytes`.
+    public var bytes: [UInt8]? { if case .bytes(let value) = self { value } else { nil } }
+    /// The place of a `.location`.
+    public var location: Location? { if case .location(let value) = self { value } else { nil } }
+    /// The pointer of a `.reference`.
+    public var reference: Record.Reference? {
+        if case .reference(let value) = self { value } else { nil }
+    }
+    /// The elements of a `.list`.
+    public var list: [FieldValue]? { if case .list(let value) = self { value } else { nil } }
+}
+
+extension FieldValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByFloatLiteral, ExpressibleByBooleanLiteral, ExpressibleByArrayLiteral
+{
+    /// A text.
+    public init(stringLiteral value: String) { self = .string(value) }
+    /// An integer.
+    public init(integerLiteral value: Int64) { self = .int64(value) }
+    /// A decimal number.
+    public init(floatLiteral value: Double) { self = .double(value) }
+    /// 1 for true, 0 for false.
+    public init(booleanLiteral value: Bool) { self = .int64(value ? 1 : 0) }
+    /// A list of the elements.
+    public init(arrayLiteral elements: FieldValue...) { self = .list(elements) }
+}
+
+/// A moment, to the millisecond, in the years 1 to 9999.
+public struct Timestamp: Hashable, Comparable, Sendable {
+    /// Milliseconds since 1970-01-01T00:00:00Z, negative before.
+    public var millisecondsSince1970: Int64
+
+    /// The moment so many milliseconds after 1970 began.
+    public init(millisecondsSince1970: Int64) {
+        self.millisecondsSince1970 = millisecondsSince1970
+    }
+
+    /// What the server accepts: 0001-01-01T00:00:00.000Z to 9999-12-31T23:59:59.999Z.
+    public static let range: ClosedRange<Int64> = -62_135_596_800_000...253_402_300_799_999
+
+    /// Whether the left moment is earlier.
+    public static func < (left: Timestamp, right: Timestamp) -> Bool {
+        left.millisecondsSince1970 < right.millisecondsSince1970
+    }
+}
+
+/// A place on Earth, in degrees, with what is known about its precision, in metres.
+public struct Location: Hashable, Sendable {
+    /// -90 to 90.
+    public var latitude: Double
+    /// -180 to 180.
+    public var longitude: Double
+    /// Metres above sea level.
+    public var altitude: Double?
+    /// Metres.
+    public var horizontalAccuracy: Double?
+    /// Metres.
+    public var verticalAccuracy: Double?
+    /// Degrees from north.
+    public var course: Double?
+    /// Metres per second.
+    public var speed: Double?
+    /// When the place was measured.
+    public var timestamp: Timestamp?
+
+    /// A place without further knowledge.
+    public init(latitude: Double, longitude: Double) {
+        self.latitude = latitude
+        self.longitude = longitude
+    }
+}
+
+/// The content of an asset field: bytes that are kept outside the record.
+public struct Asset: Hashable, Sendable {
+    /// 32 bytes.
+    public var digest: [UInt8]
+    /// Bytes.
+    public var size: UInt64
+
+    /// The content with that digest.
+    public init(digest: [UInt8], size: UInt64) {
+        self.digest = digest
+        self.size = size
+    }
+}

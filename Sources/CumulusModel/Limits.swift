@@ -1,0 +1,61 @@
+// Every bound of the server, in one place, with its unit in its name. Advertised in HELLO; clients
+// hard-code none.
+
+package struct Limits: Hashable, Sendable {
+    /// Saves and deletes, or names to fetch, in one request.
+    package var itemsPerRequest = 400
+    /// Bytes of one request message.
+    package var requestBytes = 2 << 20
+    /// Bytes of one record's encoded fields.
+    package var recordBytes = 1 << 20
+    /// Bytes of a record name, zone name, type or field name.
+    package var nameBytes = 255
+    package var fieldsPerType = 256
+    /// deleteSelf references to one record.
+    package var ownersPerRecord = 750
+    package var zonesPerDatabase = 1_000
+    /// Bytes behind a frame's length field.
+    package var frameBytes = 4 << 20
+    package var streamsPerConnection = 256
+    /// Bytes of the calls in progress on one connection: what they sent, and what is not yet taken
+    /// of their answers.
+    package var unansweredBytes = 8 << 20
+    /// The same over all connections; beyond it the node stops reading from sockets.
+    package var nodeUnansweredBytes = 64 << 20
+    /// Bytes per stream and direction before the first CREDIT.
+    package var initialCredit = 64 << 10
+    /// Bytes after which a message of a fetch, modify or list answer is closed and the next begins.
+    package var answerBytes = 1 << 20
+    /// Bytes of one page of a list.
+    package var pageBytes = 128 << 10
+    /// How long outcomes are remembered by request id.
+    package var requestMemoryMilliseconds: Int64 = 24 * 3_600_000
+    /// How far a request id may be ahead of the node's clock.
+    package var requestLeadMilliseconds: Int64 = 10 * 60_000
+    /// Requests waiting for the writer.
+    package var queuedWrites = 4_096
+    /// Requests, and bytes of them, that share one flush.
+    package var writesPerBatch = 256
+    package var batchBytes = 4 << 20
+    /// Records that one commit deletes by cascade before the rest is left to a sweep.
+    package var cascadeRecords = 1_000
+    /// Bytes before the caller's HELLO is complete.
+    package var greetingBytes = 64 << 10
+    package var deviceBytes = 64
+    /// Milliseconds from accepting a connection to its HELLO.
+    package var greetingMilliseconds: Int64 = 10_000
+    /// Milliseconds without a frame after which the node sends PING, and again after which it
+    /// closes.
+    package var idleMilliseconds: Int64 = 60_000
+    /// Milliseconds without progress of a write to a socket after which it is closed.
+    package var stalledWriteMilliseconds: Int64 = 30_000
+    /// Milliseconds that a frame may take from its first byte to its last.
+    package var frameMilliseconds: Int64 = 30_000
+    /// Time of a call that names none, and the most that one may ask for.
+    package var callMilliseconds: Int64 = 60_000
+    package var longestCallMilliseconds: Int64 = 3_600_000
+
+    package init() {}
+
+    package static let standard = Limits()
+}

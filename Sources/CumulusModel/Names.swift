@@ -1,0 +1,69 @@
+// What may be a name. Checked once, where a name enters the node; a violation is `invalidArguments`
+// naming what was wrong.
+
+package enum Names {
+    package static let defaultZone = "_defaultZone"
+    /// Stands for the caller wherever a user record name is expected.
+    package static let currentUser = "__defaultOwner__"
+
+    /// Record and zone names: 1 to 255 printable ASCII characters, not beginning with an
+    /// underscore.
+    package static func checkIdentifier(
+        _ name: some Collection<UInt8>,
+        _ what: String
+    ) throws(ServiceError) -> String {
+        let text = try checkText(name, what)
+        guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) else {
+            throw invalid("\(what) '\(text)' must consist of printable ASCII characters")
+        }
+        guard text.utf8.first != UInt8(ascii: "_") else {
+            throw invalid("\(what) '\(text)' must not begin with an underscore")
+        }
+        return text
+    }
+
+    /// Record types and field names: a letter, then letters, digits and underscores.
+    package static func checkSchemaName(
+        _ name: some Collection<UInt8>,
+        _ what: String
+    ) throws(ServiceError) -> String {
+        let text = try checkText(name, what)
+        guard let first = text.utf8.first, isLetter(first) else {
+            throw invalid("\(what) '\(text)' must begin with a letter")
+        }
+        guard text.utf8.allSatisfy({ isLetter($0) || isDigit($0) || $0 == UInt8(ascii: "_") })
+        else {
+            throw invalid("\(what) '\(text)' may hold only letters, digits and underscores")
+        }
+        return text
+    }
+
+    /// 1 to 255 bytes of UTF-8 without NUL.
+    package static func checkText(
+        _ name: some Collection<UInt8>,
+        _ what: String
+    ) throws(ServiceError) -> String {
+        guard !name.isEmpty else { throw invalid("\(what) must not be empty") }
+        guard name.count <= Limits.standard.nameBytes else {
+            throw invalid("\(what) is \(name.count) bytes long; the limit is 255")
+        }
+        guard let text = String(validating: name, as: UTF8.self) else {
+            throw invalid("\(what) is not valid UTF-8")
+        }
+        guard !name.contains(0) else { throw invalid("\(what) must not contain NUL") }
+        return text
+    }
+
+    private static func isLetter(_ byte: UInt8) -> Bool {
+        let lower = byte | 0x20
+        return lower >= UInt8(ascii: "a") && lower <= UInt8(ascii: "z")
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9")
+    }
+
+    private static func invalid(_ message: String) -> ServiceError {
+        ServiceError(.invalidArguments, .invalidName, message)
+    }
+}

@@ -1,0 +1,44 @@
+// A record as the node hands it out: system fields, and the fields as canonical bytes that are
+// copied into the answer.
+//
+// Made by CumulusStorage from a row, encoded by CumulusWire. hot: once per fetched record.
+
+package struct RecordView: Hashable, Sendable {
+    package var name: String
+    package var type: String
+    /// 8 bytes.
+    package var changeTag: Bytes
+    /// Milliseconds since 1970 UTC.
+    package var created: Int64
+    package var createdBy: String
+    package var modified: Int64
+    package var modifiedBy: String
+    package var parent: String?
+    package var share: String?
+    /// `repeated Field fields = 10`, canonical.
+    package var fields: Bytes
+
+    package init(
+        name: String,
+        type: String,
+        changeTag: Bytes,
+        created: Int64,
+        createdBy: String,
+        modified: Int64,
+        modifiedBy: String,
+        parent: String? = nil,
+        share: String? = nil,
+        fields: Bytes = []
+    ) {
+        self.name = name
+        self.type = type
+        self.changeTag = changeTag
+        self.created = created
+        self.createdBy = createdBy
+        self.modified = modified
+        self.modifiedBy = modifiedBy
+        self.parent = parent
+        self.share = share
+        self.fields = fields
+    }
+}

@@ -1,0 +1,155 @@
+// From what operations return to the messages of an answer, closed whenever one has grown large
+// enough.
+//
+// Called by the session. Results stand in the order of the request. hot: once per call.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+
+/// Gathers an answer's messages.
+struct AnswerWriter {
+    private let limit: Int
+    private var current = CanonicalWriter(reserving: 256)
+    private(set) var messages: [Bytes] = []
+
+    /// A message is closed when it holds `limit` bytes or more.
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    mutating func add(_ write: (inout CanonicalWriter) -> Void) {
+        write(&current)
+        if current.bytes.count >= limit {
+            messages.append(current.bytes)
+            current = CanonicalWriter()
+        }
+    }
+
+    /// All messages: at least one, which may be empty.
+    consuming func finish() -> [Bytes] {
+        if messages.isEmpty || !current.bytes.isEmpty { messages.append(current.bytes) }
+        return messages
+    }
+}
+
+enum Answers {
+    static func fetched(
+        _ results: [Result<RecordView, ServiceError>],
+        for ids: [Result<RecordAddress, ServiceError>],
+        limit: Int
+    ) -> [Bytes] {
+        var answer = AnswerWriter(limit: limit)
+        for (result, id) in zip(results, ids) {
+            answer.add { writer in
+                switch result {
+                case .success(let record):
+                    let address = try? id.get()
+                    writer.result(1, record: record.encoded(as: wireID(record.name, address?.zone)))
+                case .failure(let error): writer.result(1, status: error.encoded())
+                }
+            }
+        }
+        return answer.finish()
+    }
+
+    static func modified(_ outcome: ModifyOutcome, _ request: ModifyRecords, limit: Int) -> [Bytes]
+    {
+        var answer = AnswerWriter(limit: limit)
+        for (item, save) in zip(outcome.saves, request.saves) {
+            let id = wireID(save.address.name, save.address.zone)
+            answer.add { writer in
+                switch item {
+                case .success(let saved):
+                    writer.result(1, record: view(saved, of: save).encoded(as: id))
+                case .failure(let failure):
+                    let record = failure.serverRecord?.encoded(as: id)
+                    writer.result(1, status: failure.error.encoded(serverRecord: record))
+                }
+            }
+        }
+        for item in outcome.deletes {
+            answer.add { $0.result(2, deleted: failure(item)) }
+        }
+        return answer.finish()
+    }
+
+    static func modified(_ outcome: ModifyOutcome, _ request: ModifyZones) -> Bytes {
+        var writer = CanonicalWriter()
+        for (item, save) in zip(outcome.saves, request.saves) {
+            if let status = failure(item) {
+                writer.result(1, status: status)
+            } else if let address = try? save.get() {
+                let capabilities =
+                    address.name == Names.defaultZone ? [] : RecordZone.Capabilities.custom
+                writer.result(1, zone: wireID(address), capabilities: capabilities.rawValue)
+            }
+        }
+        for item in outcome.deletes { writer.result(2, deleted: failure(item)) }
+        return writer.bytes
+    }
+
+    static func listed(_ records: [RecordView], of zone: ZoneAddress) -> Bytes {
+        var writer = CanonicalWriter(reserving: 64 << 10)
+        for record in records {
+            writer.present(1, bytes: record.encoded(as: wireID(record.name, zone)))
+        }
+        return writer.bytes
+    }
+
+    static func zones(_ zones: [FoundZone]) -> Bytes {
+        var writer = CanonicalWriter()
+        for zone in zones {
+            let id = WireZoneID(name: Bytes(zone.zone.name.utf8), owner: [])
+            writer.zone(1, id, capabilities: zone.capabilities.rawValue)
+        }
+        return writer.bytes
+    }
+
+    static func fetched(_ results: [Result<FoundZone, ServiceError>]) -> Bytes {
+        var writer = CanonicalWriter()
+        for result in results {
+            switch result {
+            case .success(let zone):
+                let id = WireZoneID(name: Bytes(zone.zone.name.utf8), owner: [])
+                writer.result(1, zone: id, capabilities: zone.capabilities.rawValue)
+            case .failure(let error): writer.result(1, status: error.encoded())
+            }
+        }
+        return writer.bytes
+    }
+
+    // MARK: Parts
+
+    private static func wireID(_ address: ZoneAddress) -> WireZoneID {
+        WireZoneID(name: Bytes(address.name.utf8), owner: Bytes(address.owner.utf8))
+    }
+
+    private static func wireID(_ name: String, _ zone: ZoneAddress?) -> WireRecordID {
+        let isDefault = zone.map { $0 == ZoneAddress() } ?? true
+        return WireRecordID(
+            name: Bytes(name.utf8),
+            zone: isDefault ? nil : zone.map { wireID($0) }
+        )
+    }
+
+    private static func failure(_ item: ModifyOutcome.Item) -> Bytes? {
+        if case .failure(let failure) = item { failure.error.encoded() } else { nil }
+    }
+
+    private static func view(_ saved: ModifyOutcome.Saved, of save: SaveItem) -> RecordView {
+        var type = ""
+        if case .success(let content) = save.content { type = content.type }
+        return RecordView(
+            name: save.address.name,
+            type: type,
+            changeTag: saved.changeTag,
+            created: saved.created,
+            createdBy: saved.createdBy,
+            modified: saved.modified,
+            modifiedBy: saved.modifiedBy,
+            fields: saved.fields
+        )
+    }
+}

@@ -1,0 +1,376 @@
+// What each call does: which request is read from it, where it runs, and what is answered.
+//
+// Reads are tried on the event loop with what is in memory, and go to a reader thread where that
+// doesn't decide; writes are queued for the writer. hot: once per call.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+import Logging
+
+extension ClientSession {
+    /// Begins a call that was entered into `calls`.
+    func dispatch(_ stream: UInt32, _ header: CallHeader, _ message: Bytes) {
+        do {
+            guard message.count <= limits.requestBytes else {
+                throw ServiceError(
+                    .limitExceeded,
+                    .tooLarge,
+                    """
+                    the request has \(message.count) bytes; the limit is \(limits.requestBytes), \
+                    send it in parts
+                    """
+                )
+            }
+            guard let method = Method(rawValue: header.method) else {
+                throw ServiceError(
+                    .invalidArguments,
+                    .protocolError,
+                    "method \(header.method) is not known to this server"
+                )
+            }
+            try begin(method, Call(stream: stream, header: header, message: message))
+        } catch let error as ServiceError {
+            fail(stream, error)
+        } catch let error as MalformedMessage {
+            fail(stream, ServiceError(.invalidArguments, .protocolError, error.message))
+        } catch {
+            fail(stream, ServiceError(.internalError, "\(error)"))
+        }
+    }
+
+    /// What a call brought.
+    private struct Call {
+        var stream: UInt32
+        var header: CallHeader
+        var message: Bytes
+    }
+
+    private func begin(_ method: Method, _ call: Call) throws {
+        let parser = RequestParser(caller: identity.caller, limits: limits)
+        switch method {
+        case .recordsFetch:
+            let request = try parser.fetchRecords(call.message)
+            try read(call, isOneRead: request.ids.count == 1) { session, scope, caller, reader in
+                let results = try request.run(scope, by: caller, in: reader)
+                return Answers.fetched(results, for: request.ids, limit: session.limits.answerBytes)
+            }
+        case .recordsModify:
+            let request = try parser.modifyRecords(call.message)
+            try write(call, .modifyRecords(request)) { session, answer in
+                guard case .modified(let outcome) = answer else { return [] }
+                return Answers.modified(outcome, request, limit: session.limits.answerBytes)
+            }
+        case .recordsList:
+            try list(call, try parser.listRecords(call.message))
+        case .zonesList:
+            let request = try parser.listZones(call.message)
+            try read(call, isOneRead: false) { _, scope, caller, reader in
+                [Answers.zones(try request.run(scope, by: caller, in: reader))]
+            }
+        case .zonesFetch:
+            let request = try parser.fetchZones(call.message)
+            try read(call, isOneRead: false) { _, scope, caller, reader in
+                [Answers.fetched(try request.run(scope, by: caller, in: reader))]
+            }
+        case .zonesModify:
+            let request = try parser.modifyZones(call.message)
+            try write(call, .modifyZones(request)) { _, answer in
+                guard case .modified(let outcome) = answer else { return [] }
+                return [Answers.modified(outcome, request)]
+            }
+        case .accountsWhoAmI:
+            let role = identity.caller.role == .operator ? WireRole.operator : .client
+            let caller = WireCaller(role: role.rawValue, user: identity.caller.user)
+            finish(call.stream, [caller.encoded()])
+        case .operatorStatus, .operatorListContainers, .operatorCreateContainer,
+            .operatorListUsers, .operatorAddUser, .operatorAddToken:
+            guard identity.caller.role == .operator else {
+                throw ServiceError(
+                    .permissionFailure,
+                    "only an operator may do that; connect with the node's operator token"
+                )
+            }
+            try administer(method, call)
+        }
+    }
+
+    // MARK: Reads
+
+    private typealias Read =
+        @Sendable (
+            ClientSession, ScopeNumber, Caller, ReadTransaction
+        ) throws -> [Bytes]
+
+    /// Answers from memory at once, or later from the disk.
+    ///
+    /// Reads that belong together share a snapshot.
+    private func read(_ call: Call, isOneRead: Bool, _ work: @escaping Read) throws {
+        let stream = call.stream
+        let scope = try callScope(call.header)
+        node.meter.engineCalls.add(1)
+        do {
+            let number = try scopeNumber(scope, reach: .memory)
+            let reader =
+                isOneRead
+                ? node.gate.latest(reach: .memory)
+                : try node.gate.snapshot(reach: .memory)
+            finish(stream, try work(self, number, identity.caller, reader))
+        } catch EngineError.notInMemory {
+            readFromDisk(stream, scope, work)
+        } catch FetchRecords.Failure.engine(.notInMemory) {
+            readFromDisk(stream, scope, work)
+        } catch {
+            throw serviceError(error)
+        }
+    }
+
+    private func readFromDisk(_ stream: UInt32, _ scope: ScopeID, _ work: @escaping Read) {
+        guard let token = calls[stream]?.token else { return }
+        let caller = identity.caller
+        let isQueued = node.gate.read { [self] in
+            if let refusal = token.refusal(now: node.environment.now()) {
+                return resume { $0.fail(stream, refusal) }
+            }
+            let answer: Result<[Bytes], ServiceError>
+            do {
+                let number = try scopeNumber(scope, reach: .disk)
+                let reader = try node.gate.snapshot(reach: .disk)
+                answer = .success(try work(self, number, caller, reader))
+            } catch {
+                answer = .failure(serviceError(error))
+            }
+            resume { session in
+                switch answer {
+                case .success(let messages): session.finish(stream, messages)
+                case .failure(let error): session.fail(stream, error)
+                }
+            }
+        }
+        if !isQueued { fail(stream, overloaded("too many reads are waiting")) }
+    }
+
+    /// The scope of the connection, or the one that an operator's call names.
+    private func callScope(_ header: CallHeader) throws(ServiceError) -> ScopeID {
+        if let scope = identity.scope { return scope }
+        return try scope(header.container, header.environment)
+    }
+
+    private func scopeNumber(_ scope: ScopeID, reach: Reach) throws -> ScopeNumber {
+        if scope == identity.scope, let number = identity.scopeNumber { return number }
+        guard let number = try node.gate.latest(reach: reach).scope(scope) else {
+            throw Containers.unknown(scope.container)
+        }
+        return number
+    }
+
+    /// What the caller is told about a failed read; damage goes to the log as well.
+    private func serviceError(_ error: any Error) -> ServiceError {
+        switch error {
+        case let error as ServiceError: return error
+        case FetchRecords.Failure.service(let error): return error
+        case FetchRecords.Failure.engine(let error): return serviceError(error)
+        case EngineError.corrupt(let what):
+            node.environment.logger.error("a damaged row was found", metadata: ["row": "\(what)"])
+            return StoreGate.corrupt
+        default:
+            node.environment.logger.error("a read failed", metadata: ["error": "\(error)"])
+            return ServiceError(.internalError, "the node could not read its store")
+        }
+    }
+
+    // MARK: Lists
+
+    private func list(_ call: Call, _ request: ListRecords) throws {
+        let stream = call.stream
+        let scope = try callScope(call.header)
+        let caller = identity.caller
+        guard let token = calls[stream]?.token else { return }
+        let isQueued = node.gate.read { [self] in
+            if let refusal = token.refusal(now: node.environment.now()) {
+                return resume { $0.fail(stream, refusal) }
+            }
+            let opened: Result<ListState, ServiceError>
+            do {
+                let number = try scopeNumber(scope, reach: .disk)
+                let snapshot = try node.gate.snapshot(reach: .disk)
+                let zone = try request.open(number, by: caller, in: snapshot)
+                opened = .success(ListState(request: request, zone: zone, snapshot: snapshot))
+            } catch {
+                opened = .failure(serviceError(error))
+            }
+            resume { session in
+                switch opened {
+                case .success(let list):
+                    session.calls[stream]?.list = list
+                    session.continueList(stream)
+                case .failure(let error): session.fail(stream, error)
+                }
+            }
+        }
+        if !isQueued { fail(stream, overloaded("too many reads are waiting")) }
+    }
+
+    /// Reads the next page of a list, unless one is being read or the list is over.
+    func continueList(_ stream: UInt32) {
+        guard let call = calls[stream], let list = call.list, !list.isReading, !call.isComplete
+        else { return }
+        calls[stream]?.list?.isReading = true
+        let token = call.token
+        let isQueued = node.gate.read { [self] in
+            if let refusal = token.refusal(now: node.environment.now()) {
+                return resume { $0.fail(stream, refusal) }
+            }
+            node.meter.engineCalls.add(1)
+            let page: Result<(Bytes, next: Bytes?), ServiceError>
+            do {
+                let read = try list.request.page(
+                    of: list.zone,
+                    from: list.next,
+                    byteLimit: limits.pageBytes,
+                    in: list.snapshot
+                )
+                page = .success((Answers.listed(read.records, of: list.request.zone), read.next))
+            } catch {
+                page = .failure(serviceError(error))
+            }
+            resume { $0.listed(stream, page) }
+        }
+        if !isQueued { fail(stream, overloaded("too many reads are waiting")) }
+    }
+
+    private func listed(_ stream: UInt32, _ page: Result<(Bytes, next: Bytes?), ServiceError>) {
+        switch page {
+        case .success(let (message, next)):
+            calls[stream]?.list?.isReading = false
+            calls[stream]?.list?.next = next
+            if next == nil {
+                finish(stream, [message])
+            } else {
+                push(stream, message)
+            }
+        case .failure(let error): fail(stream, error)
+        }
+    }
+
+    // MARK: Writes
+
+    private typealias Encode = @Sendable (ClientSession, WriteRequest.Answer) -> [Bytes]
+
+    /// A caller's change: retried safely by its request id.
+    private func write(
+        _ call: Call,
+        _ operation: WriteRequest.Operation,
+        _ encode: @escaping Encode
+    ) throws {
+        guard let requestID = RequestID(call.header.requestID) else {
+            throw ServiceError(
+                .invalidArguments,
+                "this call needs a request id of 16 bytes, so that it can be repeated safely"
+            )
+        }
+        let request = WriteRequest(
+            operation,
+            scope: try callScope(call.header),
+            caller: identity.caller,
+            requestID: requestID,
+            digest: WriteRequest.digest(of: call.message)
+        )
+        submit(call, request, encode)
+    }
+
+    private func submit(_ call: Call, _ request: WriteRequest, _ encode: @escaping Encode) {
+        let stream = call.stream
+        guard let token = calls[stream]?.token else { return }
+        let write = StoreGate.QueuedWrite(
+            request: request,
+            token: token,
+            byteCount: call.message.count,
+            loop: link.loop
+        ) { [self] answer in
+            run { session in
+                switch answer {
+                case .success(let answer): session.finish(stream, encode(session, answer))
+                case .failure(let error): session.fail(stream, error)
+                }
+            }
+        }
+        node.environment.logger.trace(
+            "a write is queued",
+            metadata: ["request": "\(call.header.requestID.hex)"]
+        )
+        if !node.gate.submit(write) { fail(stream, overloaded("too many writes are waiting")) }
+    }
+
+    // MARK: Operators
+
+    private func administer(_ method: Method, _ call: Call) throws {
+        switch method {
+        case .operatorStatus: finish(call.stream, [node.status.encoded()])
+        case .operatorListContainers:
+            readCluster(call) { [OperatorMessages.containers(try Containers.all(in: $0))] }
+        case .operatorListUsers:
+            let container = try containerOfUsers(call.header)
+            readCluster(call) { reader in
+                let users = try Users.all(in: reader).map { WireUser($0, in: container) }
+                return [OperatorMessages.users(users)]
+            }
+        case .operatorCreateContainer:
+            let raw = try OperatorMessages.containerName(wire: call.message)
+            let name = try Names.checkIdentifier(raw, "container")
+            change(call, .createContainer(name)) { _, answer in
+                guard case .container(let existed) = answer else { return [] }
+                return [OperatorMessages.container(existed: existed)]
+            }
+        case .operatorAddUser:
+            let raw = try OperatorMessages.newUserName(wire: call.message)
+            let name = try Names.checkIdentifier(raw, "user name")
+            let container = try containerOfUsers(call.header)
+            var dice = NodeDice(node.environment)
+            change(call, .addUser(name: name, id: dice.bytes(16))) { _, answer in
+                guard case .user(let user, let existed) = answer else { return [] }
+                return [OperatorMessages.user(WireUser(user, in: container), existed: existed)]
+            }
+        case .operatorAddToken:
+            let raw = try OperatorMessages.tokenUserName(wire: call.message)
+            let name = try Names.checkIdentifier(raw, "user name")
+            var dice = NodeDice(node.environment)
+            let token = Bytes("cumulus_".utf8) + Bytes(dice.bytes(32).hex.utf8)
+            change(call, .addToken(token, user: name)) { _, _ in [OperatorMessages.token(token)] }
+        default: throw ServiceError(.internalError, "this is not an operator's call")
+        }
+    }
+
+    private func change(
+        _ call: Call,
+        _ operation: WriteRequest.Operation,
+        _ encode: @escaping Encode
+    ) {
+        submit(call, WriteRequest(operation, scope: .cluster, caller: identity.caller), encode)
+    }
+
+    private func readCluster(
+        _ call: Call,
+        _ work: @escaping @Sendable (ReadTransaction) throws -> [Bytes]
+    ) {
+        readFromDisk(call.stream, .cluster) { _, _, _, reader in try work(reader) }
+    }
+
+    /// The container in which users' record names are wanted; none: without them.
+    private func containerOfUsers(_ header: CallHeader) throws(ServiceError) -> String? {
+        if header.container.isEmpty { return nil }
+        return try Names.checkIdentifier(header.container, "container")
+    }
+}
+
+extension WireUser {
+    fileprivate init(_ user: Users.User, in container: String?) {
+        self.init(
+            name: user.name,
+            id: user.id,
+            created: user.created,
+            recordName: container.map { user.recordName(in: $0) } ?? ""
+        )
+    }
+}

@@ -1,0 +1,394 @@
+// One caller's connection, from its first byte to its last: greeting, calls, credit, deadlines,
+// draining.
+//
+// A transport drives it as a `FrameHandler` on one event loop; the store's threads come back to it
+// through that loop. What a call means is in `ClientSession+Calls`. hot: several steps per call.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+import Logging
+
+final class ClientSession: FrameHandler, @unchecked Sendable {
+    // Confined to `link.loop`: closures that leave it come back through `link.loop.execute`.
+
+    let node: Node
+    let link: any FrameLink
+    private var connection: FrameConnection
+    private var phase = Phase.greeting
+    private var highestStream: UInt32 = 0
+    private var requestBytes = 0
+    /// What of `heldBytes` of the node's meter is ours.
+    private var heldBytes = 0
+    private var isClosed = false
+    var calls: [UInt32: CallState] = [:]
+    var identity = Identity()
+
+    private enum Phase {
+        /// HELLO has not come yet.
+        case greeting
+        /// HELLO is being judged; what follows it waits unread.
+        case judging
+        case open
+        /// What was said is sent, then the connection ends.
+        case closing
+    }
+
+    /// Who is calling, and where.
+    struct Identity {
+        var caller = Caller(role: .anonymous)
+        /// Clients have one for the connection; operators name one per call.
+        var scope: ScopeID?
+        var scopeNumber: ScopeNumber?
+    }
+
+    init(node: Node, link: any FrameLink, now: Instant) {
+        self.node = node
+        self.link = link
+        connection = FrameConnection(limits: node.configuration.limits, now: now)
+        var dice = NodeDice(node.environment)
+        connection.send(Frame(.nonce, payload: dice.bytes(32)))
+    }
+
+    var limits: Limits { node.configuration.limits }
+
+    // MARK: FrameHandler
+
+    func received(_ bytes: UnsafeRawBufferPointer, now: Instant) {
+        do throws(ProtocolFault) {
+            try connection.received(bytes, now: now)
+        } catch {
+            return fault(error)
+        }
+        takeFrames(now: now)
+    }
+
+    /// Handles the frames that have arrived, as far as it is their turn.
+    func takeFrames(now: Instant) {
+        do throws(ProtocolFault) {
+            while isTakingFrames, let frame = try connection.next() { try handle(frame, now: now) }
+        } catch {
+            fault(error)
+        }
+    }
+
+    func turnEnded(now: Instant) -> Turn {
+        let output = connection.takeOutput()
+        let held =
+            requestBytes + connection.pendingBytes + output.count
+            + calls.values.reduce(0) { $0 + $1.waitingBytes }
+        node.meter.heldBytes.add(held - heldBytes)
+        heldBytes = held
+        let isReading =
+            isTakingFrames && held <= limits.unansweredBytes
+            && node.meter.heldBytes.value <= limits.nodeUnansweredBytes
+        connection.reading(isReading, now: now)
+        var wake = connection.wakeTime
+        for call in calls.values where !call.waiting.isEmpty || call.list != nil {
+            wake = min(wake, call.token.deadline)
+        }
+        // A paused connection looks again soon: others may have let go of what they held.
+        if !isReading { wake = min(wake, now + 50) }
+        return Turn(output: output, wake: wake, closes: isClosing, isReading: isReading)
+    }
+
+    func timePassed(now: Instant) {
+        do throws(ProtocolFault) {
+            try connection.timePassed(now: now)
+        } catch {
+            return fault(error)
+        }
+        for (stream, call) in calls where !call.waiting.isEmpty || call.list != nil {
+            if let refusal = call.token.refusal(now: now) { fail(stream, refusal) }
+        }
+    }
+
+    func writing(_ pendingBytes: Int, now: Instant) {
+        connection.writing(pendingBytes, now: now)
+    }
+
+    func closed() {
+        isClosed = true
+        for call in calls.values { call.token.cancel() }
+        node.meter.callsInProgress.add(-calls.count)
+        node.meter.heldBytes.add(-heldBytes)
+        heldBytes = 0
+        calls = [:]
+        node.forget(self)
+    }
+
+    // MARK: Frames
+
+    private var isClosing: Bool {
+        if case .closing = phase { true } else { false }
+    }
+
+    private var isTakingFrames: Bool {
+        switch phase {
+        case .greeting, .open: true
+        case .judging, .closing: false
+        }
+    }
+
+    private func handle(_ frame: Frame, now: Instant) throws(ProtocolFault) {
+        switch phase {
+        case .greeting:
+            guard frame.kind == .hello, frame.stream == 0 else {
+                throw ProtocolFault("the first frame must be HELLO")
+            }
+            phase = .judging
+            judge(frame.payload)
+        case .open: try handleOpen(frame, now: now)
+        case .judging, .closing: break
+        }
+    }
+
+    private func handleOpen(_ frame: Frame, now: Instant) throws(ProtocolFault) {
+        switch frame.kind {
+        case .call: try open(frame, now: now)
+        case .cancel:
+            guard try isOpen(frame.stream) else { return }
+            fail(frame.stream, ServiceError(.operationCancelled, "the caller cancelled the call"))
+        case .credit: try grant(frame)
+        case .message:
+            guard try isOpen(frame.stream) else { return }
+            throw ProtocolFault(
+                "a MESSAGE on stream \(frame.stream), whose call takes one message only"
+            )
+        case .status:
+            guard try isOpen(frame.stream) else { return }
+            calls[frame.stream]?.token.cancel()
+            end(frame.stream)
+        case .drain: break
+        case .hello, .nonce, .ping, .pong:
+            throw ProtocolFault("a second greeting")
+        }
+    }
+
+    /// Whether a stream's call is in progress.
+    ///
+    /// One that is over is not an error, one that never was is.
+    private func isOpen(_ stream: UInt32) throws(ProtocolFault) -> Bool {
+        guard stream != 0, stream <= highestStream, stream % 2 == 1 else {
+            throw ProtocolFault("a frame on stream \(stream), which was never opened")
+        }
+        return calls[stream] != nil
+    }
+
+    private func open(_ frame: Frame, now: Instant) throws(ProtocolFault) {
+        guard frame.stream % 2 == 1 else {
+            throw ProtocolFault(
+                "a CALL on stream \(frame.stream): a dialler's calls have odd numbers"
+            )
+        }
+        guard frame.stream > highestStream else {
+            throw ProtocolFault("stream \(frame.stream) is reused")
+        }
+        highestStream = frame.stream
+        guard frame.isEnd else {
+            return refuse(
+                frame.stream,
+                ServiceError(
+                    .invalidArguments,
+                    .protocolError,
+                    "this call takes exactly one message: set the end bit of its CALL frame"
+                )
+            )
+        }
+        if let refusal = refusal(of: frame) { return refuse(frame.stream, refusal) }
+        let split: (header: CallHeader, message: Bytes)
+        do {
+            split = try CallHeader.split(frame.payload)
+        } catch {
+            return refuse(
+                frame.stream,
+                ServiceError(.invalidArguments, .protocolError, error.message)
+            )
+        }
+        let time =
+            split.header.timeout == 0
+            ? limits.callMilliseconds
+            : min(Int64(split.header.timeout), limits.longestCallMilliseconds)
+        requestBytes += frame.payload.count
+        calls[frame.stream] = CallState(
+            token: CallToken(deadline: now + time),
+            requestBytes: frame.payload.count,
+            credit: limits.initialCredit
+        )
+        node.meter.calls.add(1)
+        node.meter.callsInProgress.add(1)
+        dispatch(frame.stream, split.header, split.message)
+    }
+
+    /// Why a call can't even begin now; nil if it can.
+    private func refusal(of frame: Frame) -> ServiceError? {
+        if node.isDraining { return ClientSession.draining }
+        if calls.count >= limits.streamsPerConnection {
+            return overloaded("more than \(limits.streamsPerConnection) calls on one connection")
+        }
+        if requestBytes + frame.payload.count > limits.unansweredBytes {
+            return overloaded(
+                "more than \(limits.unansweredBytes) unanswered bytes on one connection"
+            )
+        }
+        return nil
+    }
+
+    func overloaded(_ what: String) -> ServiceError {
+        var error = ServiceError(.requestRateLimited, .overloaded, "\(what); try again in a moment")
+        error.retryAfterMilliseconds = 100
+        return error
+    }
+
+    private static let draining: ServiceError = {
+        var error = ServiceError(
+            .serviceUnavailable,
+            .draining,
+            "this node is shutting down; connect to another one, or here again later"
+        )
+        error.retryAfterMilliseconds = 1_000
+        return error
+    }()
+
+    // MARK: Credit
+
+    private func grant(_ frame: Frame) throws(ProtocolFault) {
+        guard frame.payload.count == 4 else { throw ProtocolFault("a CREDIT has 4 bytes") }
+        guard try isOpen(frame.stream), let credit = calls[frame.stream]?.credit else { return }
+        let sum = credit + frame.payload.reduce(0) { $0 << 8 | Int($1) }
+        guard sum <= Int(Int32.max) else {
+            throw ProtocolFault("the credit of stream \(frame.stream) exceeds 2^31 - 1")
+        }
+        calls[frame.stream]?.credit = sum
+        sendWaiting(frame.stream)
+    }
+
+    /// Sends what the caller has room for, and goes on with a list when it has room for more.
+    private func sendWaiting(_ stream: UInt32) {
+        guard var call = calls[stream] else { return }
+        var sent = 0
+        while sent < call.waiting.count, call.credit > 0 {
+            let message = call.waiting[sent]
+            sent += 1
+            call.credit -= message.count
+            let isEnd = call.isComplete && sent == call.waiting.count
+            connection.send(Frame(.message, isEnd: isEnd, stream: stream, payload: message))
+        }
+        call.waiting.removeFirst(sent)
+        calls[stream] = call
+        if call.isComplete && call.waiting.isEmpty {
+            end(stream)
+        } else if call.waiting.isEmpty, call.credit > 0 {
+            continueList(stream)
+        }
+    }
+
+    // MARK: Answers
+
+    /// The whole answer of a call, or the rest of it.
+    func finish(_ stream: UInt32, _ messages: [Bytes]) {
+        guard calls[stream] != nil else { return }
+        calls[stream]?.waiting += messages
+        calls[stream]?.isComplete = true
+        sendWaiting(stream)
+    }
+
+    /// A part of an answer.
+    func push(_ stream: UInt32, _ message: Bytes) {
+        guard calls[stream] != nil else { return }
+        calls[stream]?.waiting.append(message)
+        sendWaiting(stream)
+    }
+
+    func fail(_ stream: UInt32, _ error: ServiceError) {
+        guard let call = calls[stream] else { return }
+        call.token.cancel()
+        refuse(stream, error)
+        end(stream)
+    }
+
+    private func refuse(_ stream: UInt32, _ error: ServiceError) {
+        connection.send(Frame(.status, isEnd: true, stream: stream, payload: error.encoded()))
+    }
+
+    private func end(_ stream: UInt32) {
+        guard let call = calls.removeValue(forKey: stream) else { return }
+        requestBytes -= call.requestBytes
+        node.meter.callsInProgress.add(-1)
+    }
+
+    /// Comes back to the loop from one of the store's threads.
+    func resume(_ work: @escaping @Sendable (ClientSession) -> Void) {
+        link.loop.execute { self.run(work) }
+    }
+
+    /// Runs work that arrived on the loop outside a read.
+    func run(_ work: (ClientSession) -> Void) {
+        guard !isClosed else { return }
+        work(self)
+        link.needsTurn()
+    }
+
+    // MARK: Greeting and end
+
+    /// The caller is accepted: its calls are taken from now on.
+    func greet(_ identity: Identity, role: UInt32) {
+        guard case .judging = phase else { return }
+        self.identity = identity
+        phase = .open
+        connection.finishGreeting()
+        connection.send(Frame(.hello, payload: hello(role: role).encoded()))
+        if node.isDraining { drain() }
+    }
+
+    private func hello(role: UInt32) -> ServerHello {
+        var hello = ServerHello()
+        hello.software = "cumulusd"
+        hello.softwareVersion = node.configuration.version
+        hello.nodeID = node.nodeID
+        hello.incarnation = node.incarnation.value
+        hello.clusterID = node.clusterID
+        hello.limits = limits
+        hello.clock = node.environment.wallClock()
+        hello.callerRole = role
+        hello.callerUser = identity.caller.user
+        return hello
+    }
+
+    /// The caller is refused, or said something that can't be understood.
+    func close(_ error: ServiceError) {
+        refuse(0, error)
+        phase = .closing
+    }
+
+    private func fault(_ fault: ProtocolFault) {
+        guard !isClosing else { return }
+        node.environment.logger.debug(
+            "a connection is closed",
+            metadata: ["reason": "\(fault.message)"]
+        )
+        if connection.looksLikeHTTP {
+            connection.output = Bytes(ClientSession.httpAnswer.utf8)
+        } else {
+            refuse(0, ServiceError(.invalidArguments, .protocolError, fault.message))
+        }
+        phase = .closing
+    }
+
+    private static let httpAnswer = """
+        HTTP/1.1 400 Bad Request\r
+        Content-Type: text/plain\r
+        Connection: close\r
+        \r
+        This port speaks the Cumulus binary protocol, not HTTP; use the cumulus client.\r\n
+        """
+
+    /// Tells the caller that this node is going.
+    func drain() {
+        guard case .open = phase, !isClosed else { return }
+        let notice = DrainNotice(message: "this node is shutting down")
+        connection.send(Frame(.drain, payload: notice.encoded()))
+        link.needsTurn()
+    }
+}

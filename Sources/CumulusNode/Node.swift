@@ -1,0 +1,158 @@
+// A node: a store, what it knows about itself, and the sessions of its callers.
+//
+// Put together by `cumulusd`, by tests and by a simulator, which differ in the engine, the network
+// and the environment that they give it. It knows neither sockets nor a particular engine.
+
+package import CumulusModel
+import CumulusOperations
+package import CumulusStorage
+package import CumulusWire
+import Logging
+import Synchronization
+
+package final class Node: Sendable {
+    package struct Configuration: Sendable {
+        package var version: String
+        /// Made at start if it doesn't exist; nil: none.
+        package var container: String?
+        /// Who has it administers this node.
+        package var operatorToken: Bytes
+        /// Bytes of disk that are kept free: below, writes are refused.
+        package var diskReserve: UInt64 = 0
+        package var readers = 2
+        /// Name of the engine's memory profile, for the status.
+        package var profile = ""
+        package var limits = Limits.standard
+        /// Access tokens may arrive over plain TCP from other machines.
+        package var acceptsInsecureCredentials = false
+
+        package init(version: String, container: String?, operatorToken: Bytes) {
+            self.version = version
+            self.container = container
+            self.operatorToken = operatorToken
+        }
+    }
+
+    package let configuration: Configuration
+    package let environment: NodeEnvironment
+    package let gate: StoreGate
+    package let meter = NodeMeter()
+    let nodeID: Bytes
+    let clusterID: Bytes
+    package let incarnation: Incarnation
+    private let started: Int64
+    private let draining = Atomic<Bool>(false)
+    private let sessions = Mutex<[ObjectIdentifier: WeakSession]>([:])
+
+    private struct WeakSession: Sendable {
+        weak var session: ClientSession?
+        let loop: any FrameLoop
+    }
+
+    /// Opens the store and makes the configured container.
+    ///
+    /// Throws `OpenStore.Failure`.
+    package init(
+        _ configuration: Configuration,
+        engine: any StorageEngine,
+        environment: NodeEnvironment
+    ) throws {
+        self.configuration = configuration
+        self.environment = environment
+        var dice = NodeDice(environment)
+        let opened = try OpenStore.open(engine, using: &dice)
+        let state = try Node.makeContainer(configuration, engine, opened, environment)
+        nodeID = state.node.nodeID
+        clusterID = state.node.clusterID
+        incarnation = state.incarnation
+        started = environment.wallClock()
+        gate = StoreGate(
+            engine: engine,
+            state: state,
+            environment: environment,
+            limits: configuration.limits,
+            meter: meter,
+            diskReserve: configuration.diskReserve
+        )
+    }
+
+    private static func makeContainer(
+        _ configuration: Configuration,
+        _ engine: any StorageEngine,
+        _ state: WriterState,
+        _ environment: NodeEnvironment
+    ) throws -> WriterState {
+        guard let container = configuration.container else { return state }
+        var group = GroupCommit(engine: engine, state: state)
+        try group.run(now: environment.wallClock()) { transaction throws(EngineError) in
+            let existed = try Containers.create(container, in: &transaction)
+            return ((), !existed)
+        }
+        return try group.commit()
+    }
+
+    /// Starts the store's threads.
+    package func start() {
+        gate.start(readers: configuration.readers)
+    }
+
+    /// Finishes what is queued and ends the threads.
+    ///
+    /// Sessions get no more answers.
+    package func stop() {
+        gate.stop()
+    }
+
+    // MARK: Sessions
+
+    /// Makes the handler of a new connection.
+    package func accept(_ link: any FrameLink, now: Instant) -> any FrameHandler {
+        let session = ClientSession(node: self, link: link, now: now)
+        let entry = WeakSession(session: session, loop: link.loop)
+        sessions.withLock { $0[ObjectIdentifier(session)] = entry }
+        meter.connections.add(1)
+        return session
+    }
+
+    func forget(_ session: ClientSession) {
+        let isGone = sessions.withLock { $0.removeValue(forKey: ObjectIdentifier(session)) != nil }
+        if isGone { meter.connections.add(-1) }
+    }
+
+    // MARK: Draining
+
+    package var isDraining: Bool { draining.load(ordering: .relaxed) }
+
+    /// Takes no new calls; those in progress go on.
+    ///
+    /// Every session is told.
+    package func beginDraining() {
+        draining.store(true, ordering: .relaxed)
+        for entry in sessions.withLock({ Array($0.values) }) {
+            entry.loop.execute { entry.session?.drain() }
+        }
+    }
+
+    /// Calls that are still in progress.
+    package var callsInProgress: Int { meter.callsInProgress.value }
+
+    // MARK: Status
+
+    package var status: NodeStatus {
+        var status = NodeStatus()
+        status.nodeID = nodeID
+        status.incarnation = incarnation.value
+        status.clusterID = clusterID
+        status.softwareVersion = configuration.version
+        status.state = isDraining ? "draining" : gate.isDiskFull ? "disk full" : "ready"
+        status.started = started
+        status.connections = UInt32(clamping: meter.connections.value)
+        status.calls = UInt64(clamping: meter.calls.value)
+        status.commits = UInt64(clamping: meter.commits.value)
+        status.flushes = UInt64(clamping: meter.flushes.value)
+        status.freeBytes = gate.engine.freeBytes() ?? 0
+        status.profile = configuration.profile
+        status.callsInProgress = UInt32(clamping: meter.callsInProgress.value)
+        return status
+    }
+}

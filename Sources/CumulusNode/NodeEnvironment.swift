@@ -1,0 +1,50 @@
+// Everything that a node takes from the world apart from its disk and its network: time, dice, and
+// where it speaks.
+//
+// Made once by `cumulusd`, or by a test or a simulator with a clock and dice of its own. Nothing
+// else in the node reads a clock or makes a random number.
+
+package import CumulusWire
+package import Logging
+
+package struct NodeEnvironment: Sendable {
+    /// A clock that never goes back.
+    package var now: @Sendable () -> Instant
+    /// Milliseconds since 1970 UTC.
+    package var wallClock: @Sendable () -> Int64
+    package var random: @Sendable () -> UInt64
+    package var logger: Logger
+    /// The store can't go on: its state is unknown.
+    ///
+    /// Ends the process.
+    package var fail: @Sendable (_ reason: String) -> Void
+
+    package init(
+        now: @escaping @Sendable () -> Instant,
+        wallClock: @escaping @Sendable () -> Int64,
+        random: @escaping @Sendable () -> UInt64,
+        logger: Logger,
+        fail: @escaping @Sendable (_ reason: String) -> Void
+    ) {
+        self.now = now
+        self.wallClock = wallClock
+        self.random = random
+        self.logger = logger
+        self.fail = fail
+    }
+}
+
+/// The environment's dice where a generator is asked for.
+package struct NodeDice: RandomNumberGenerator {
+    private let random: @Sendable () -> UInt64
+
+    package init(_ environment: NodeEnvironment) {
+        random = environment.random
+    }
+
+    package mutating func next() -> UInt64 { random() }
+
+    package mutating func bytes(_ count: Int) -> [UInt8] {
+        (0..<count).map { _ in UInt8.random(in: 0...255, using: &self) }
+    }
+}

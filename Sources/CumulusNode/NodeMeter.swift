@@ -1,0 +1,29 @@
+// What a node counts: for its status, and for the bound on bytes that all connections together may
+// hold.
+//
+// Written by sessions, the writer and the readers from their own threads.
+
+package import Synchronization
+
+package final class NodeMeter: Sendable {
+    package let connections = Atomic<Int>(0)
+    package let calls = Atomic<Int>(0)
+    package let callsInProgress = Atomic<Int>(0)
+    /// Bytes of requests in progress and of answers that nobody took yet, over all connections.
+    package let heldBytes = Atomic<Int>(0)
+    package let commits = Atomic<Int>(0)
+    package let flushes = Atomic<Int>(0)
+    /// Calls that reached the engine: reads begun and writes run.
+    package let engineCalls = Atomic<Int>(0)
+
+    package init() {}
+}
+
+/// Adding and reading counters, in one order for everybody.
+extension Atomic where Value == Int {
+    package func add(_ amount: Int) {
+        wrappingAdd(amount, ordering: .relaxed)
+    }
+
+    package var value: Int { load(ordering: .relaxed) }
+}

@@ -1,0 +1,195 @@
+// From what came over the wire to what operations take: names checked, fields canonical, the
+// caller's own zones recognised.
+//
+// Called by the session before anything is queued, so that the writer never waits for decoding.
+// What is wrong with one item is that item's error; what is wrong with the request as a whole is
+// thrown. hot: once per call.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+
+/// Judges names and values on behalf of one caller.
+struct RequestParser {
+    let caller: Caller
+    let limits: Limits
+
+    // MARK: Requests
+
+    func fetchRecords(_ message: Bytes) throws -> FetchRecords {
+        let request = try FetchRecordsRequest(wire: message)
+        guard request.ids.count <= limits.itemsPerRequest else {
+            throw ServiceError.tooManyItems(request.ids.count, limit: limits.itemsPerRequest)
+        }
+        return FetchRecords(
+            database: try database(request.database),
+            ids: request.ids.map(record),
+            keys: try keys(request.keys)
+        )
+    }
+
+    func modifyRecords(_ message: Bytes) throws -> ModifyRecords {
+        let request = try NodeModifyRecordsRequest(wire: message)
+        let count = request.saves.count + request.deletes.count
+        guard count <= limits.itemsPerRequest else {
+            throw ServiceError.tooManyItems(count, limit: limits.itemsPerRequest)
+        }
+        return ModifyRecords(
+            database: try database(request.database),
+            policy: try policy(request.policy),
+            isAtomic: request.isAtomic,
+            saves: request.saves.map(save),
+            deletes: request.deletes.map(delete),
+            limits: limits
+        )
+    }
+
+    func listRecords(_ message: Bytes) throws -> ListRecords {
+        let request = try ListRecordsRequest(wire: message)
+        return ListRecords(
+            database: try database(request.database),
+            zone: try zone(request.zone),
+            keys: try keys(request.keys)
+        )
+    }
+
+    func listZones(_ message: Bytes) throws -> ListZones {
+        ListZones(database: try database(try ListZonesRequest.database(wire: message)))
+    }
+
+    func fetchZones(_ message: Bytes) throws -> FetchZones {
+        let request = try FetchZonesRequest(wire: message)
+        guard request.ids.count <= limits.itemsPerRequest else {
+            throw ServiceError.tooManyItems(request.ids.count, limit: limits.itemsPerRequest)
+        }
+        return FetchZones(
+            database: try database(request.database),
+            ids: request.ids.map(zoneResult)
+        )
+    }
+
+    func modifyZones(_ message: Bytes) throws -> ModifyZones {
+        let request = try ModifyZonesRequest(wire: message)
+        return ModifyZones(
+            database: try database(request.database),
+            saves: request.saves.map(zoneResult),
+            deletes: request.deletes.map(zoneResult),
+            limits: limits
+        )
+    }
+
+    // MARK: Parts
+
+    func database(_ number: UInt32) throws(ServiceError) -> DatabaseScope {
+        guard let scope = DatabaseScope(rawValue: UInt8(truncatingIfNeeded: number)), number < 256
+        else {
+            throw ServiceError(
+                .invalidArguments,
+                "the request names no database; use 1 (public), 2 (private) or 3 (shared)"
+            )
+        }
+        return scope
+    }
+
+    private func policy(_ number: UInt32) throws(ServiceError) -> SavePolicy {
+        switch number {
+        case 0: .ifUnchanged
+        case 1: .changedKeys
+        case 2: .allKeys
+        default: throw ServiceError(.invalidArguments, "\(number) is not a save policy")
+        }
+    }
+
+    private func keys(_ keys: [Bytes]?) throws(ServiceError) -> [String]? {
+        guard let keys else { return nil }
+        var names: Set<String> = []
+        for key in keys { names.insert(try Names.checkSchemaName(key, "a desired key")) }
+        return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    }
+
+    /// The zone that an id means; none is the default zone.
+    func zone(_ id: WireZoneID?) throws(ServiceError) -> ZoneAddress {
+        guard let id else { return ZoneAddress() }
+        var owner = ""
+        if !id.owner.isEmpty { owner = try Names.checkText(id.owner, "zone owner") }
+        if caller.isOwner(named: owner) { owner = "" }
+        if id.name.elementsEqual(Names.defaultZone.utf8) { return ZoneAddress(owner: owner) }
+        return ZoneAddress(name: try Names.checkIdentifier(id.name, "zone name"), owner: owner)
+    }
+
+    private func zoneResult(_ id: WireZoneID) -> Result<ZoneAddress, ServiceError> {
+        Result { () throws(ServiceError) in try zone(id) }
+    }
+
+    private func record(_ id: WireRecordID) -> Result<RecordAddress, ServiceError> {
+        Result { () throws(ServiceError) in
+            let zone = try zone(id.zone)
+            return RecordAddress(
+                zone: zone,
+                name: try Names.checkIdentifier(id.name, "record name")
+            )
+        }
+    }
+
+    private func delete(_ id: WireRecordID) -> DeleteItem {
+        switch record(id) {
+        case .success(let address): DeleteItem(address: address)
+        case .failure(let error): DeleteItem(address: nominal(id), fault: error)
+        }
+    }
+
+    private func save(_ save: NodeModifyRecordsRequest.Save) -> SaveItem {
+        let address: RecordAddress
+        switch record(save.id) {
+        case .success(let checked): address = checked
+        case .failure(let error):
+            return SaveItem(address: nominal(save.id), content: .failure(error))
+        }
+        let content = Result { () throws(ServiceError) in try self.content(save, at: address) }
+        return SaveItem(address: address, content: content)
+    }
+
+    /// Something to report a fault under: the zone as far as it is known, and the name as text.
+    private func nominal(_ id: WireRecordID) -> RecordAddress {
+        let zone = (try? zone(id.zone)) ?? ZoneAddress()
+        return RecordAddress(zone: zone, name: String(decoding: id.name, as: UTF8.self))
+    }
+
+    private func content(
+        _ save: NodeModifyRecordsRequest.Save,
+        at address: RecordAddress
+    ) throws(ServiceError) -> SaveItem.Content {
+        let owners = [Names.currentUser, caller.user].filter { !$0.isEmpty }
+        var canonicaliser = FieldCanonicaliser(zoneName: address.zone.name, zoneOwners: owners)
+        for field in save.fields { try canonicaliser.add(field) }
+        var parent: String?
+        if let name = save.parent {
+            parent = name.isEmpty ? "" : try Names.checkIdentifier(name, "parent's record name")
+        }
+        return SaveItem.Content(
+            type: try Names.checkSchemaName(save.type, "record type"),
+            changeTag: save.changeTag.isEmpty ? nil : save.changeTag,
+            fields: try canonicaliser.finish(),
+            increments: try increments(save.increments),
+            parent: parent
+        )
+    }
+
+    private func increments(
+        _ raw: [(field: Bytes, delta: Int64)]
+    ) throws(ServiceError) -> [Commit.Increment] {
+        var increments: [Commit.Increment] = []
+        for (name, delta) in raw {
+            let field = try Names.checkSchemaName(name, "field name")
+            guard !increments.contains(where: { $0.field == field }) else {
+                throw ServiceError(
+                    .invalidArguments,
+                    "field '\(field)' is incremented twice in one save; add the amounts up"
+                )
+            }
+            increments.append(Commit.Increment(field: field, delta: delta))
+        }
+        return increments.sorted { $0.field.utf8.lexicographicallyPrecedes($1.field.utf8) }
+    }
+}

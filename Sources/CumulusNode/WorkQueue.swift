@@ -1,0 +1,91 @@
+// A bounded queue and the threads that empty it.
+//
+// The store blocks, so it has threads of its own: one writer, a few readers. `StoreGate` owns both
+// queues.
+
+import CumulusModel
+import Foundation
+
+final class WorkQueue<Item: Sendable>: @unchecked Sendable {
+    // `items` and `isClosed` are touched only under `condition`.
+    private let condition = NSCondition()
+    private var items: [Item] = []
+    private var isClosed = false
+    private let capacity: Int
+
+    init(capacity: Int) {
+        self.capacity = capacity
+    }
+
+    /// False if the queue is full or closed.
+    func append(_ item: Item) -> Bool {
+        condition.lock()
+        defer { condition.unlock() }
+        guard !isClosed, items.count < capacity else { return false }
+        items.append(item)
+        condition.signal()
+        return true
+    }
+
+    /// Waits for items and takes all of them; nil when the queue is closed and empty.
+    func takeAll() -> [Item]? {
+        condition.lock()
+        defer { condition.unlock() }
+        while items.isEmpty && !isClosed { condition.wait() }
+        guard !items.isEmpty else { return nil }
+        defer { items = [] }
+        return items
+    }
+
+    /// Waits for one item; nil when the queue is closed and empty.
+    func take() -> Item? {
+        condition.lock()
+        defer { condition.unlock() }
+        while items.isEmpty && !isClosed { condition.wait() }
+        return items.isEmpty ? nil : items.removeFirst()
+    }
+
+    /// Puts items back in front that were taken and are not yet due.
+    func putBack(_ rest: ArraySlice<Item>) {
+        guard !rest.isEmpty else { return }
+        condition.lock()
+        defer { condition.unlock() }
+        items.insert(contentsOf: rest, at: 0)
+    }
+
+    var isEmpty: Bool {
+        condition.lock()
+        defer { condition.unlock() }
+        return items.isEmpty
+    }
+
+    /// No further items; what is queued is still taken.
+    func close() {
+        condition.lock()
+        isClosed = true
+        condition.broadcast()
+        condition.unlock()
+    }
+}
+
+/// A thread that can be waited for.
+final class Worker: Sendable {
+    private let finished = DispatchSemaphore(value: 0)
+
+    init(named name: String, _ body: @escaping @Sendable () -> Void) {
+        let finished = finished
+        let thread = Thread {
+            body()
+            finished.signal()
+        }
+        thread.name = name
+        thread.start()
+    }
+
+    /// Blocks until the body returned.
+    ///
+    /// Called once.
+    func join() {
+        finished.wait()
+    }
+}

@@ -1,0 +1,84 @@
+// Where calls point: zones and records as callers name them, and how these names are looked up.
+//
+// Used by every operation on zones and records.
+
+package import CumulusModel
+package import CumulusStorage
+
+package struct ZoneAddress: Hashable, Sendable {
+    package var name: String
+    /// User record name, the alias of the caller, or empty for the caller.
+    package var owner: String
+
+    package init(name: String = Names.defaultZone, owner: String = "") {
+        self.name = name
+        self.owner = owner
+    }
+}
+
+package struct RecordAddress: Hashable, Sendable {
+    package var zone: ZoneAddress
+    package var name: String
+
+    package init(zone: ZoneAddress, name: String) {
+        self.zone = zone
+        self.name = name
+    }
+}
+
+/// A zone that was found.
+package struct FoundZone: Hashable, Sendable {
+    package var zone: Commit.Zone
+    package var capabilities: RecordZone.Capabilities
+    /// nil: a default zone that nothing was written to yet.
+    package var number: ZoneNumber?
+}
+
+extension RowReader where Self: ~Copyable {
+    /// Finds a zone by its address; nil if there is none, or none that the caller could know of.
+    package borrowing func find(
+        _ address: ZoneAddress,
+        in database: DatabaseID,
+        of scope: ScopeNumber,
+        by caller: Caller
+    ) throws(EngineError) -> FoundZone? {
+        guard caller.isOwner(named: address.owner), database.kind != .shared else { return nil }
+        var row: ZoneRow?
+        if let number = try self.database(scope, database) {
+            row = try zone(number, address.name)
+        }
+        if let row, row.exists {
+            return FoundZone(
+                zone: Commit.Zone(
+                    database: database,
+                    name: address.name,
+                    generation: row.generation
+                ),
+                capabilities: RecordZone.Capabilities(rawValue: row.capabilities),
+                number: row.number
+            )
+        }
+        guard address.name == Names.defaultZone else { return nil }
+        let zone = Commit.Zone(database: database, name: address.name, generation: 1)
+        return FoundZone(zone: zone, capabilities: [], number: nil)
+    }
+}
+
+extension ServiceError {
+    package static func zoneNotFound(_ name: String) -> ServiceError {
+        ServiceError(.zoneNotFound, "Zone '\(name)' does not exist; create it first")
+    }
+
+    package static let recordNotFound = ServiceError(.unknownItem, "Record not found")
+
+    package static func tooManyItems(_ count: Int, limit: Int) -> ServiceError {
+        ServiceError(
+            .limitExceeded,
+            .tooManyItems,
+            """
+            Your request contains \(count) items which is more than the maximum number of items \
+            in a single request (\(limit)); send it in parts
+            """
+        )
+    }
+}

@@ -1,0 +1,81 @@
+// Fetches records by name.
+//
+// Tried on the event loop with `Reach.memory` first. hot: once per fetch.
+
+package import CumulusModel
+package import CumulusStorage
+
+package struct FetchRecords: Sendable {
+    package var database: DatabaseScope
+    /// An address, or why it can't be one.
+    package var ids: [Result<RecordAddress, ServiceError>]
+    /// Sorted names of the wanted fields; nil: all.
+    package var keys: [String]?
+
+    package init(
+        database: DatabaseScope,
+        ids: [Result<RecordAddress, ServiceError>],
+        keys: [String]?
+    ) {
+        self.database = database
+        self.ids = ids
+        self.keys = keys
+    }
+
+    package enum Failure: Error {
+        case service(ServiceError)
+        case engine(EngineError)
+    }
+
+    /// One result per id, in their order.
+    package func run(
+        _ scope: ScopeNumber,
+        by caller: Caller,
+        in reader: ReadTransaction
+    ) throws(Failure) -> [Result<RecordView, ServiceError>] {
+        let database: DatabaseID
+        do {
+            database = try Authorisation.database(self.database, for: caller)
+        } catch {
+            throw .service(error)
+        }
+        do {
+            var zones: [ZoneAddress: FoundZone?] = [:]
+            var results: [Result<RecordView, ServiceError>] = []
+            results.reserveCapacity(ids.count)
+            for id in ids {
+                switch id {
+                case .failure(let error): results.append(.failure(error))
+                case .success(let address):
+                    let zone: FoundZone?
+                    if let known = zones[address.zone] {
+                        zone = known
+                    } else {
+                        zone = try reader.find(address.zone, in: database, of: scope, by: caller)
+                        zones[address.zone] = .some(zone)
+                    }
+                    results.append(try fetch(address, in: zone, reader))
+                }
+            }
+            return results
+        } catch {
+            throw .engine(error)
+        }
+    }
+
+    private func fetch(
+        _ address: RecordAddress,
+        in zone: FoundZone?,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> Result<RecordView, ServiceError> {
+        guard let zone else { return .failure(.zoneNotFound(address.zone.name)) }
+        guard let number = zone.number else { return .failure(.recordNotFound) }
+        let key = RowKey.record(number, address.name)
+        guard let row = try reader.get(key) else { return .failure(.recordNotFound) }
+        let view = try reader.decoding(key.bytes) { () throws(MalformedBytes) in
+            try RecordView(row: row, name: address.name, keys: keys)
+        }
+        guard let view else { return .failure(.recordNotFound) }
+        return .success(view)
+    }
+}

@@ -1,0 +1,97 @@
+// Lists all records of a zone in the order of their names, a page at a time, from one snapshot.
+//
+// Driven by the session that streams the pages: it asks for the next one when the caller has room
+// for it.
+
+package import CumulusModel
+package import CumulusStorage
+
+package struct ListRecords: Sendable {
+    package var database: DatabaseScope
+    package var zone: ZoneAddress
+    /// Sorted names of the wanted fields; nil: all.
+    package var keys: [String]?
+
+    package init(database: DatabaseScope, zone: ZoneAddress, keys: [String]?) {
+        self.database = database
+        self.zone = zone
+        self.keys = keys
+    }
+
+    package struct Page: Sendable {
+        package var records: [RecordView]
+        /// Where the next page begins; nil: this was the last one.
+        package var next: Bytes?
+    }
+
+    /// Finds the zone.
+    ///
+    /// Fails with what the caller is to be told.
+    package func open(
+        _ scope: ScopeNumber,
+        by caller: Caller,
+        in reader: ReadTransaction
+    ) throws(FetchRecords.Failure) -> FoundZone {
+        do {
+            let database = try Authorisation.database(self.database, for: caller)
+            guard let found = try reader.find(zone, in: database, of: scope, by: caller) else {
+                throw ServiceError.zoneNotFound(zone.name)
+            }
+            return found
+        } catch let error as ServiceError {
+            throw .service(error)
+        } catch let error as EngineError {
+            throw .engine(error)
+        } catch {
+            throw .engine(.failed("\(error)"))
+        }
+    }
+
+    /// Reads records from `start` on, until `byteLimit` is reached.
+    package func page(
+        of zone: FoundZone,
+        from start: Bytes?,
+        byteLimit: Int,
+        in reader: ReadTransaction
+    ) throws(EngineError) -> Page {
+        guard let number = zone.number else { return Page(records: [], next: nil) }
+        var range = KeyRange.records(of: number)
+        if let start { range.start = start }
+        var page = Page(records: [], next: nil)
+        var byteCount = 0
+        var damage: EngineError?
+        try reader.scan(.records, range, backwards: false) { key, value in
+            if byteCount >= byteLimit {
+                page.next = key
+                return false
+            }
+            do throws(EngineError) {
+                // Tombstones count too: a page ends in bounded time.
+                byteCount += 128
+                if let record = try view(key, value, reader) {
+                    byteCount += record.fields.count
+                    page.records.append(record)
+                }
+                return true
+            } catch {
+                damage = error
+                return false
+            }
+        }
+        if let damage { throw damage }
+        return page
+    }
+
+    private func view(
+        _ key: Bytes,
+        _ value: Bytes,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> RecordView? {
+        var parts = KeyReader(key)
+        _ = try parts.number(ZoneNumber.self)
+        let name = try parts.text()
+        return try reader.decoding(key) { () throws(MalformedBytes) in
+            try RecordView(row: value, name: name, keys: keys)
+        }
+    }
+}

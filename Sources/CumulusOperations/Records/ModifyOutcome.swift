@@ -1,0 +1,133 @@
+// What became of each item of a modify request. Kept by request id, so that a retry gets the same
+// answer.
+//
+// Made by the operations, encoded by the node. The stored form holds tags and dates, never the
+// fields that the caller sent.
+
+package import CumulusModel
+import CumulusStorage
+
+package struct ModifyOutcome: Hashable, Sendable {
+    /// What the server decided about a saved record; of a zone, only that it was saved.
+    package struct Saved: Hashable, Sendable {
+        package var changeTag: Bytes
+        package var created: Int64
+        package var createdBy: String
+        package var modified: Int64
+        package var modifiedBy: String
+        /// The fields that were incremented, canonical.
+        package var fields: Bytes
+
+        package init(
+            changeTag: Bytes = [],
+            created: Int64 = 0,
+            createdBy: String = "",
+            modified: Int64 = 0,
+            modifiedBy: String = "",
+            fields: Bytes = []
+        ) {
+            self.changeTag = changeTag
+            self.created = created
+            self.createdBy = createdBy
+            self.modified = modified
+            self.modifiedBy = modifiedBy
+            self.fields = fields
+        }
+    }
+
+    package struct Failure: Error, Hashable, Sendable {
+        package var code: ServiceError.Code
+        package var reason: ServiceError.Reason
+        package var message: String
+        /// With `serverRecordChanged`: the record as it stands.
+        ///
+        /// Not stored.
+        package var serverRecord: RecordView?
+
+        package init(_ error: ServiceError, serverRecord: RecordView? = nil) {
+            code = error.code
+            reason = error.reason
+            message = error.message
+            self.serverRecord = serverRecord
+        }
+
+        package var error: ServiceError { ServiceError(code, reason, message) }
+    }
+
+    package typealias Item = Result<Saved, Failure>
+
+    package var saves: [Item]
+    package var deletes: [Item]
+    /// The commits that the request made.
+    package var dots: [Dot] = []
+
+    /// Starts with every item done.
+    package init(saves: Int, deletes: Int) {
+        self.saves = Array(repeating: .success(Saved()), count: saves)
+        self.deletes = Array(repeating: .success(Saved()), count: deletes)
+    }
+
+    package static let atomicFailure = Failure(
+        ServiceError(
+            .batchRequestFailed,
+            .atomicFailure,
+            "Atomic failure: another item of this zone failed, so nothing was changed in it"
+        )
+    )
+}
+
+// MARK: - Stored form
+
+extension ModifyOutcome: RowValue {
+    package func write(to writer: inout CanonicalWriter) {
+        for items in [saves, deletes] {
+            writer.varint(UInt64(items.count))
+            for item in items { ModifyOutcome.write(item, to: &writer) }
+        }
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        saves = try reader.list(ModifyOutcome.readItem)
+        deletes = try reader.list(ModifyOutcome.readItem)
+    }
+
+    private static func write(_ item: Item, to writer: inout CanonicalWriter) {
+        switch item {
+        case .success(let saved):
+            writer.varint(0)
+            writer.delimited(saved.changeTag)
+            writer.varint(zigzag(saved.created))
+            writer.delimited(saved.createdBy.utf8)
+            writer.varint(zigzag(saved.modified))
+            writer.delimited(saved.modifiedBy.utf8)
+            writer.delimited(saved.fields)
+        case .failure(let failure):
+            writer.varint(UInt64(failure.code.rawValue))
+            writer.varint(UInt64(failure.reason.rawValue))
+            writer.delimited(failure.message.utf8)
+        }
+    }
+
+    private static func readItem(
+        _ reader: inout CanonicalReader
+    ) throws(MalformedBytes) -> Item {
+        let number = UInt32(try reader.count(limit: Int(UInt32.max)))
+        guard number > 0 else {
+            return .success(
+                Saved(
+                    changeTag: try reader.delimitedBytes(),
+                    created: try reader.signed(),
+                    createdBy: try reader.text(),
+                    modified: try reader.signed(),
+                    modifiedBy: try reader.text(),
+                    fields: try reader.delimitedBytes()
+                )
+            )
+        }
+        let reason = UInt32(try reader.count(limit: Int(UInt32.max)))
+        guard let code = ServiceError.Code(rawValue: number),
+            let reason = ServiceError.Reason(rawValue: reason)
+        else { throw MalformedBytes("an outcome has an unknown code") }
+        return .failure(Failure(ServiceError(code, reason, try reader.text())))
+    }
+}

@@ -1,0 +1,137 @@
+// Saves and deletes records: what one request means, zone by zone.
+//
+// Run by the writer. Each zone's part becomes at most one commit: whole or not at all where the
+// zone is atomic, item by item elsewhere. hot: once per save; the work per zone is in `ZoneBatch`.
+
+package import CumulusModel
+package import CumulusStorage
+
+package enum SavePolicy: Sendable {
+    case ifUnchanged
+    case changedKeys
+    case allKeys
+}
+
+/// One record to save, checked and made canonical before it was queued.
+package struct SaveItem: Sendable {
+    package struct Content: Sendable {
+        package var type: String
+        /// nil: the caller has none.
+        package var changeTag: Bytes?
+        /// Fields without a value are removed.
+        package var fields: RecordBody
+        /// Sorted by field, each once.
+        package var increments: [Commit.Increment]
+        /// nil: unchanged; empty: removed.
+        package var parent: String?
+
+        package init(
+            type: String,
+            changeTag: Bytes? = nil,
+            fields: RecordBody,
+            increments: [Commit.Increment] = [],
+            parent: String? = nil
+        ) {
+            self.type = type
+            self.changeTag = changeTag
+            self.fields = fields
+            self.increments = increments
+            self.parent = parent
+        }
+    }
+
+    package var address: RecordAddress
+    /// Or why it can't be saved.
+    package var content: Result<Content, ServiceError>
+
+    package init(address: RecordAddress, content: Result<Content, ServiceError>) {
+        self.address = address
+        self.content = content
+    }
+}
+
+package struct DeleteItem: Sendable {
+    package var address: RecordAddress
+    /// Why it can't be a record; nil if it can.
+    package var fault: ServiceError?
+
+    package init(address: RecordAddress, fault: ServiceError? = nil) {
+        self.address = address
+        self.fault = fault
+    }
+}
+
+package struct ModifyRecords: Sendable {
+    package var database: DatabaseScope
+    package var policy: SavePolicy
+    /// Honoured where the zone is atomic.
+    package var isAtomic: Bool
+    package var saves: [SaveItem]
+    package var deletes: [DeleteItem]
+    package var limits: Limits
+
+    package init(
+        database: DatabaseScope,
+        policy: SavePolicy = .ifUnchanged,
+        isAtomic: Bool = true,
+        saves: [SaveItem] = [],
+        deletes: [DeleteItem] = [],
+        limits: Limits = .standard
+    ) {
+        self.database = database
+        self.policy = policy
+        self.isAtomic = isAtomic
+        self.saves = saves
+        self.deletes = deletes
+        self.limits = limits
+    }
+
+    /// Runs in the writer's transaction.
+    ///
+    /// Failures of the whole request change nothing.
+    package func run(
+        _ scope: ScopeNumber,
+        by caller: Caller,
+        _ requestID: RequestID?,
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) -> Result<ModifyOutcome, ServiceError> {
+        let database: DatabaseID
+        do {
+            database = try Authorisation.database(self.database, for: caller)
+            try checkRequest()
+        } catch {
+            return .failure(error)
+        }
+        var outcome = ModifyOutcome(saves: saves.count, deletes: deletes.count)
+        for address in zones {
+            let zone = try transaction.find(address, in: database, of: scope, by: caller)
+            var batch = ZoneBatch(request: self, scope: scope, caller: caller, address: address)
+            try batch.run(zone, requestID, in: &transaction, &outcome)
+        }
+        return .success(outcome)
+    }
+
+    /// The zones of the request, in the order in which they are first named.
+    private var zones: [ZoneAddress] {
+        var seen: Set<ZoneAddress> = []
+        let all = saves.map(\.address.zone) + deletes.map(\.address.zone)
+        return all.filter { seen.insert($0).inserted }
+    }
+
+    private func checkRequest() throws(ServiceError) {
+        let count = saves.count + deletes.count
+        guard count <= limits.itemsPerRequest else {
+            throw .tooManyItems(count, limit: limits.itemsPerRequest)
+        }
+        guard count > 1 else { return }
+        var seen: Set<RecordAddress> = []
+        for address in saves.map(\.address) + deletes.map(\.address) {
+            guard seen.insert(address).inserted else {
+                throw ServiceError(
+                    .invalidArguments,
+                    "record '\(address.name)' occurs twice in the request; name each record once"
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,468 @@
+// Judges one save: may the caller, does its tag fit, do its fields fit the schema, do its
+// references hold? If all is well, a `Put` is added to the plan.
+//
+// Called by `ZoneBatch` once per save and round of planning. Changes nothing in the store.
+
+import CumulusModel
+import CumulusStorage
+
+struct SavePlanner {
+    let request: ModifyRecords
+    let scope: ScopeNumber
+    let caller: Caller
+    let found: FoundZone
+    /// Living rows of the records that the request names.
+    let rows: [String: RecordRow]
+
+    /// Adds the save to the plan, or says why it fails.
+    mutating func plan(
+        _ index: Int,
+        _ plan: inout ZoneBatch.Plan,
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) -> ModifyOutcome.Failure? {
+        guard case .success(let content) = request.saves[index].content else { return nil }
+        let name = request.saves[index].address.name
+        let row = rows[name]
+        if let failure = checkCaller(row) ?? checkTag(content, row, name) { return failure }
+        if let failure = checkType(content, row, name) { return failure }
+        var put = Commit.Put(
+            recordName: name,
+            birth: row?.birth.dot,
+            type: row == nil ? content.type : "",
+            fields: content.fields
+        )
+        put.increments = content.increments
+        do throws(PlanFailure) {
+            try planSchema(content, &put, &plan, in: &transaction)
+            try planCounters(&put, row, in: &transaction)
+            try planReferences(&put, row, &plan, in: &transaction)
+            try planParent(content, &put, plan, in: &transaction)
+            try checkSize(put, row)
+            try checkFieldCount(put, row)
+        } catch {
+            switch error {
+            case .item(let error): return ModifyOutcome.Failure(error)
+            case .engine(let error): throw error
+            }
+        }
+        plan.puts.append(put)
+        plan.savedItems.append(index)
+        return nil
+    }
+
+    private enum PlanFailure: Error {
+        case item(ServiceError)
+        case engine(EngineError)
+    }
+
+    // MARK: Caller, tag, type
+
+    private func checkCaller(_ row: RecordRow?) -> ModifyOutcome.Failure? {
+        Authorisation.refusal(
+            row == nil ? .create : .write,
+            in: found.zone.database,
+            creator: row?.createdBy,
+            by: caller
+        ).map { ModifyOutcome.Failure($0) }
+    }
+
+    private func checkTag(
+        _ content: SaveItem.Content,
+        _ row: RecordRow?,
+        _ name: String
+    ) -> ModifyOutcome.Failure? {
+        guard request.policy == .ifUnchanged else { return nil }
+        guard let row else {
+            guard content.changeTag != nil else { return nil }
+            return ModifyOutcome.Failure(
+                ServiceError(
+                    .unknownItem,
+                    "Record not found: it was deleted since it was fetched; save a new one instead"
+                )
+            )
+        }
+        if content.changeTag == row.tag { return nil }
+        let error =
+            content.changeTag == nil
+            ? ServiceError(
+                .serverRecordChanged,
+                .recordExists,
+                "record to insert already exists; merge into the server's record and save that"
+            )
+            : ServiceError(
+                .serverRecordChanged,
+                .changeTagMismatch,
+                "client oplock error updating record; merge into the server's record and save that"
+            )
+        return ModifyOutcome.Failure(error, serverRecord: RecordView(row, name: name))
+    }
+
+    private func checkType(
+        _ content: SaveItem.Content,
+        _ row: RecordRow?,
+        _ name: String
+    ) -> ModifyOutcome.Failure? {
+        if content.type == "Users" {
+            return ModifyOutcome.Failure(
+                ServiceError(
+                    .invalidArguments,
+                    "records of type 'Users' are made by the server only"
+                )
+            )
+        }
+        guard let row, row.type != content.type else { return nil }
+        return ModifyOutcome.Failure(
+            ServiceError(
+                .invalidArguments,
+                .wrongType,
+                "record '\(name)' has the type '\(row.type)', which can't become '\(content.type)'"
+            )
+        )
+    }
+
+    // MARK: Schema
+
+    /// Holds every field to its column; new types and fields are added to the schema with the
+    /// commit.
+    private func planSchema(
+        _ content: SaveItem.Content,
+        _ put: inout Commit.Put,
+        _ plan: inout ZoneBatch.Plan,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) {
+        var schema: TypeSchema
+        if let known = plan.schemas[content.type] {
+            schema = known
+        } else {
+            schema = try engine { () throws(EngineError) in
+                try transaction.schema(scope, content.type)
+            }
+        }
+        var registers: [Commit.Operation] = []
+        if !schema.exists {
+            schema.exists = true
+            registers.append(register(Schema.typeNamespace, [content.type], ""))
+        }
+        var converted = RecordBody()
+        for entry in content.fields.entries {
+            guard let type = entry.type else { continue }
+            let name = content.fields.name(of: entry)
+            try checkStorable(type, name)
+            if let column = schema.fields[name] {
+                if type.fits(column) { continue }
+                guard let field = converting(entry, of: content.fields, to: column) else {
+                    throw .item(mismatch(name, column, type))
+                }
+                converted.append(field: field)
+            } else if type != .emptyList {
+                schema.fields[name] = type
+                let key = [content.type, name]
+                registers.append(register(Schema.fieldNamespace, key, type.name))
+            }
+        }
+        for increment in content.increments {
+            if let column = schema.fields[increment.field] {
+                guard column == .one(.int64) else {
+                    throw .item(mismatch(increment.field, column, .one(.int64)))
+                }
+            } else {
+                schema.fields[increment.field] = .one(.int64)
+                let key = [content.type, increment.field]
+                registers.append(register(Schema.fieldNamespace, key, FieldKind.int64.name))
+            }
+        }
+        guard schema.fields.count <= request.limits.fieldsPerType else {
+            throw .item(
+                ServiceError(
+                    .limitExceeded,
+                    .tooManyItems,
+                    "a type has at most \(request.limits.fieldsPerType) fields"
+                )
+            )
+        }
+        if !converted.entries.isEmpty { put.fields = content.fields.merging(converted) }
+        plan.schemas[content.type] = schema
+        plan.registers += registers
+    }
+
+    private func checkStorable(_ type: FieldType, _ name: String) throws(PlanFailure) {
+        guard type == .one(.asset) || type == .list(.asset) else { return }
+        throw .item(
+            ServiceError(
+                .assetNotAvailable,
+                "field '\(name)' holds an asset whose content was not uploaded to this server"
+            )
+        )
+    }
+
+    private func register(
+        _ namespace: String,
+        _ key: [String],
+        _ value: String
+    ) -> Commit.Operation {
+        let key = key.map { Bytes($0.utf8) }
+        let value = Bytes(value.utf8)
+        return .register(Commit.Register(namespace: namespace, key: key, value: value))
+    }
+
+    private func mismatch(_ name: String, _ column: FieldType, _ type: FieldType) -> ServiceError {
+        ServiceError(
+            .invalidArguments,
+            .wrongType,
+            """
+            Invalid value, expected type \(column.name) but actual value type is \(type.name) \
+            for field '\(name)'
+            """
+        )
+    }
+
+    /// An integer is accepted where the column holds doubles.
+    private func converting(
+        _ entry: RecordBody.Entry,
+        of fields: RecordBody,
+        to column: FieldType
+    ) -> Bytes? {
+        guard
+            entry.type == .one(.int64) && column == .one(.double)
+                || entry.type == .list(.int64) && column == .list(.double)
+        else { return nil }
+        return fields.convertedToDouble(entry)
+    }
+
+    // MARK: Counters
+
+    /// What sets a counter carries the base that gives the wanted value; what removes one, the base
+    /// that gives 0.
+    private func planCounters(
+        _ put: inout Commit.Put,
+        _ row: RecordRow?,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) {
+        for increment in put.increments {
+            if put.fields.entry(named: increment.field) != nil {
+                throw .item(
+                    ServiceError(
+                        .invalidArguments,
+                        "a save can't set and increment field '\(increment.field)'; do one of both"
+                    )
+                )
+            }
+            try checkOverflow(increment, row, in: &transaction)
+        }
+        for counter in row?.counters ?? [] {
+            guard let entry = put.fields.entry(named: counter.field) else { continue }
+            let total = counter.total ?? 0
+            guard entry.type != nil else {
+                put.resetCounters.append(
+                    Commit.Increment(field: counter.field, delta: 0 &- total)
+                )
+                continue
+            }
+            let value = try malformed { () throws(MalformedBytes) in try put.fields.int64(entry) }
+            let (base, overflow) = value.subtractingReportingOverflow(total)
+            if overflow { throw .item(SavePlanner.overflow(counter.field)) }
+            put.fields = put.fields.replacing(counter.field, withInt64: base)
+        }
+    }
+
+    /// Adds for a trial, at the dot that the commit will have.
+    private func checkOverflow(
+        _ increment: Commit.Increment,
+        _ row: RecordRow?,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) {
+        let dot = try engine { () throws(EngineError) in try transaction.nextDot(scope) }
+        var counter = Counter(field: increment.field, base: 0)
+        if let known = row?.counters.first(where: { $0.field == increment.field }) {
+            counter = known
+        } else if let row, let entry = row.body.entry(named: increment.field) {
+            // An empty list may stand where the schema had no column yet.
+            guard entry.type == .one(.int64) else {
+                throw .item(mismatch(increment.field, entry.type ?? .emptyList, .one(.int64)))
+            }
+            counter.base = try malformed { () throws(MalformedBytes) in try row.body.int64(entry) }
+        }
+        guard counter.add(increment.delta, at: dot) else {
+            throw .item(SavePlanner.overflow(increment.field))
+        }
+    }
+
+    private static func overflow(_ field: String) -> ServiceError {
+        ServiceError(
+            .invalidArguments,
+            .invalidValue,
+            "the value of field '\(field)' would not fit into 64 bits"
+        )
+    }
+
+    // MARK: References
+
+    private func planReferences(
+        _ put: inout Commit.Put,
+        _ row: RecordRow?,
+        _ plan: inout ZoneBatch.Plan,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) {
+        let entries = put.fields.entries.filter { $0.type?.holdsReferences == true }
+        if entries.isEmpty { return }
+        var counted = try owners(in: row)
+        for entry in entries {
+            let field = put.fields.name(of: entry)
+            let references = try malformed { () throws(MalformedBytes) in
+                try put.fields.references(entry)
+            }
+            for (element, reference) in references.enumerated() {
+                let name = reference.recordName
+                if let birth = try birth(of: name, plan, in: &transaction) {
+                    put.targets.append(.init(field: field, element: element, birth: birth))
+                }
+                if reference.action == .deleteSelf,
+                    counted.insert(Owner(name: name, field: field)).inserted
+                {
+                    try addOwner(name, &plan, in: transaction)
+                }
+            }
+        }
+    }
+
+    /// A record that takes another one along, and the field that says so.
+    private struct Owner: Hashable {
+        var name: String
+        var field: String
+    }
+
+    private func owners(in row: RecordRow?) throws(PlanFailure) -> Set<Owner> {
+        let held = try malformed { () throws(MalformedBytes) in try row?.backReferences() ?? [] }
+        return Set(
+            held.filter { $0.kind == .deleteSelf }.map { Owner(name: $0.target, field: $0.field) }
+        )
+    }
+
+    /// The birth of a living record, or of one that this batch creates; nil where there is none, or
+    /// not for long.
+    private func birth(
+        of name: String,
+        _ plan: ZoneBatch.Plan,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) -> Dot? {
+        if plan.dying[name] != nil { return nil }
+        if let row = rows[name] { return row.birth.dot }
+        return try engine { () throws(EngineError) in
+            if plan.saving.contains(name) { return try transaction.nextDot(scope) }
+            guard let zone = found.number, let row = try transaction.record(zone, name), !row.isDead
+            else { return nil }
+            return row.birth.dot
+        }
+    }
+
+    /// Counts one more deleteSelf reference to a record.
+    private func addOwner(
+        _ target: String,
+        _ plan: inout ZoneBatch.Plan,
+        in transaction: borrowing WriteTransaction
+    ) throws(PlanFailure) {
+        let limit = request.limits.ownersPerRecord
+        let count: Int
+        if let known = plan.owned[target] {
+            count = known
+        } else {
+            count = try engine { () throws(EngineError) in
+                guard let zone = found.number else { return 0 }
+                let range = KeyRange.backReferences(of: zone, to: target, .deleteSelf)
+                return try transaction.rows(.index, range, limit: limit).count
+            }
+        }
+        guard count < limit else {
+            throw .item(
+                ServiceError(
+                    .limitExceeded,
+                    .tooManyOwners,
+                    """
+                    Limit exceeded for number of owning references to single record: '\(target)' \
+                    has \(limit)
+                    """
+                )
+            )
+        }
+        plan.owned[target] = count + 1
+    }
+
+    private func planParent(
+        _ content: SaveItem.Content,
+        _ put: inout Commit.Put,
+        _ plan: ZoneBatch.Plan,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) {
+        guard let parent = content.parent else { return }
+        if parent.isEmpty {
+            put.parent = Commit.ParentChange(recordName: "", birth: nil)
+            return
+        }
+        guard let birth = try birth(of: parent, plan, in: &transaction) else {
+            throw .item(
+                ServiceError(
+                    .referenceViolation,
+                    "the parent '\(parent)' does not exist; save it first or in the same batch"
+                )
+            )
+        }
+        put.parent = Commit.ParentChange(recordName: parent, birth: birth)
+    }
+
+    // MARK: Size
+
+    private func checkSize(_ put: Commit.Put, _ row: RecordRow?) throws(PlanFailure) {
+        let limit = request.limits.recordBytes
+        let kept = row?.body.bytes.count ?? 0
+        guard put.fields.bytes.count + kept > limit else { return }
+        let size = row?.body.merging(put.fields).bytes.count ?? put.fields.bytes.count
+        guard size > limit else { return }
+        throw .item(
+            ServiceError(
+                .limitExceeded,
+                .tooLarge,
+                "record too large: its fields take \(size) bytes, the limit is \(limit)"
+            )
+        )
+    }
+
+    /// Bounds what the schema doesn't: empty lists need no column, and a removed field leaves its
+    /// name behind.
+    private func checkFieldCount(_ put: Commit.Put, _ row: RecordRow?) throws(PlanFailure) {
+        let limit = request.limits.fieldsPerType
+        let stored = row.map { $0.body.entries.count + $0.absent.count } ?? 0
+        guard put.fields.entries.count + stored > limit else { return }
+        var names = Set(put.fields.entries.map { put.fields.name(of: $0) })
+        if let row {
+            names.formUnion(row.body.entries.map { row.body.name(of: $0) })
+            names.formUnion(row.absent.map(\.name))
+        }
+        guard names.count > limit else { return }
+        throw .item(
+            ServiceError(
+                .limitExceeded,
+                .tooManyItems,
+                "the record would have more than \(limit) fields, counting those that were removed"
+            )
+        )
+    }
+
+    // MARK: Errors
+
+    private func engine<Value>(
+        _ body: () throws(EngineError) -> Value
+    ) throws(PlanFailure) -> Value {
+        do { return try body() } catch { throw .engine(error) }
+    }
+
+    /// Fields in a plan are canonical: what can't be read is damage.
+    private func malformed<Value>(
+        _ body: () throws(MalformedBytes) -> Value
+    ) throws(PlanFailure) -> Value {
+        do {
+            return try body()
+        } catch {
+            throw .engine(.corrupt("a canonical field is damaged: \(error.reason)"))
+        }
+    }
+}

@@ -1,0 +1,295 @@
+// The part of a modify request that concerns one zone: plan first, then one commit.
+//
+// The plan judges every item against the stored rows and against the other items. An item that
+// fails may be what another one relied on (a parent in the same batch), so planning is repeated
+// without the failed ones until nobody else fails. Only then does anything change. hot: once per
+// save.
+
+import CumulusModel
+import CumulusStorage
+
+struct ZoneBatch {
+    private let request: ModifyRecords
+    private let scope: ScopeNumber
+    private let caller: Caller
+    private let zoneName: String
+    private let saves: [Int]
+    private let deletes: [Int]
+    private let savesByName: [String: Int]
+    /// Living rows of the records that the items name.
+    private var rows: [String: RecordRow] = [:]
+    private var failures: [Int: ModifyOutcome.Failure] = [:]
+
+    init(request: ModifyRecords, scope: ScopeNumber, caller: Caller, address: ZoneAddress) {
+        self.request = request
+        self.scope = scope
+        self.caller = caller
+        zoneName = address.name
+        saves = request.saves.indices.filter { request.saves[$0].address.zone == address }
+        deletes = request.deletes.indices.filter { request.deletes[$0].address.zone == address }
+        savesByName = Dictionary(
+            saves.map { (request.saves[$0].address.name, $0) },
+            uniquingKeysWith: { first, _ in first }
+        )
+    }
+
+    mutating func run(
+        _ found: FoundZone?,
+        _ requestID: RequestID?,
+        in transaction: inout WriteTransaction,
+        _ outcome: inout ModifyOutcome
+    ) throws(EngineError) {
+        guard let found else {
+            let failure = ModifyOutcome.Failure(.zoneNotFound(zoneName))
+            for item in saves + deletes.map(deleteKey) { failures[item] = failure }
+            return report([], [], to: &outcome)
+        }
+        try load(found, in: transaction)
+        noteFaults()
+        let isAtomic = request.isAtomic && found.capabilities.contains(.atomic)
+        var plan = Plan()
+        var known = -1
+        while known != failures.count {
+            known = failures.count
+            plan = try makePlan(found, in: &transaction)
+            // One failure is enough to fail an atomic zone.
+            if isAtomic { break }
+        }
+        if isAtomic && !failures.isEmpty {
+            for item in saves + deletes.map(deleteKey) where failures[item] == nil {
+                failures[item] = ModifyOutcome.atomicFailure
+            }
+            return report([], [], to: &outcome)
+        }
+        let results = try perform(plan, in: found, requestID, &transaction, &outcome)
+        report(plan.savedItems, results, to: &outcome)
+    }
+
+    // MARK: Preparation
+
+    /// Saves and deletes have one set of keys: a delete's is negative.
+    private func deleteKey(_ index: Int) -> Int { -1 - index }
+
+    private mutating func load(
+        _ found: FoundZone,
+        in transaction: borrowing WriteTransaction
+    ) throws(EngineError) {
+        guard let number = found.number else { return }
+        let names =
+            saves.map { request.saves[$0].address.name }
+            + deletes.map { request.deletes[$0].address.name }
+        for name in names {
+            if let row = try transaction.record(number, name), !row.isDead { rows[name] = row }
+        }
+    }
+
+    /// Items that could not even be read.
+    private mutating func noteFaults() {
+        for index in saves {
+            if case .failure(let error) = request.saves[index].content {
+                failures[index] = ModifyOutcome.Failure(error)
+            }
+        }
+        for index in deletes {
+            if let error = request.deletes[index].fault {
+                failures[deleteKey(index)] = ModifyOutcome.Failure(error)
+            }
+        }
+    }
+
+    // MARK: Plan
+
+    /// What is to be done if no item fails any more.
+    struct Plan {
+        var registers: [Commit.Operation] = []
+        var puts: [Commit.Put] = []
+        /// The items that the puts belong to.
+        var savedItems: [Int] = []
+        /// Deletions, with what they cascade to, in the order in which they were found.
+        var deletions: [(name: String, birth: Dot)] = []
+        /// Item whose deletion reaches a record.
+        var dying: [String: Int] = [:]
+        /// Names that are saved.
+        var saving: Set<String> = []
+        var schemas: [String: TypeSchema] = [:]
+        /// deleteSelf references to a record: the stored ones and those that this batch adds.
+        var owned: [String: Int] = [:]
+    }
+
+    private mutating func makePlan(
+        _ found: FoundZone,
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) -> Plan {
+        var plan = Plan()
+        plan.saving = Set(
+            saves.filter { failures[$0] == nil }.map { request.saves[$0].address.name }
+        )
+        for index in deletes where failures[deleteKey(index)] == nil {
+            if let failure = try planDelete(index, found, &plan, in: transaction) {
+                failures[deleteKey(index)] = failure
+            }
+        }
+        for index in saves where failures[index] == nil {
+            var planner = SavePlanner(
+                request: request,
+                scope: scope,
+                caller: caller,
+                found: found,
+                rows: rows
+            )
+            if let failure = try planner.plan(index, &plan, in: &transaction) {
+                failures[index] = failure
+            }
+        }
+        try checkChildren(of: plan, found, in: transaction)
+        return plan
+    }
+
+    private func planDelete(
+        _ index: Int,
+        _ found: FoundZone,
+        _ plan: inout Plan,
+        in transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> ModifyOutcome.Failure? {
+        let name = request.deletes[index].address.name
+        let row = rows[name]
+        let refusal = Authorisation.refusal(
+            .write,
+            in: found.zone.database,
+            creator: row?.createdBy,
+            by: caller
+        )
+        if let refusal, row != nil || caller.user.isEmpty { return ModifyOutcome.Failure(refusal) }
+        guard let row, let zone = found.number, plan.dying[name] == nil else { return nil }
+        var pending = [(name, row.birth.dot)]
+        plan.dying[name] = index
+        while let (target, birth) = pending.popLast() {
+            plan.deletions.append((target, birth))
+            let owned = try transaction.referrers(to: target, born: birth, .deleteSelf, in: zone)
+            for child in owned where plan.dying[child.name] == nil {
+                guard try goes(child, with: target),
+                    let row = try transaction.record(zone, child.name), !row.isDead
+                else { continue }
+                plan.dying[child.name] = index
+                pending.append((child.name, row.birth.dot))
+            }
+        }
+        return nil
+    }
+
+    /// Whether a referrer still refers to the target once this batch's saves are in.
+    private func goes(_ child: Referrer, with target: String) throws(EngineError) -> Bool {
+        guard let fields = content(named: child.name)?.fields,
+            let entry = fields.entry(named: child.field)
+        else { return true }
+        guard entry.type?.holdsReferences == true else { return false }
+        do {
+            return try fields.references(entry).contains {
+                $0.recordName == target && $0.action == .deleteSelf
+            }
+        } catch {
+            throw .corrupt("a canonical field is damaged: \(error.reason)")
+        }
+    }
+
+    /// What this batch still is to save under a name.
+    private func content(named name: String) -> SaveItem.Content? {
+        guard let index = savesByName[name], failures[index] == nil else { return nil }
+        return try? request.saves[index].content.get()
+    }
+
+    /// A parent goes only together with its children.
+    private mutating func checkChildren(
+        of plan: Plan,
+        _ found: FoundZone,
+        in transaction: borrowing WriteTransaction
+    ) throws(EngineError) {
+        guard let zone = found.number else { return }
+        for (name, birth) in plan.deletions {
+            let children = try transaction.referrers(to: name, born: birth, .parent, in: zone)
+            let orphan = children.first { child in
+                plan.dying[child.name] == nil && !moves(child.name, awayFrom: name)
+            }
+            guard let orphan, let item = plan.dying[name] else { continue }
+            failures[deleteKey(item)] = ModifyOutcome.Failure(
+                ServiceError(
+                    .referenceViolation,
+                    """
+                    Record delete would violate validating reference (record '\(orphan.name)' has \
+                    '\(name)' as its parent), rejecting update; delete the children first or in \
+                    the same batch
+                    """
+                )
+            )
+        }
+    }
+
+    private func moves(_ child: String, awayFrom parent: String) -> Bool {
+        content(named: child)?.parent.map { $0 != parent } ?? false
+    }
+
+    // MARK: Commit
+
+    /// Makes the commit, and further ones where a cascade is long; all are part of the same flush.
+    private func perform(
+        _ plan: Plan,
+        in found: FoundZone,
+        _ requestID: RequestID?,
+        _ transaction: inout WriteTransaction,
+        _ outcome: inout ModifyOutcome
+    ) throws(EngineError) -> [RecordRow] {
+        let author = Author(
+            requestID: requestID,
+            user: caller.user,
+            device: caller.device,
+            isGuarded: request.policy == .ifUnchanged && !plan.puts.isEmpty
+        )
+        var deletions = plan.deletions.map { deletion in
+            Commit.Operation.delete(recordName: deletion.name, births: [deletion.birth])
+        }[...]
+        var operations = plan.registers + plan.puts.map(Commit.Operation.put)
+        var rows: [RecordRow] = []
+        while !operations.isEmpty || !deletions.isEmpty {
+            operations += deletions.prefix(request.limits.cascadeRecords)
+            deletions = deletions.dropFirst(request.limits.cascadeRecords)
+            let (commit, written) = try transaction.perform(
+                operations,
+                in: scope,
+                zone: found.zone,
+                author: author
+            )
+            outcome.dots.append(commit.stamp.dot)
+            rows += written
+            operations = []
+        }
+        return rows
+    }
+
+    private func report(_ items: [Int], _ rows: [RecordRow], to outcome: inout ModifyOutcome) {
+        for (item, row) in zip(items, rows) {
+            outcome.saves[item] = .success(saved(item, row))
+        }
+        for (item, failure) in failures {
+            if item >= 0 {
+                outcome.saves[item] = .failure(failure)
+            } else {
+                outcome.deletes[-1 - item] = .failure(failure)
+            }
+        }
+    }
+
+    private func saved(_ item: Int, _ row: RecordRow) -> ModifyOutcome.Saved {
+        var incremented: [String] = []
+        if case .success(let content) = request.saves[item].content {
+            incremented = content.increments.map(\.field)
+        }
+        return ModifyOutcome.Saved(
+            changeTag: row.tag,
+            created: row.birth.time.milliseconds,
+            createdBy: row.createdBy,
+            modified: row.modified.time.milliseconds,
+            modifiedBy: row.modifiedBy,
+            fields: incremented.isEmpty ? [] : row.body.selecting(incremented).bytes
+        )
+    }
+}

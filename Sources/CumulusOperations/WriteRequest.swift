@@ -1,0 +1,161 @@
+// A request that changes something, as the writer takes it from its queue: who, where, under which
+// id, and what.
+//
+// Made by the session from a call; run by the writer inside a group commit. This is where retries
+// are recognised.
+
+import Crypto
+package import CumulusModel
+package import CumulusStorage
+
+package struct WriteRequest: Sendable {
+    package enum Operation: Sendable {
+        case modifyRecords(ModifyRecords)
+        case modifyZones(ModifyZones)
+        case createContainer(String)
+        case addUser(name: String, id: Bytes)
+        case addToken(Bytes, user: String)
+    }
+
+    package enum Answer: Hashable, Sendable {
+        case modified(ModifyOutcome)
+        case container(existed: Bool)
+        case user(Users.User, existed: Bool)
+        case token
+    }
+
+    package var operation: Operation
+    package var scope: ScopeID
+    package var caller: Caller
+    /// nil for operators' requests, which are idempotent by their names.
+    package var requestID: RequestID?
+    /// 16 bytes over the request's content.
+    package var digest: Bytes
+
+    package init(
+        _ operation: Operation,
+        scope: ScopeID,
+        caller: Caller,
+        requestID: RequestID? = nil,
+        digest: Bytes = []
+    ) {
+        self.operation = operation
+        self.scope = scope
+        self.caller = caller
+        self.requestID = requestID
+        self.digest = digest
+    }
+
+    /// What tells a request from another one with the same id.
+    package static func digest(of content: Bytes) -> Bytes {
+        Bytes(SHA256.hash(data: content).prefix(16))
+    }
+
+    /// The answer, and whether what was written is to stay.
+    package func run(
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) -> (Result<Answer, ServiceError>, keep: Bool) {
+        guard scope != .cluster else { return try administer(&transaction) }
+        guard let number = try transaction.scope(scope) else {
+            return (.failure(Containers.unknown(scope.container)), false)
+        }
+        if let requestID {
+            if let error = checkAge(of: requestID, now: transaction.now) {
+                return (.failure(error), false)
+            }
+            if let answer = try retried(requestID, number, transaction) { return (answer, false) }
+        }
+        let outcome = try modify(number, &transaction)
+        guard case .success(let outcome) = outcome, !outcome.dots.isEmpty else {
+            return (outcome.map(Answer.modified), false)
+        }
+        if let requestID {
+            let row = RequestRow(digest: digest, dots: outcome.dots, outcome: outcome.rowBytes)
+            transaction.put(.request(requestID, number, caller.user), row)
+        }
+        return (.success(.modified(outcome)), true)
+    }
+
+    private func modify(
+        _ scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Result<ModifyOutcome, ServiceError> {
+        switch operation {
+        case .modifyRecords(let request):
+            try request.run(scope, by: caller, requestID, in: &transaction)
+        case .modifyZones(let request):
+            try request.run(scope, by: caller, requestID, in: &transaction)
+        case .createContainer, .addUser, .addToken:
+            .failure(ServiceError(.invalidArguments, "an operator's request names no container"))
+        }
+    }
+
+    /// Beyond what is remembered, a retry could be applied twice: such ids are refused.
+    private func checkAge(of requestID: RequestID, now: Int64) -> ServiceError? {
+        let age = now - requestID.milliseconds
+        let limits = Limits.standard
+        let accepted = -limits.requestLeadMilliseconds...limits.requestMemoryMilliseconds
+        if accepted.contains(age) { return nil }
+        return ServiceError(
+            .invalidArguments,
+            .requestIDExpired,
+            """
+            the request id was made \(age > 0 ? "more than 24 hours ago" : "in the future"); make \
+            it from the clock that the server told in its HELLO
+            """
+        )
+    }
+
+    /// The answer that this request got before; nil if it is new.
+    private func retried(
+        _ requestID: RequestID,
+        _ scope: ScopeNumber,
+        _ transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> Result<Answer, ServiceError>? {
+        let key = RowKey.request(requestID, scope, caller.user)
+        guard let row: RequestRow = try transaction.row(key) else { return nil }
+        guard row.digest == digest else {
+            return .failure(
+                ServiceError(
+                    .invalidArguments,
+                    .requestIDReused,
+                    "this request id was used for another request; make a new id for each request"
+                )
+            )
+        }
+        var outcome = try transaction.decoding(key.bytes) { () throws(MalformedBytes) in
+            try ModifyOutcome(row: row.outcome)
+        }
+        outcome.dots = row.dots
+        return .success(.modified(outcome))
+    }
+
+    private func administer(
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> (Result<Answer, ServiceError>, keep: Bool) {
+        guard caller.role == .operator else {
+            return (
+                .failure(ServiceError(.permissionFailure, "only an operator may do this")), false
+            )
+        }
+        switch operation {
+        case .createContainer(let name):
+            let existed = try Containers.create(name, in: &transaction)
+            return (.success(.container(existed: existed)), !existed)
+        case .addUser(let name, let id):
+            let (user, existed) = try Users.add(name, id: id, in: &transaction)
+            return (.success(.user(user, existed: existed)), !existed)
+        case .addToken(let token, let name):
+            guard try Users.addToken(token, for: name, in: &transaction) else {
+                let error = ServiceError(
+                    .unknownItem,
+                    "there is no user '\(name)'; add one with 'cumulus user add \(name)'"
+                )
+                return (.failure(error), false)
+            }
+            return (.success(.token), true)
+        case .modifyRecords, .modifyZones:
+            return (.failure(Containers.unknown("")), false)
+        }
+    }
+}

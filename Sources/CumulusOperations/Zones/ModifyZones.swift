@@ -1,0 +1,163 @@
+// Creates and deletes zones of the caller's private database.
+//
+// Run by the writer, in request order, each zone a commit of its own: zone requests are not atomic.
+
+package import CumulusModel
+package import CumulusStorage
+
+package struct ModifyZones: Sendable {
+    package var database: DatabaseScope
+    /// An address, or why it can't be one.
+    package var saves: [Result<ZoneAddress, ServiceError>]
+    package var deletes: [Result<ZoneAddress, ServiceError>]
+    package var limits: Limits
+
+    package init(
+        database: DatabaseScope,
+        saves: [Result<ZoneAddress, ServiceError>] = [],
+        deletes: [Result<ZoneAddress, ServiceError>] = [],
+        limits: Limits = .standard
+    ) {
+        self.database = database
+        self.saves = saves
+        self.deletes = deletes
+        self.limits = limits
+    }
+
+    package func run(
+        _ scope: ScopeNumber,
+        by caller: Caller,
+        _ requestID: RequestID?,
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) -> Result<ModifyOutcome, ServiceError> {
+        let database: DatabaseID
+        do {
+            database = try Authorisation.database(self.database, for: caller)
+            try check(database, by: caller)
+        } catch {
+            return .failure(error)
+        }
+        let author = Author(requestID: requestID, user: caller.user, device: caller.device)
+        var outcome = ModifyOutcome(saves: saves.count, deletes: deletes.count)
+        for (index, address) in saves.enumerated() {
+            let change = try save(address, in: database, scope, by: caller, &transaction)
+            outcome.saves[index] = try apply(change, scope, author, &transaction, &outcome)
+        }
+        for (index, address) in deletes.enumerated() {
+            let change = try delete(address, in: database, scope, by: caller, transaction)
+            outcome.deletes[index] = try apply(change, scope, author, &transaction, &outcome)
+        }
+        return .success(outcome)
+    }
+
+    private func check(_ database: DatabaseID, by caller: Caller) throws(ServiceError) {
+        let count = saves.count + deletes.count
+        guard count <= limits.itemsPerRequest else {
+            throw .tooManyItems(count, limit: limits.itemsPerRequest)
+        }
+        guard database.kind == .private else {
+            if caller.role == .anonymous {
+                throw ServiceError(
+                    .notAuthenticated,
+                    "changing zones needs a signed-in user; connect with an access token"
+                )
+            }
+            throw ServiceError(
+                .badDatabase,
+                "the \(database.kind.name) database has no custom zones; use the private database"
+            )
+        }
+    }
+
+    /// What is to be done about one zone; nil: nothing.
+    private typealias Change = Result<
+        (zone: Commit.Zone, operation: Commit.Operation)?, ServiceError
+    >
+
+    private func save(
+        _ address: Result<ZoneAddress, ServiceError>,
+        in database: DatabaseID,
+        _ scope: ScopeNumber,
+        by caller: Caller,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Change {
+        guard case .success(let address) = address else { return address.map { _ in nil } }
+        guard caller.isOwner(named: address.owner) else {
+            return .failure(.zoneNotFound(address.name))
+        }
+        if try transaction.find(address, in: database, of: scope, by: caller) != nil {
+            return .success(nil)
+        }
+        var dead: UInt64 = 0
+        if let number = try transaction.database(scope, database) {
+            dead = try transaction.zone(number, address.name)?.deadThrough ?? 0
+            guard try zoneCount(of: number, transaction) < limits.zonesPerDatabase else {
+                return .failure(
+                    ServiceError(
+                        .limitExceeded,
+                        .tooManyItems,
+                        "a database holds at most \(limits.zonesPerDatabase) zones"
+                    )
+                )
+            }
+        }
+        let zone = Commit.Zone(database: database, name: address.name, generation: dead + 1)
+        return .success((zone, .zoneCreate))
+    }
+
+    /// How many zones exist; the rows of deleted ones stay.
+    private func zoneCount(
+        of database: DatabaseNumber,
+        _ transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> Int {
+        var count = 0
+        for (key, value) in try transaction.rows(.meta, .zones(of: database)) {
+            let row = try transaction.decoding(key) { () throws(MalformedBytes) in
+                try ZoneRow(row: value)
+            }
+            if row.exists { count += 1 }
+        }
+        return count
+    }
+
+    private func delete(
+        _ address: Result<ZoneAddress, ServiceError>,
+        in database: DatabaseID,
+        _ scope: ScopeNumber,
+        by caller: Caller,
+        _ transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> Change {
+        guard case .success(let address) = address else { return address.map { _ in nil } }
+        guard address.name != Names.defaultZone else {
+            return .failure(
+                ServiceError(.invalidArguments, "the default zone can't be deleted")
+            )
+        }
+        guard let found = try transaction.find(address, in: database, of: scope, by: caller) else {
+            return .failure(.zoneNotFound(address.name))
+        }
+        return .success((found.zone, .zoneDelete(reason: 0)))
+    }
+
+    private func apply(
+        _ change: Change,
+        _ scope: ScopeNumber,
+        _ author: Author,
+        _ transaction: inout WriteTransaction,
+        _ outcome: inout ModifyOutcome
+    ) throws(EngineError) -> ModifyOutcome.Item {
+        switch change {
+        case .failure(let error): return .failure(ModifyOutcome.Failure(error))
+        case .success(nil): return .success(ModifyOutcome.Saved())
+        case .success(.some(let (zone, operation))):
+            let (commit, _) = try transaction.perform(
+                [operation],
+                in: scope,
+                zone: zone,
+                author: author
+            )
+            outcome.dots.append(commit.stamp.dot)
+            return .success(ModifyOutcome.Saved())
+        }
+    }
+}

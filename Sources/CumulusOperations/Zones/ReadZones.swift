@@ -1,0 +1,99 @@
+// Lists and fetches zones.
+//
+// Read on the event loop or a reader thread, like records.
+
+package import CumulusModel
+package import CumulusStorage
+
+package struct ListZones: Sendable {
+    package var database: DatabaseScope
+
+    package init(database: DatabaseScope) {
+        self.database = database
+    }
+
+    /// All zones of the database, the default zone among them, in the order of their names.
+    package func run(
+        _ scope: ScopeNumber,
+        by caller: Caller,
+        in reader: ReadTransaction
+    ) throws(FetchRecords.Failure) -> [FoundZone] {
+        let database: DatabaseID
+        do {
+            database = try Authorisation.database(self.database, for: caller)
+        } catch {
+            throw .service(error)
+        }
+        do {
+            return try zones(of: database, scope, by: caller, reader)
+        } catch {
+            throw .engine(error)
+        }
+    }
+
+    private func zones(
+        of database: DatabaseID,
+        _ scope: ScopeNumber,
+        by caller: Caller,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> [FoundZone] {
+        guard database.kind != .shared else { return [] }
+        var names: Set<String> = [Names.defaultZone]
+        if let number = try reader.database(scope, database) {
+            for (key, _) in try reader.rows(.meta, .zones(of: number)) {
+                var parts = KeyReader(key)
+                _ = try parts.number(DatabaseNumber.self)
+                names.insert(try parts.text())
+            }
+        }
+        var found: [FoundZone] = []
+        for name in names.sorted() {
+            let address = ZoneAddress(name: name)
+            if let zone = try reader.find(address, in: database, of: scope, by: caller) {
+                found.append(zone)
+            }
+        }
+        return found
+    }
+}
+
+package struct FetchZones: Sendable {
+    package var database: DatabaseScope
+    /// An address, or why it can't be one.
+    package var ids: [Result<ZoneAddress, ServiceError>]
+
+    package init(database: DatabaseScope, ids: [Result<ZoneAddress, ServiceError>]) {
+        self.database = database
+        self.ids = ids
+    }
+
+    /// One result per id, in their order.
+    package func run(
+        _ scope: ScopeNumber,
+        by caller: Caller,
+        in reader: ReadTransaction
+    ) throws(FetchRecords.Failure) -> [Result<FoundZone, ServiceError>] {
+        let database: DatabaseID
+        do {
+            database = try Authorisation.database(self.database, for: caller)
+        } catch {
+            throw .service(error)
+        }
+        var results: [Result<FoundZone, ServiceError>] = []
+        for id in ids {
+            do throws(EngineError) {
+                switch id {
+                case .failure(let error): results.append(.failure(error))
+                case .success(let address):
+                    let zone = try reader.find(address, in: database, of: scope, by: caller)
+                    results.append(
+                        zone.map { .success($0) } ?? .failure(.zoneNotFound(address.name))
+                    )
+                }
+            } catch {
+                throw .engine(error)
+            }
+        }
+        return results
+    }
+}

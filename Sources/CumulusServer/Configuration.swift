@@ -1,0 +1,254 @@
+// The settings of `cumulusd`: flag before environment before file before default, and where each
+// value came from.
+//
+// Every setting is one row of `Configuration.settings`; flags, variables, the file's keys and
+// `config show` follow from it.
+
+import CumulusModel
+import Foundation
+import RocksDBStorage
+
+struct Configuration {
+    /// Where a value came from.
+    enum Origin: Equatable {
+        case flag
+        case environment(String)
+        case file(String)
+        case standard
+
+        var description: String {
+            switch self {
+            case .flag: "flag"
+            case .environment(let name): "environment \(name)"
+            case .file(let path): "file \(path)"
+            case .standard: "default"
+            }
+        }
+    }
+
+    struct Value: Equatable {
+        var text: String
+        var origin: Origin
+    }
+
+    /// One setting: its name on the command line, what it means, and its default.
+    struct Setting {
+        var name: String
+        var standard: String
+        var help: String
+
+        /// `disk-reserve` → `CUMULUS_DISK_RESERVE`.
+        var variable: String {
+            "CUMULUS_" + name.uppercased().replacingOccurrences(of: "-", with: "_")
+        }
+
+        /// `disk-reserve` → `diskReserve`.
+        var fileKey: String {
+            let words = name.split(separator: "-")
+            return words.dropFirst().reduce(String(words[0])) { $0 + $1.capitalized }
+        }
+    }
+
+    struct Problem: Error {
+        var message: String
+    }
+
+    static let settings = [
+        Setting(name: "data", standard: "cumulus-data", help: "directory of the node's data"),
+        Setting(name: "listen", standard: "127.0.0.1:7420", help: "address and port"),
+        Setting(
+            name: "container",
+            standard: "iCloud.dev.cumulus",
+            help: "container that is made if it doesn't exist; empty: none"
+        ),
+        Setting(
+            name: "profile",
+            standard: "standard",
+            help: "memory: small (256 MB) or standard (1 GB)"
+        ),
+        Setting(
+            name: "disk-reserve",
+            standard: "",
+            help: "bytes of disk kept free; writes are refused below; empty: what the profile needs"
+        ),
+        Setting(name: "threads", standard: "2", help: "event loops"),
+        Setting(name: "readers", standard: "2", help: "threads that read from the disk"),
+        Setting(
+            name: "log-level",
+            standard: "info",
+            help: "trace, debug, info, notice, warning or error"
+        ),
+        Setting(name: "insecure", standard: "false", help: "allow plain TCP beyond this machine"),
+        Setting(
+            name: "insecure-credentials",
+            standard: "false",
+            help: "accept tokens over plain TCP from other machines"
+        ),
+        Setting(
+            name: "drain-milliseconds",
+            standard: "8000",
+            help: "how long calls in progress may take after SIGTERM"
+        ),
+        Setting(
+            name: "limits",
+            standard: "",
+            help:
+                "limits that differ, e.g. itemsPerRequest=10,idleMilliseconds=5000"
+        ),
+    ]
+
+    private(set) var values: [String: Value] = [:]
+
+    /// Gathers all values.
+    ///
+    /// `flags` holds what the command line named.
+    init(
+        flags: [String: String],
+        environment: [String: String],
+        file: String?
+    ) throws {
+        let path = file ?? environment["CUMULUS_CONFIG"]
+        let fromFile = try path.map { try Configuration.read($0) } ?? [:]
+        for setting in Configuration.settings {
+            if let text = flags[setting.name] {
+                values[setting.name] = Value(text: text, origin: .flag)
+            } else if let text = environment[setting.variable] {
+                let origin = Origin.environment(setting.variable)
+                values[setting.name] = Value(text: text, origin: origin)
+            } else if let text = fromFile[setting.fileKey], let path {
+                values[setting.name] = Value(text: text, origin: .file(path))
+            } else {
+                values[setting.name] = Value(text: setting.standard, origin: .standard)
+            }
+        }
+        let known = Set(Configuration.settings.map(\.fileKey))
+        if let unknown = fromFile.keys.sorted().first(where: { !known.contains($0) }) {
+            throw Problem(
+                message:
+                    """
+                    \(path ?? ""): '\(unknown)' is no setting; known are \
+                    \(known.sorted().joined(separator: ", "))
+                    """
+            )
+        }
+    }
+
+    private static func read(_ path: String) throws -> [String: String] {
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw Problem(message: "the configuration file \(path) can't be read")
+        }
+        guard let object = try? JSONDecoder().decode([String: FileValue].self, from: data) else {
+            throw Problem(
+                message: """
+                    the configuration file \(path) is not a JSON object of texts, numbers and \
+                    true or false
+                    """
+            )
+        }
+        return object.mapValues(\.text)
+    }
+
+    /// A value in the file: a text, a number, or true and false.
+    private struct FileValue: Decodable {
+        let text: String
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            if let flag = try? container.decode(Bool.self) {
+                text = flag ? "true" : "false"
+            } else if let number = try? container.decode(Int.self) {
+                text = String(number)
+            } else {
+                text = try container.decode(String.self)
+            }
+        }
+    }
+
+    // MARK: Values
+
+    subscript(name: String) -> String { values[name]?.text ?? "" }
+
+    var data: String { self["data"] }
+    var container: String? { self["container"].isEmpty ? nil : self["container"] }
+    var listen: String { self["listen"] }
+
+    func number(_ name: String) throws -> Int {
+        guard let number = Int(self[name]), number >= 0 else {
+            throw Problem(message: "\(name): '\(self[name])' is not a number")
+        }
+        return number
+    }
+
+    func flag(_ name: String) throws -> Bool {
+        switch self[name] {
+        case "true", "1", "yes": true
+        case "false", "0", "no", "": false
+        default: throw Problem(message: "\(name): '\(self[name])' is neither true nor false")
+        }
+    }
+
+    func profile() throws -> MemoryProfile {
+        guard let profile = MemoryProfile(rawValue: self["profile"]) else {
+            throw Problem(message: "profile: '\(self["profile"])' is neither small nor standard")
+        }
+        return profile
+    }
+
+    /// Bytes of disk that are kept free.
+    func diskReserve() throws -> UInt64 {
+        if self["disk-reserve"].isEmpty { return try profile().reserveBytes }
+        return UInt64(try number("disk-reserve"))
+    }
+
+    // MARK: Limits
+
+    private var adjustable: [String: WritableKeyPath<Limits, Int>] {
+        [
+            "itemsPerRequest": \.itemsPerRequest,
+            "requestBytes": \.requestBytes,
+            "recordBytes": \.recordBytes,
+            "fieldsPerType": \.fieldsPerType,
+            "zonesPerDatabase": \.zonesPerDatabase,
+            "streamsPerConnection": \.streamsPerConnection,
+            "unansweredBytes": \.unansweredBytes,
+            "nodeUnansweredBytes": \.nodeUnansweredBytes,
+            "queuedWrites": \.queuedWrites,
+            "writesPerBatch": \.writesPerBatch,
+        ]
+    }
+
+    private var adjustableTimes: [String: WritableKeyPath<Limits, Int64>] {
+        [
+            "greetingMilliseconds": \.greetingMilliseconds,
+            "idleMilliseconds": \.idleMilliseconds,
+            "frameMilliseconds": \.frameMilliseconds,
+            "stalledWriteMilliseconds": \.stalledWriteMilliseconds,
+            "callMilliseconds": \.callMilliseconds,
+        ]
+    }
+
+    func limits() throws -> Limits {
+        var limits = Limits.standard
+        for part in self["limits"].split(separator: ",") {
+            let pair = part.split(separator: "=", maxSplits: 1).map(String.init)
+            guard pair.count == 2, let number = Int(pair[1]), number > 0 else {
+                throw Problem(message: "limits: '\(part)' is not of the form name=number")
+            }
+            if let path = adjustable[pair[0]] {
+                limits[keyPath: path] = number
+            } else if let path = adjustableTimes[pair[0]] {
+                limits[keyPath: path] = Int64(number)
+            } else {
+                let known = Array(adjustable.keys) + Array(adjustableTimes.keys)
+                throw Problem(
+                    message:
+                        """
+                        limits: '\(pair[0])' can't be set; known are \
+                        \(known.sorted().joined(separator: ", "))
+                        """
+                )
+            }
+        }
+        return limits
+    }
+}

@@ -1,0 +1,67 @@
+// The directory of a node's data: the store, and the operator's token beside it.
+//
+// Only the user who runs the node may look into it.
+
+import CumulusModel
+import CumulusNode
+import Foundation
+
+struct DataHome {
+    let path: String
+
+    /// Makes the directory where it is missing; its parents too.
+    init(_ path: String) throws {
+        self.path = path
+        do {
+            try FileManager.default.createDirectory(
+                atPath: path,
+                withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o700]
+            )
+        } catch {
+            throw Configuration.Problem(
+                message: "the data directory \(path) can't be made: \(error.localizedDescription)"
+            )
+        }
+    }
+
+    var store: String { path + "/store" }
+
+    /// The token in `operator.token`; a new one is written at the first start, readable by its
+    /// owner only.
+    func operatorToken(_ environment: NodeEnvironment) throws -> [UInt8] {
+        let file = path + "/operator.token"
+        if let text = try? String(contentsOfFile: file, encoding: .utf8) {
+            let token = text.trimmingCharacters(in: .whitespacesAndNewlines)
+            guard token.count >= 32 else {
+                throw Configuration.Problem(
+                    message: "\(file) holds no token; delete it and start again to get a new one"
+                )
+            }
+            return Array(token.utf8)
+        }
+        var dice = NodeDice(environment)
+        let token = "cumulus_operator_" + dice.bytes(32).hex
+        try write(token + "\n", to: file)
+        return Array(token.utf8)
+    }
+
+    /// Durable before the node is ready: the file is flushed, and so is the directory that names
+    /// it.
+    private func write(_ text: String, to file: String) throws {
+        let descriptor = open(file, O_WRONLY | O_CREAT | O_EXCL, 0o600)
+        guard descriptor >= 0 else {
+            throw Configuration.Problem(
+                message: "\(file) can't be written: \(String(cString: strerror(errno)))"
+            )
+        }
+        let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        try handle.write(contentsOf: Data(text.utf8))
+        try handle.synchronize()
+        let directory = open(path, O_RDONLY)
+        if directory >= 0 {
+            fsync(directory)
+            close(directory)
+        }
+    }
+}

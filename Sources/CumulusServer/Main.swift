@@ -1,0 +1,139 @@
+// `cumulusd`: a node of Cumulus. Flags, help texts and exit codes.
+//
+// Exit codes: 0 after a signal and a clean end, 1 when the node can't start, 64 for flags that make
+// no sense, 70 when the store failed while the node was running.
+
+import ArgumentParser
+import CumulusModel
+import Foundation
+
+@main
+struct Main: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "cumulusd",
+        abstract: "A node of Cumulus, the open record server.",
+        discussion: """
+            Examples:
+              cumulusd --data /var/lib/cumulus
+              cumulusd --listen 127.0.0.1:0 --profile small
+              CUMULUS_DATA=/srv/notes cumulusd --config /etc/cumulus.json
+              cumulusd config show --config /etc/cumulus.json
+
+            The line 'cumulusd ready on ADDRESS' on standard output says that it serves. SIGTERM \
+            drains: calls in progress end, new ones are refused. A second signal ends it at once.
+
+            Exit codes: 0 ended by a signal, 1 could not start, 64 wrong flags, 70 the store failed.
+            """,
+        version: Release.version,
+        subcommands: [Run.self, Config.self, Bound.self],
+        defaultSubcommand: Run.self
+    )
+}
+
+/// The flags of both subcommands; each is a row of `Configuration.settings`.
+struct Flags: ParsableArguments {
+    @Option(help: "JSON file with settings.") var config: String?
+    @Option(help: "Directory of the node's data (default: cumulus-data).") var data: String?
+    @Option(help: "Address and port; port 0 takes a free one (default: 127.0.0.1:7420).")
+    var listen: String?
+    @Option(help: "Container that is made if it doesn't exist (default: iCloud.dev.cumulus).")
+    var container: String?
+    @Option(help: "Memory: small (256 MB) or standard (1 GB).") var profile: String?
+    @Option(help: "Bytes of disk kept free; writes are refused below.") var diskReserve: String?
+    @Option(help: "Event loops (default: 2).") var threads: String?
+    @Option(help: "Threads that read from the disk (default: 2).") var readers: String?
+    @Option(help: "trace, debug, info, notice, warning or error (default: info).")
+    var logLevel: String?
+    @Flag(help: "Allow plain TCP beyond this machine.") var insecure = false
+    @Flag(help: "Accept tokens over plain TCP from other machines.") var insecureCredentials = false
+    @Option(help: "Milliseconds that calls may take after SIGTERM (default: 8000).")
+    var drainMilliseconds: String?
+    @Option(help: "Limits that differ from the defaults, e.g. itemsPerRequest=10.")
+    var limits: String?
+
+    func configuration() throws -> Configuration {
+        var flags: [String: String] = [:]
+        flags["data"] = data
+        flags["listen"] = listen
+        flags["container"] = container
+        flags["profile"] = profile
+        flags["disk-reserve"] = diskReserve
+        flags["threads"] = threads
+        flags["readers"] = readers
+        flags["log-level"] = logLevel
+        flags["insecure"] = insecure ? "true" : nil
+        flags["insecure-credentials"] = insecureCredentials ? "true" : nil
+        flags["drain-milliseconds"] = drainMilliseconds
+        flags["limits"] = limits
+        return try Configuration(
+            flags: flags,
+            environment: ProcessInfo.processInfo.environment,
+            file: config
+        )
+    }
+}
+
+struct Run: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Run the node (the default).")
+    @OptionGroup var flags: Flags
+
+    func run() async throws {
+        do {
+            try await Wiring(try flags.configuration()).run()
+        } catch let problem as Configuration.Problem {
+            complain(problem.message)
+            throw ExitCode(1)
+        }
+    }
+}
+
+struct Config: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Look at the settings.",
+        subcommands: [Show.self]
+    )
+
+    struct Show: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Print every setting, its value, and where the value came from.",
+            discussion: "Example: CUMULUS_LISTEN=127.0.0.1:7500 cumulusd config show --json"
+        )
+        @OptionGroup var flags: Flags
+        @Flag(help: "Print JSON.") var json = false
+
+        func run() throws {
+            do {
+                let configuration = try flags.configuration()
+                print(json ? try encoded(configuration) : table(configuration))
+            } catch let problem as Configuration.Problem {
+                complain(problem.message)
+                throw ExitCode(1)
+            }
+        }
+
+        private func table(_ configuration: Configuration) -> String {
+            let width = Configuration.settings.map(\.name.count).max() ?? 0
+            return Configuration.settings.map { setting in
+                let value = configuration.values[setting.name]
+                let name = setting.name.padding(toLength: width, withPad: " ", startingAt: 0)
+                return "\(name)  \(value?.text ?? "")  (\(value?.origin.description ?? ""))"
+            }.joined(separator: "\n")
+        }
+
+        private func encoded(_ configuration: Configuration) throws -> String {
+            let object = configuration.values.mapValues { value in
+                ["value": value.text, "origin": value.origin.description]
+            }
+            let data = try JSONSerialization.data(
+                withJSONObject: object,
+                options: [.prettyPrinted, .sortedKeys]
+            )
+            return String(decoding: data, as: UTF8.self)
+        }
+    }
+}
+
+/// One line on standard error.
+func complain(_ message: String) {
+    FileHandle.standardError.write(Data("cumulusd: \(message)\n".utf8))
+}

@@ -1,0 +1,24 @@
+// The number of files and sockets that this process may have open.
+//
+// Called once, when the node starts: most systems allow 1,024 unless a process asks for more, and
+// every connection is one.
+
+import Foundation
+
+enum OpenFiles {
+    /// Raises the soft limit to the hard one; without the right to do so it stays as it is.
+    static func raiseLimit() {
+        var limit = rlimit()
+        #if os(Linux)
+            let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        #else
+            let resource = RLIMIT_NOFILE
+        #endif
+        guard getrlimit(resource, &limit) == 0 else { return }
+        limit.rlim_cur = limit.rlim_max
+        #if os(macOS)
+            limit.rlim_cur = min(limit.rlim_cur, rlim_t(OPEN_MAX))
+        #endif
+        setrlimit(resource, &limit)
+    }
+}

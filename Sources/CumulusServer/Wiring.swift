@@ -1,0 +1,167 @@
+// Where a transport, a store and a node meet: the composition root, and the life of the process.
+//
+// Every way in which a start can fail ends in one clear line.
+
+import CumulusModel
+import CumulusNode
+import CumulusStorage
+import CumulusTransport
+import CumulusWire
+import Foundation
+import Logging
+import RocksDBStorage
+import UnixSignals
+
+struct Wiring {
+    let configuration: Configuration
+    let logger: Logger
+
+    init(_ configuration: Configuration) throws {
+        self.configuration = configuration
+        guard let level = Logger.Level(rawValue: configuration["log-level"]) else {
+            throw Configuration.Problem(
+                message: "log-level: '\(configuration["log-level"])' is not a level"
+            )
+        }
+        var logger = Logger(label: "cumulusd") { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel = level
+        self.logger = logger
+    }
+
+    /// Runs the node until a signal ends it.
+    func run() async throws {
+        OpenFiles.raiseLimit()
+        let (host, port) = try address()
+        let directory = try DataHome(configuration.data)
+        let engine = try openEngine(directory)
+        let node = try openNode(engine, directory)
+        let loops = EventLoops(threads: max(1, try configuration.number("threads")))
+        let listener = NIOFrameListener(host: host, port: port, loops: loops)
+        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+        node.start()
+        let bound: String
+        do {
+            bound = try await listener.start { link, now in node.accept(link, now: now) }
+        } catch {
+            throw Configuration.Problem(
+                message:
+                    """
+                    can't listen on \(configuration.listen): \(error); is another node running \
+                    there?
+                    """
+            )
+        }
+        say("cumulusd ready on \(bound)")
+        logger.info(
+            "ready",
+            metadata: [
+                "address": "\(bound)", "data": "\(directory.path)", "version": "\(Release.version)",
+                "profile": "\(configuration["profile"])",
+            ]
+        )
+        await waitForSignal(signals)
+        try await drain(node, listener)
+    }
+
+    // MARK: Parts
+
+    private func address() throws -> (host: String, port: Int) {
+        guard let (host, port) = NIOFrameDialer.split(configuration.listen) else {
+            throw Configuration.Problem(
+                message: "listen: '\(configuration.listen)' is not of the form host:port"
+            )
+        }
+        let isLoopback = host == "localhost" || host == "::1" || host.hasPrefix("127.")
+        guard try isLoopback || configuration.flag("insecure") else {
+            throw Configuration.Problem(
+                message: """
+                    listen: \(host) can be reached from other machines, and this release has no \
+                    TLS; listen on 127.0.0.1, or say --insecure
+                    """
+            )
+        }
+        return (host, port)
+    }
+
+    private func openEngine(_ directory: DataHome) throws -> RocksDBEngine {
+        do {
+            let engine = try RocksDBEngine(
+                directory: directory.store,
+                profile: try configuration.profile(),
+                reserve: try configuration.diskReserve()
+            )
+            for note in engine.notes { logger.warning("\(note)") }
+            return engine
+        } catch let error as RocksDBError {
+            throw Configuration.Problem(message: "\(error)")
+        }
+    }
+
+    private func openNode(_ engine: RocksDBEngine, _ directory: DataHome) throws -> Node {
+        let environment = environment()
+        var settings = Node.Configuration(
+            version: Release.version,
+            container: configuration.container,
+            operatorToken: try directory.operatorToken(environment)
+        )
+        settings.diskReserve = try configuration.diskReserve()
+        settings.readers = max(1, try configuration.number("readers"))
+        settings.profile = configuration["profile"]
+        settings.limits = try configuration.limits()
+        settings.acceptsInsecureCredentials = try configuration.flag("insecure-credentials")
+        do {
+            return try Node(settings, engine: engine, environment: environment)
+        } catch let failure as OpenStore.Failure {
+            throw Configuration.Problem(message: failure.message)
+        }
+    }
+
+    private func environment() -> NodeEnvironment {
+        let logger = logger
+        return NodeEnvironment(
+            now: MonotonicClock.now,
+            wallClock: { Int64(Date().timeIntervalSince1970 * 1_000) },
+            random: { UInt64.random(in: .min ... .max) },
+            logger: logger,
+            fail: { reason in
+                logger.critical("\(reason); the process ends, its next start recovers")
+                _exit(70)
+            }
+        )
+    }
+
+    // MARK: End
+
+    /// Returns at the first signal; a second one ends the process at once.
+    private func waitForSignal(_ signals: UnixSignalsSequence) async {
+        let (first, source) = AsyncStream<Void>.makeStream()
+        Task {
+            var count = 0
+            for await _ in signals {
+                count += 1
+                if count > 1 { _exit(1) }
+                source.finish()
+            }
+        }
+        for await _ in first {}
+    }
+
+    private func drain(_ node: Node, _ listener: NIOFrameListener) async throws {
+        logger.info("draining", metadata: ["calls": "\(node.callsInProgress)"])
+        node.beginDraining()
+        await listener.stopAccepting()
+        let end = MonotonicClock.now() + Int64(try configuration.number("drain-milliseconds"))
+        while node.callsInProgress > 0, MonotonicClock.now() < end {
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        // The last answers are on their way to the sockets.
+        try await Task.sleep(for: .milliseconds(100))
+        node.stop()
+        try await listener.stop()
+        logger.info("ended", metadata: ["calls": "\(node.callsInProgress)"])
+    }
+
+    private func say(_ line: String) {
+        FileHandle.standardOutput.write(Data((line + "\n").utf8))
+    }
+}

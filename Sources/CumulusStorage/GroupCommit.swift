@@ -1,0 +1,58 @@
+// One overlay, one batch, one flush, shared by all requests that were waiting.
+//
+// Driven by the node's writer thread, and in place by tests and the simulator. A request that is
+// refused is rolled back and leaves no trace; outcomes count only after `commit` returned.
+
+import CumulusModel
+
+package struct GroupCommit: ~Copyable {
+    private let engine: any StorageEngine
+    private var transaction: WriteTransaction
+    /// Requests that are part of the batch.
+    package private(set) var count = 0
+
+    package init(engine: any StorageEngine, state: WriterState) {
+        self.engine = engine
+        transaction = WriteTransaction(engine: engine, state: state)
+    }
+
+    /// Bytes that the batch has gathered so far.
+    package var byteCount: Int { transaction.byteCount }
+
+    /// Runs a request.
+    ///
+    /// What it wrote stays only if it says so.
+    ///
+    /// An error of the engine rolls the request back too, and leaves the batch as it was.
+    package mutating func run<Outcome>(
+        now: Int64,
+        _ request: (inout WriteTransaction) throws(EngineError) -> (Outcome, keep: Bool)
+    ) throws(EngineError) -> Outcome {
+        let point = transaction.savePoint
+        transaction.now = now
+        do {
+            let (outcome, keep) = try request(&transaction)
+            if keep {
+                count += 1
+            } else {
+                transaction.rollBack(to: point)
+            }
+            return outcome
+        } catch {
+            transaction.rollBack(to: point)
+            throw error
+        }
+    }
+
+    /// Commits the batch with one flush.
+    ///
+    /// Without writes nothing is flushed.
+    ///
+    /// An error means that the outcome is unknown: the process must end.
+    package consuming func commit() throws(EngineError) -> WriterState {
+        let engine = engine
+        let (batch, state) = transaction.finish()
+        if !batch.isEmpty { try engine.commit(batch) }
+        return state
+    }
+}

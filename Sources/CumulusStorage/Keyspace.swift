@@ -1,0 +1,295 @@
+// Everything durable, listed once: each subspace with its key, what its value says, and its family.
+//
+// Numbers (scope, database, zone) are handed out by this node and occur in keys only; nothing that
+// travels between nodes or is digested holds one. Rows marked "derived" can be rebuilt from the
+// others, and a test does so.
+//
+// | family  | row            | key                                | value                   |
+// | ------- | -------------- | ---------------------------------- | ----------------------- |
+// | meta    | format         |                                    | version of the layout   |
+// | meta    | node           |                                    | `NodeRow`               |
+// | meta    | scope          | container, environment             | scope no.               |
+// | meta    | database       | scope, kind, owner                 | database no.            |
+// | meta    | zone           | database, zone name                | `ZoneRow`               |
+// | meta    | zone state     | zone                               | `ZoneState`, derived    |
+// | meta    | zone head      | database, incarnation, zone name   | last seq there, derived |
+// | meta    | vector         | scope, incarnation                 | `VectorRow`             |
+// | meta    | register       | scope, namespace, key ...          | `RegisterRow`           |
+// | records | record         | zone, name                         | `RecordRow`             |
+// | index   | change         | zone, view, incarnation, seq, name | empty, derived          |
+// | index   | back reference | zone, target, kind, child, field   | target's birth, derived |
+// | log     | commit         | scope, incarnation, seq            | canonical bytes         |
+// | log     | order          | scope, local position              | dot, visible or not     |
+// | log     | increment      | request id, birth, field           | dot, stamp, delta       |
+// | log     | request        | request id, scope, caller          | `RequestRow`            |
+//
+// All of it is written by the release that introduced the format, version 1.
+
+package import CumulusModel
+
+/// The first byte of every key.
+package enum Subspace: UInt8, Sendable {
+    case format = 1
+    case node = 2
+    case scope = 3
+    case database = 4
+    case zone = 5
+    case zoneState = 6
+    case zoneHead = 7
+    case vector = 8
+    case register = 10
+    case record = 32
+    case change = 64
+    case backReference = 65
+    case commit = 96
+    case order = 97
+    case increment = 98
+    case request = 99
+
+    package var family: Family {
+        switch self {
+        case .format, .node, .scope, .database, .zone, .zoneState, .zoneHead, .vector, .register:
+            .meta
+        case .record: .records
+        case .change, .backReference: .index
+        case .commit, .order, .increment, .request: .log
+        }
+    }
+}
+
+package typealias ScopeNumber = UInt16
+package typealias DatabaseNumber = UInt32
+package typealias ZoneNumber = UInt32
+
+/// A key and the family in which it stands.
+package struct RowKey: Hashable, Sendable {
+    package let family: Family
+    package let bytes: Bytes
+
+    package init(_ subspace: Subspace, _ build: (inout KeyWriter) -> Void = { _ in }) {
+        var writer = KeyWriter(subspace)
+        build(&writer)
+        family = subspace.family
+        bytes = writer.bytes
+    }
+
+    package static let format = RowKey(.format)
+    package static let node = RowKey(.node)
+
+    package static func scope(_ scope: ScopeID) -> RowKey {
+        RowKey(.scope) {
+            $0.add(scope.container)
+            $0.add(scope.environment.rawValue)
+        }
+    }
+
+    package static func database(_ scope: ScopeNumber, _ database: DatabaseID) -> RowKey {
+        RowKey(.database) {
+            $0.add(scope)
+            $0.add(database.kind.rawValue)
+            $0.add(database.owner)
+        }
+    }
+
+    package static func zone(_ database: DatabaseNumber, _ name: String) -> RowKey {
+        RowKey(.zone) {
+            $0.add(database)
+            $0.add(name)
+        }
+    }
+
+    package static func zoneState(_ zone: ZoneNumber) -> RowKey {
+        RowKey(.zoneState) { $0.add(zone) }
+    }
+
+    package static func zoneHead(
+        _ database: DatabaseNumber,
+        _ incarnation: Incarnation,
+        _ name: String
+    ) -> RowKey {
+        RowKey(.zoneHead) {
+            $0.add(database)
+            $0.add(incarnation.value)
+            $0.add(name)
+        }
+    }
+
+    package static func vector(_ scope: ScopeNumber, _ incarnation: Incarnation) -> RowKey {
+        RowKey(.vector) {
+            $0.add(scope)
+            $0.add(incarnation.value)
+        }
+    }
+
+    package static func register(
+        _ scope: ScopeNumber,
+        _ namespace: String,
+        _ key: [Bytes]
+    ) -> RowKey {
+        RowKey(.register) {
+            $0.add(scope)
+            $0.add(namespace)
+            for part in key { $0.add(text: part) }
+        }
+    }
+
+    package static func record(_ zone: ZoneNumber, _ name: String) -> RowKey {
+        RowKey(.record) {
+            $0.add(zone)
+            $0.add(name)
+        }
+    }
+
+    /// View 0 is the whole zone.
+    package static func change(_ zone: ZoneNumber, _ dot: Dot, _ name: String) -> RowKey {
+        RowKey(.change) {
+            $0.add(zone)
+            $0.add(UInt32(0))
+            $0.add(dot)
+            $0.add(name)
+        }
+    }
+
+    package static func backReference(
+        _ zone: ZoneNumber,
+        target: String,
+        _ kind: BackReferenceKind,
+        child: String,
+        field: String
+    ) -> RowKey {
+        RowKey(.backReference) {
+            $0.add(zone)
+            $0.add(target)
+            $0.add(kind.rawValue)
+            $0.add(child)
+            $0.add(field)
+        }
+    }
+
+    package static func commit(_ scope: ScopeNumber, _ dot: Dot) -> RowKey {
+        RowKey(.commit) {
+            $0.add(scope)
+            $0.add(dot)
+        }
+    }
+
+    package static func order(_ scope: ScopeNumber, _ position: UInt64) -> RowKey {
+        RowKey(.order) {
+            $0.add(scope)
+            $0.add(position)
+        }
+    }
+
+    package static func increment(_ request: RequestID, _ birth: Dot, _ field: String) -> RowKey {
+        RowKey(.increment) {
+            $0.add(fixed: request.bytes)
+            $0.add(birth)
+            $0.add(field)
+        }
+    }
+
+    package static func request(
+        _ request: RequestID,
+        _ scope: ScopeNumber,
+        _ caller: String
+    ) -> RowKey {
+        RowKey(.request) {
+            $0.add(fixed: request.bytes)
+            $0.add(scope)
+            $0.add(caller)
+        }
+    }
+}
+
+/// Why a record stands in the back-reference index of its target.
+package enum BackReferenceKind: UInt8, CaseIterable, Sendable {
+    /// It goes when the target goes.
+    case deleteSelf = 1
+    /// The target is its parent and can't go before it.
+    case parent = 2
+}
+
+/// 16 bytes that name a request: 6 of milliseconds by the server's clock, 10 random.
+package struct RequestID: Hashable, Sendable {
+    package let bytes: Bytes
+
+    /// nil unless there are exactly 16 bytes.
+    package init?(_ bytes: Bytes) {
+        guard bytes.count == 16 else { return nil }
+        self.bytes = bytes
+    }
+
+    package init(milliseconds: Int64, using dice: inout some RandomNumberGenerator) {
+        let time = (0..<6).reversed().map { UInt8(truncatingIfNeeded: milliseconds >> ($0 * 8)) }
+        bytes = time + (0..<10).map { _ in UInt8.random(in: 0...255, using: &dice) }
+    }
+
+    package var milliseconds: Int64 {
+        bytes.prefix(6).reduce(0) { $0 << 8 | Int64($1) }
+    }
+}
+
+extension KeyRange {
+    package static func records(of zone: ZoneNumber) -> KeyRange {
+        KeyRange(prefix: RowKey(.record) { $0.add(zone) }.bytes)
+    }
+
+    package static func changes(of zone: ZoneNumber) -> KeyRange {
+        KeyRange(prefix: RowKey(.change) { $0.add(zone) }.bytes)
+    }
+
+    package static func backReferences(of zone: ZoneNumber) -> KeyRange {
+        KeyRange(prefix: RowKey(.backReference) { $0.add(zone) }.bytes)
+    }
+
+    package static func backReferences(
+        of zone: ZoneNumber,
+        to target: String,
+        _ kind: BackReferenceKind
+    ) -> KeyRange {
+        let prefix = RowKey(.backReference) {
+            $0.add(zone)
+            $0.add(target)
+            $0.add(kind.rawValue)
+        }
+        return KeyRange(prefix: prefix.bytes)
+    }
+
+    package static func zones(of database: DatabaseNumber) -> KeyRange {
+        KeyRange(prefix: RowKey(.zone) { $0.add(database) }.bytes)
+    }
+
+    package static func vectors(of scope: ScopeNumber) -> KeyRange {
+        KeyRange(prefix: RowKey(.vector) { $0.add(scope) }.bytes)
+    }
+
+    package static func order(of scope: ScopeNumber) -> KeyRange {
+        KeyRange(prefix: RowKey(.order) { $0.add(scope) }.bytes)
+    }
+
+    package static func registers(
+        _ scope: ScopeNumber,
+        _ namespace: String,
+        _ key: [Bytes] = []
+    ) -> KeyRange {
+        KeyRange(prefix: RowKey.register(scope, namespace, key).bytes)
+    }
+
+    /// All rows of a subspace.
+    package static func all(_ subspace: Subspace) -> KeyRange {
+        KeyRange(prefix: [subspace.rawValue])
+    }
+
+    /// Request rows whose ids were made before that time.
+    package static func requests(before milliseconds: Int64) -> KeyRange {
+        let bound = UInt64(max(0, milliseconds)) << 16
+        let end = KeyRange.timed(.request, bound)
+        return KeyRange(start: [Subspace.request.rawValue], end: end)
+    }
+
+    private static func timed(_ subspace: Subspace, _ bound: UInt64) -> Bytes {
+        var writer = KeyWriter(subspace)
+        writer.add(bound)
+        return Bytes(writer.bytes.prefix(7))
+    }
+}

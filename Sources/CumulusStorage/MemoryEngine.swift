@@ -1,0 +1,74 @@
+// The engine of tests and of the simulator: all rows in memory, as one value.
+//
+// It keeps what the seam promises except one thing: what it holds ends with the process. A restart
+// of a node is played by a new engine over the same committed state, `init(reopening:)`. A snapshot
+// is that state itself. Every row is in memory, so `.notInMemory` is never thrown.
+
+package import CumulusModel
+import Synchronization
+
+package final class MemoryEngine: StorageEngine {
+    private let committed: Mutex<MemoryState>
+
+    package init() {
+        committed = Mutex(MemoryState())
+    }
+
+    /// What a node finds when it starts again: everything that was committed, nothing else.
+    package init(reopening other: MemoryEngine) {
+        committed = Mutex(other.state)
+    }
+
+    package func snapshot() -> any EngineReader { state }
+
+    package func commit(_ batch: EngineBatch) {
+        committed.withLock { $0.apply(batch) }
+    }
+
+    package func freeBytes() -> UInt64? { nil }
+
+    package func get(_ family: Family, _ key: Bytes, reach: Reach) -> Bytes? {
+        state.get(family, key, reach: reach)
+    }
+
+    package func scan(
+        _ family: Family,
+        _ range: KeyRange,
+        backwards: Bool,
+        reach: Reach,
+        _ visit: (_ key: Bytes, _ value: Bytes) -> Bool
+    ) {
+        state.scan(family, range, backwards: backwards, reach: reach, visit)
+    }
+
+    private var state: MemoryState { committed.withLock { $0 } }
+}
+
+/// All rows after some batch: a copy is a snapshot.
+private struct MemoryState: EngineReader {
+    /// One tree per family, at its raw value.
+    private var families = Family.allCases.map { _ in PersistentTree() }
+
+    mutating func apply(_ batch: EngineBatch) {
+        for (family, range) in batch.deletedRanges {
+            families[Int(family.rawValue)].remove(range)
+        }
+        for write in batch.writes {
+            families[Int(write.family.rawValue)].set(write.key, to: write.value)
+        }
+    }
+
+    func get(_ family: Family, _ key: Bytes, reach: Reach) -> Bytes? {
+        families[Int(family.rawValue)].value(of: key)
+    }
+
+    func scan(
+        _ family: Family,
+        _ range: KeyRange,
+        backwards: Bool,
+        reach: Reach,
+        _ visit: (_ key: Bytes, _ value: Bytes) -> Bool
+    ) {
+        families[Int(family.rawValue)].visit(range, backwards: backwards, visit)
+    }
+}

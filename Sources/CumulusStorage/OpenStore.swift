@@ -1,0 +1,83 @@
+// Opens a store: checks its format, or makes a new one, and mints this run's incarnation.
+//
+// Called once, before anything else reads or writes. A store of a newer format is refused and left
+// as it is.
+
+import CumulusModel
+
+package enum OpenStore {
+    /// The layout that this release reads and writes.
+    package static let formatVersion: UInt32 = 1
+
+    package enum Failure: Error, Equatable, Sendable {
+        case newerFormat(UInt32)
+        case engine(EngineError)
+
+        /// One line for the person who started the node.
+        package var message: String {
+            switch self {
+            case .newerFormat(let version):
+                """
+                the data directory has storage format \(version), and this release reads up to \
+                \(OpenStore.formatVersion); run the newer release, or restore a backup
+                """
+            case .engine(.corrupt(let what)): "the data directory is damaged: \(what)"
+            case .engine(.failed(let what)): what
+            case .engine(.notInMemory): "a read did not reach the disk"
+            }
+        }
+    }
+
+    /// The writer's state to start with.
+    ///
+    /// A new store is initialised and flushed.
+    package static func open(
+        _ engine: any StorageEngine,
+        using dice: inout some RandomNumberGenerator
+    ) throws(Failure) -> WriterState {
+        do {
+            return try read(engine, using: &dice)
+        } catch let failure as Failure {
+            throw failure
+        } catch let error as EngineError {
+            throw .engine(error)
+        } catch {
+            throw .engine(.failed("\(error)"))
+        }
+    }
+
+    private static func read(
+        _ engine: any StorageEngine,
+        using dice: inout some RandomNumberGenerator
+    ) throws -> WriterState {
+        let reader = ReadTransaction(engine, reach: .disk)
+        let incarnation = Incarnation(dice.next() | 1)
+        guard let format: NumberRow = try reader.row(.format) else {
+            return try create(engine, incarnation, using: &dice)
+        }
+        guard format.number <= formatVersion else { throw Failure.newerFormat(format.number) }
+        guard let node: NodeRow = try reader.row(.node) else {
+            throw EngineError.corrupt("the node's own row is missing")
+        }
+        return WriterState(incarnation: incarnation, node: node)
+    }
+
+    private static func create(
+        _ engine: any StorageEngine,
+        _ incarnation: Incarnation,
+        using dice: inout some RandomNumberGenerator
+    ) throws -> WriterState {
+        let node = NodeRow(nodeID: identifier(&dice), clusterID: identifier(&dice))
+        let state = WriterState(incarnation: incarnation, node: node)
+        var transaction = WriteTransaction(engine: engine, state: state)
+        transaction.put(.format, NumberRow(number: formatVersion))
+        _ = try transaction.makeScope(.cluster)
+        let (batch, created) = transaction.finish()
+        try engine.commit(batch)
+        return created
+    }
+
+    private static func identifier(_ dice: inout some RandomNumberGenerator) -> Bytes {
+        (0..<16).map { _ in UInt8.random(in: 0...255, using: &dice) }
+    }
+}

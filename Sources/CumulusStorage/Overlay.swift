@@ -1,0 +1,144 @@
+// The writes of a batch that are not yet committed, in order, over the engine's newest state.
+//
+// Owned by `WriteTransaction`. Reads see the overlay first; a save point can be taken and rolled
+// back to, so that a request that is refused leaves nothing behind. hot: several times per save.
+
+package import CumulusModel
+
+package struct Overlay: Sendable {
+    /// Rows of one family, sorted by key; nil deletes.
+    private var rows: [[(key: Bytes, value: Bytes?)]]
+    private var deletedRanges: [(family: Family, range: KeyRange)] = []
+    private var journal: [Undo] = []
+    package private(set) var byteCount = 0
+
+    private enum Undo {
+        case remove(Family, Bytes)
+        case restore(Family, Bytes, Bytes?)
+        case dropRange
+    }
+
+    /// A place to roll back to.
+    package struct SavePoint: Sendable {
+        fileprivate let journalCount: Int
+        fileprivate let byteCount: Int
+    }
+
+    package enum Lookup {
+        case value(Bytes)
+        case deleted
+        /// The engine's state decides.
+        case unknown
+    }
+
+    package init() {
+        rows = Array(repeating: [], count: Family.allCases.count)
+    }
+
+    package var isEmpty: Bool {
+        deletedRanges.isEmpty && rows.allSatisfy(\.isEmpty)
+    }
+
+    package func get(_ family: Family, _ key: Bytes) -> Lookup {
+        let rows = rows[Int(family.rawValue)]
+        let index = Overlay.firstIndex(rows, notBefore: key)
+        if index < rows.count, rows[index].key == key {
+            return rows[index].value.map(Lookup.value) ?? .deleted
+        }
+        return isInDeletedRange(family, key) ? .deleted : .unknown
+    }
+
+    package mutating func put(_ family: Family, _ key: Bytes, _ value: Bytes?) {
+        let slot = Int(family.rawValue)
+        let index = Overlay.firstIndex(rows[slot], notBefore: key)
+        byteCount += key.count + (value?.count ?? 0)
+        if index < rows[slot].count, rows[slot][index].key == key {
+            journal.append(.restore(family, key, rows[slot][index].value))
+            rows[slot][index].value = value
+        } else {
+            journal.append(.remove(family, key))
+            rows[slot].insert((key, value), at: index)
+        }
+    }
+
+    package mutating func deleteRange(_ family: Family, _ range: KeyRange) {
+        let slot = Int(family.rawValue)
+        let start = Overlay.firstIndex(rows[slot], notBefore: range.start)
+        let end = Overlay.firstIndex(rows[slot], notBefore: range.end)
+        for index in start..<max(start, end) {
+            journal.append(.restore(family, rows[slot][index].key, rows[slot][index].value))
+            rows[slot][index].value = nil
+        }
+        deletedRanges.append((family, range))
+        journal.append(.dropRange)
+    }
+
+    /// The overlay's rows of a range, merged with the engine's by the caller.
+    package func rows(
+        _ family: Family,
+        in range: KeyRange
+    ) -> ArraySlice<(key: Bytes, value: Bytes?)> {
+        let rows = rows[Int(family.rawValue)]
+        let start = Overlay.firstIndex(rows, notBefore: range.start)
+        let end = Overlay.firstIndex(rows, notBefore: range.end)
+        return rows[start..<max(start, end)]
+    }
+
+    package func isInDeletedRange(_ family: Family, _ key: Bytes) -> Bool {
+        deletedRanges.contains { $0.family == family && $0.range.contains(key) }
+    }
+
+    // MARK: Save points
+
+    package var savePoint: SavePoint {
+        SavePoint(journalCount: journal.count, byteCount: byteCount)
+    }
+
+    package mutating func rollBack(to point: SavePoint) {
+        while journal.count > point.journalCount {
+            guard let undo = journal.popLast() else { break }
+            self.undo(undo)
+        }
+        byteCount = point.byteCount
+    }
+
+    private mutating func undo(_ undo: Undo) {
+        switch undo {
+        case .remove(let family, let key):
+            let slot = Int(family.rawValue)
+            rows[slot].remove(at: Overlay.firstIndex(rows[slot], notBefore: key))
+        case .restore(let family, let key, let value):
+            let slot = Int(family.rawValue)
+            rows[slot][Overlay.firstIndex(rows[slot], notBefore: key)].value = value
+        case .dropRange:
+            deletedRanges.removeLast()
+        }
+    }
+
+    // MARK: Batch
+
+    /// What the engine is to commit: range deletes first, then the rows.
+    package func batch() -> EngineBatch {
+        var batch = EngineBatch()
+        batch.deletedRanges = deletedRanges
+        for family in Family.allCases {
+            for row in rows[Int(family.rawValue)] {
+                batch.writes.append(.init(family: family, key: row.key, value: row.value))
+            }
+        }
+        return batch
+    }
+
+    private static func firstIndex(
+        _ rows: [(key: Bytes, value: Bytes?)],
+        notBefore key: Bytes
+    ) -> Int {
+        var low = 0
+        var high = rows.count
+        while low < high {
+            let middle = (low + high) / 2
+            if precedes(rows[middle].key, key) { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}

@@ -1,0 +1,99 @@
+// Reads of a record row that skip what a fetch doesn't need: system fields and the body, nothing
+// else is taken apart.
+//
+// Called by FetchRecords and ListRecords. hot: once per fetched record.
+
+package import CumulusModel
+
+extension RecordView {
+    /// The record in a row; nil for a tombstone.
+    ///
+    /// `keys`, sorted, select fields; nil takes all.
+    package init?(
+        row: Bytes,
+        name: String,
+        keys: [String]?
+    ) throws(MalformedBytes) {
+        var reader = CanonicalReader(row)
+        var head = try reader.message()
+        guard try head.varint() == RecordRow.version else {
+            throw MalformedBytes("a record row of an unknown version")
+        }
+        if try head.varint() & 1 != 0 { return nil }
+        let type = try head.text()
+        let stamps = try head.list { (head: inout CanonicalReader) throws(MalformedBytes) in
+            try head.stamp().time
+        }
+        let birth = try head.count()
+        _ = try head.count()
+        let modified = try head.count()
+        guard birth < stamps.count, modified < stamps.count else {
+            throw MalformedBytes("a stamp is missing")
+        }
+        let createdBy = try head.text()
+        let modifiedBy = try head.text()
+        _ = try head.delimited()
+        try head.skipFieldNotes()
+        let parent = try head.namedTarget()
+        let share = try head.namedTarget()
+        guard head.end - head.position >= 24 else { throw MalformedBytes("a row is cut off") }
+        let body = reader.position..<row.count
+        self.init(
+            name: name,
+            type: type,
+            changeTag: Bytes(row[head.end - 24..<head.end - 16]),
+            created: stamps[birth].milliseconds,
+            createdBy: createdBy,
+            modified: stamps[modified].milliseconds,
+            modifiedBy: modifiedBy,
+            parent: parent,
+            share: share,
+            fields: try keys.map { (keys) throws(MalformedBytes) in
+                try RecordBody(stored: row, body).selecting(keys).bytes
+            } ?? Bytes(row[body])
+        )
+    }
+
+    /// The record in a row that is at hand.
+    package init(_ row: RecordRow, name: String) {
+        self.init(
+            name: name,
+            type: row.type,
+            changeTag: row.tag,
+            created: row.birth.time.milliseconds,
+            createdBy: row.createdBy,
+            modified: row.modified.time.milliseconds,
+            modifiedBy: row.modifiedBy,
+            parent: row.parent?.name,
+            share: row.share?.name,
+            fields: row.body.bytes
+        )
+    }
+}
+
+extension CanonicalReader {
+    /// Frontier, field stamps, absences and reference targets.
+    fileprivate mutating func skipFieldNotes() throws(MalformedBytes) {
+        for _ in 0..<2 {
+            for _ in 0..<(try count(limit: end - position)) { _ = try varint() }
+        }
+        for _ in 0..<(try count(limit: end - position)) {
+            _ = try delimited()
+            _ = try varint()
+        }
+        for _ in 0..<(try count(limit: end - position)) {
+            _ = try delimited()
+            _ = try varint()
+            _ = try dot()
+        }
+    }
+
+    fileprivate mutating func namedTarget() throws(MalformedBytes) -> String? {
+        let form = try varint()
+        guard form > 0 else { return nil }
+        let name = try text()
+        _ = try varint()
+        if form == 2 { _ = try dot() }
+        return name.isEmpty ? nil : name
+    }
+}

@@ -1,0 +1,314 @@
+// What a record row holds: a head that says when, by whom and by which commits every part was
+// written, and the body.
+//
+//   row  = varint length of head · head · body
+//   head = version · flags · type · stamps · birth · floor · modified · createdBy · modifiedBy
+//          · device · frontier · fields · absent · references · parent · share · counters
+//          · tag (8 bytes) · digest (16 bytes)
+//
+// All stamps that the row names stand once, ascending, in `stamps`; the rest of the head holds
+// indexes into it. Nothing in a row is node-local: nodes that have seen the same commits hold the
+// same bytes. Written by `ApplyCommit`, read by everybody. hot: once per record that is saved;
+// fetches use `RecordView`, which skips what they don't need.
+
+import Crypto
+package import CumulusModel
+
+package struct RecordRow: Hashable, Sendable {
+    /// A name whose register was set: to a record name, or to nothing.
+    package struct NamedTarget: Hashable, Sendable {
+        /// nil: removed.
+        package var name: String?
+        /// Birth of the target, if it existed when the name was set.
+        package var birth: Dot?
+        package var stamp: Stamp
+    }
+
+    /// A field that was set to nil: the stamp outlives the value.
+    package struct Absence: Hashable, Sendable {
+        package var name: String
+        package var stamp: Stamp
+    }
+
+    /// The target's birth, if it existed when the reference was saved.
+    package struct ReferenceTarget: Hashable, Sendable {
+        package var field: String
+        /// Index in a list; 0 in a single reference.
+        package var element: Int
+        package var birth: Dot
+
+        package init(field: String, element: Int, birth: Dot) {
+            self.field = field
+            self.element = element
+            self.birth = birth
+        }
+    }
+
+    /// No life is visible: the row is a tombstone with an empty body.
+    package var isDead = false
+    package var type: String
+    package var birth: Stamp
+    /// Fields with stamps below it have vanished.
+    package var floor: Stamp
+    package var modified: Stamp
+    package var createdBy: String
+    package var modifiedBy: String
+    package var device: Bytes
+    /// The causally latest commits that name this record: its rows in the change index.
+    package var frontier: [Stamp]
+    /// One per entry of the body.
+    package var fieldStamps: [Stamp] = []
+    /// Sorted by name.
+    package var absent: [Absence] = []
+    /// Sorted by field and element.
+    package var targets: [ReferenceTarget] = []
+    package var parent: NamedTarget?
+    package var share: NamedTarget?
+    /// Sorted by name.
+    package var counters: [Counter] = []
+    package var body = RecordBody()
+    package var tag: Bytes = []
+    package var digest: Bytes = []
+
+    /// A life that begins with this commit and holds nothing yet.
+    package init(type: String, birth: Stamp, createdBy: String) {
+        self.type = type
+        self.birth = birth
+        floor = birth
+        modified = birth
+        self.createdBy = createdBy
+        modifiedBy = createdBy
+        device = []
+        frontier = []
+    }
+
+    package static let version: UInt64 = 1
+}
+
+// MARK: - Tag and digest
+
+extension RecordRow {
+    /// Where a record stands, in words that are the same on every node.
+    package struct Place: Hashable, Sendable {
+        package var database: DatabaseID
+        package var zone: String
+        package var generation: UInt64
+        package var name: String
+
+        package init(database: DatabaseID, zone: String, generation: UInt64, name: String) {
+            self.database = database
+            self.zone = zone
+            self.generation = generation
+            self.name = name
+        }
+    }
+
+    /// Sets tag and digest after a change and returns the row's bytes.
+    package mutating func seal(at place: Place) throws(MalformedBytes) -> Bytes {
+        tag = try computeTag()
+        var head = headUpToCounters()
+        digest = computeDigest(at: place, head: head.bytes)
+        writeCounters(to: &head)
+        head.raw(tag)
+        head.raw(digest)
+        var row = CanonicalWriter(reserving: head.bytes.count + body.bytes.count + 3)
+        row.delimited(head.bytes)
+        row.raw(body.bytes)
+        return row.bytes
+    }
+
+    /// The first 8 bytes of SHA-256 over birth, `modified` and every (name, stamp); a counter
+    /// counts with its value too.
+    private func computeTag() throws(MalformedBytes) -> Bytes {
+        var writer = CanonicalWriter(reserving: 256)
+        writer.stamp(birth)
+        writer.stamp(modified)
+        for (entry, stamp) in zip(body.entries, fieldStamps) {
+            writer.delimited(body.bytes[entry.name])
+            writer.stamp(stamp)
+            if counters.contains(where: { $0.field == body.name(of: entry) }) {
+                writer.varint(zigzag(try body.int64(entry)))
+            }
+        }
+        writer.varint(UInt64(absent.count))
+        for absence in absent {
+            writer.delimited(absence.name.utf8)
+            writer.stamp(absence.stamp)
+        }
+        for target in [parent, share] {
+            writer.stamp(target?.stamp ?? .zero)
+        }
+        return Bytes(SHA256.hash(data: writer.bytes).prefix(8))
+    }
+
+    private func computeDigest(at place: Place, head: Bytes) -> Bytes {
+        var writer = CanonicalWriter(reserving: 64)
+        writer.varint(UInt64(place.database.kind.rawValue))
+        writer.delimited(place.database.owner.utf8)
+        writer.delimited(place.zone.utf8)
+        writer.varint(place.generation)
+        writer.delimited(place.name.utf8)
+        var hash = SHA256()
+        hash.update(data: writer.bytes)
+        hash.update(data: head)
+        hash.update(data: body.bytes)
+        return Bytes(hash.finalize().prefix(16))
+    }
+}
+
+// MARK: - Writing
+
+extension RecordRow {
+    private struct Flags {
+        static let dead: UInt64 = 1
+        static let counters: UInt64 = 4
+    }
+
+    /// Every commit that the row still names, ascending, each once.
+    private var stamps: [Stamp] {
+        var all = [birth, floor, modified] + frontier + fieldStamps + absent.map(\.stamp)
+        if let parent { all.append(parent.stamp) }
+        if let share { all.append(share.stamp) }
+        all.sort()
+        var unique: [Stamp] = []
+        for stamp in all where unique.last != stamp { unique.append(stamp) }
+        return unique
+    }
+
+    private func headUpToCounters() -> CanonicalWriter {
+        let stamps = stamps
+        func index(_ stamp: Stamp) -> UInt64 {
+            UInt64(stamps.firstIndex(of: stamp) ?? 0)
+        }
+        var head = CanonicalWriter(reserving: 192)
+        head.varint(RecordRow.version)
+        head.varint((isDead ? Flags.dead : 0) | (counters.isEmpty ? 0 : Flags.counters))
+        head.delimited(type.utf8)
+        head.varint(UInt64(stamps.count))
+        for stamp in stamps { head.stamp(stamp) }
+        for stamp in [birth, floor, modified] { head.varint(index(stamp)) }
+        head.delimited(createdBy.utf8)
+        head.delimited(modifiedBy.utf8)
+        head.delimited(device)
+        head.varint(UInt64(frontier.count))
+        for stamp in frontier { head.varint(index(stamp)) }
+        head.varint(UInt64(fieldStamps.count))
+        for stamp in fieldStamps { head.varint(index(stamp)) }
+        head.varint(UInt64(absent.count))
+        for absence in absent {
+            head.delimited(absence.name.utf8)
+            head.varint(index(absence.stamp))
+        }
+        head.varint(UInt64(targets.count))
+        for target in targets {
+            head.delimited(target.field.utf8)
+            head.varint(UInt64(target.element))
+            head.dot(target.birth)
+        }
+        for target in [parent, share] {
+            head.varint(target == nil ? 0 : target?.birth == nil ? 1 : 2)
+            guard let target else { continue }
+            head.delimited((target.name ?? "").utf8)
+            head.varint(index(target.stamp))
+            if let birth = target.birth { head.dot(birth) }
+        }
+        return head
+    }
+
+    private func writeCounters(to head: inout CanonicalWriter) {
+        head.varint(UInt64(counters.count))
+        for counter in counters { counter.write(to: &head) }
+    }
+}
+
+// MARK: - Reading
+
+extension RecordRow {
+    package init(_ row: Bytes) throws(MalformedBytes) {
+        var reader = CanonicalReader(row)
+        var head = try reader.message()
+        let bodyRange = reader.position..<row.count
+        guard try head.varint() == RecordRow.version else {
+            throw MalformedBytes("a record row of an unknown version")
+        }
+        let flags = try head.varint()
+        type = try head.text()
+        let stamps = try head.list { (head: inout CanonicalReader) throws(MalformedBytes) in
+            try head.stamp()
+        }
+        func stamp(_ head: inout CanonicalReader) throws(MalformedBytes) -> Stamp {
+            let index = try head.count()
+            guard index < stamps.count else { throw MalformedBytes("a stamp is missing") }
+            return stamps[index]
+        }
+        isDead = flags & Flags.dead != 0
+        birth = try stamp(&head)
+        floor = try stamp(&head)
+        modified = try stamp(&head)
+        createdBy = try head.text()
+        modifiedBy = try head.text()
+        device = try head.delimitedBytes()
+        frontier = try head.list(stamp)
+        fieldStamps = try head.list(stamp)
+        absent = try head.list { (head: inout CanonicalReader) throws(MalformedBytes) in
+            Absence(name: try head.text(), stamp: try stamp(&head))
+        }
+        targets = try head.list { (head: inout CanonicalReader) throws(MalformedBytes) in
+            ReferenceTarget(
+                field: try head.text(),
+                element: try head.count(),
+                birth: try head.dot()
+            )
+        }
+        func target(_ head: inout CanonicalReader) throws(MalformedBytes) -> NamedTarget? {
+            let form = try head.varint()
+            guard form > 0 else { return nil }
+            let name = try head.text()
+            let set = try stamp(&head)
+            let birth = form == 2 ? try head.dot() : nil
+            return NamedTarget(name: name.isEmpty ? nil : name, birth: birth, stamp: set)
+        }
+        parent = try target(&head)
+        share = try target(&head)
+        counters = try head.list(Counter.init(reading:))
+        tag = Bytes(row[try head.take(8)])
+        digest = Bytes(row[try head.take(16)])
+        body = try RecordBody(stored: row, bodyRange)
+        guard head.isAtEnd, body.entries.count == fieldStamps.count else {
+            throw MalformedBytes("head and body of a record row don't fit")
+        }
+    }
+}
+
+extension CanonicalWriter {
+    package mutating func stamp(_ stamp: Stamp) {
+        bigEndian(stamp.time.value)
+        dot(stamp.dot)
+    }
+
+    package mutating func dot(_ dot: Dot) {
+        bigEndian(dot.incarnation.value)
+        varint(dot.seq)
+    }
+}
+
+extension CanonicalReader {
+    package mutating func stamp() throws(MalformedBytes) -> Stamp {
+        Stamp(HybridTime(try bigEndian()), try dot())
+    }
+
+    package mutating func dot() throws(MalformedBytes) -> Dot {
+        Dot(Incarnation(try bigEndian()), try varint())
+    }
+
+    /// A count and that many elements.
+    package mutating func list<Element>(
+        _ element: (inout CanonicalReader) throws(MalformedBytes) -> Element
+    ) throws(MalformedBytes) -> [Element] {
+        let count = try count(limit: end - position)
+        var elements: [Element] = []
+        elements.reserveCapacity(count)
+        for _ in 0..<count { elements.append(try element(&self)) }
+        return elements
+    }
+}

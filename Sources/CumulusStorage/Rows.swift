@@ -1,0 +1,286 @@
+// The small rows: what their values hold, and how. The keys are listed in `Keyspace`.
+//
+// Each is written whole and read whole; a row that can't be read is reported as damage, never
+// guessed at.
+
+package import CumulusModel
+
+/// A value that a row holds.
+package protocol RowValue: Sendable {
+    func write(to writer: inout CanonicalWriter)
+    init(reading reader: inout CanonicalReader) throws(MalformedBytes)
+}
+
+extension RowValue {
+    package var rowBytes: Bytes {
+        var writer = CanonicalWriter(reserving: 64)
+        write(to: &writer)
+        return writer.bytes
+    }
+
+    package init(row: Bytes) throws(MalformedBytes) {
+        var reader = CanonicalReader(row)
+        try self.init(reading: &reader)
+        guard reader.isAtEnd else { throw MalformedBytes("a row is longer than what it holds") }
+    }
+}
+
+/// Who this node is, and what it hands out next.
+package struct NodeRow: RowValue, Equatable {
+    /// 16 bytes each.
+    package var nodeID: Bytes
+    package var clusterID: Bytes
+    /// The incarnation that committed last.
+    package var lastIncarnation = Incarnation(0)
+    package var latestTime = HybridTime(0)
+    package var nextScope: ScopeNumber = 0
+    package var nextDatabase: DatabaseNumber = 1
+    package var nextZone: ZoneNumber = 1
+
+    package init(nodeID: Bytes, clusterID: Bytes) {
+        self.nodeID = nodeID
+        self.clusterID = clusterID
+    }
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.delimited(nodeID)
+        writer.delimited(clusterID)
+        writer.bigEndian(lastIncarnation.value)
+        writer.bigEndian(latestTime.value)
+        writer.varint(UInt64(nextScope))
+        writer.varint(UInt64(nextDatabase))
+        writer.varint(UInt64(nextZone))
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        nodeID = try reader.delimitedBytes()
+        clusterID = try reader.delimitedBytes()
+        lastIncarnation = Incarnation(try reader.bigEndian())
+        latestTime = HybridTime(try reader.bigEndian())
+        nextScope = ScopeNumber(try reader.count(limit: Int(ScopeNumber.max)))
+        nextDatabase = DatabaseNumber(try reader.count(limit: Int(DatabaseNumber.max)))
+        nextZone = ZoneNumber(try reader.count(limit: Int(ZoneNumber.max)))
+    }
+}
+
+/// A number that stands for a scope or a database in keys.
+package struct NumberRow: RowValue, Equatable {
+    package var number: UInt32
+
+    package init(number: UInt32) {
+        self.number = number
+    }
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.varint(UInt64(number))
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        number = UInt32(try reader.count(limit: Int(UInt32.max)))
+    }
+}
+
+/// A zone: it exists iff `generation` is greater than `deadThrough`; both join by their maximum.
+package struct ZoneRow: RowValue, Equatable {
+    package var number: ZoneNumber
+    package var generation: UInt64
+    package var deadThrough: UInt64 = 0
+    package var capabilities: UInt32
+    package var created: Stamp
+    package var deleted: Stamp?
+    /// 0 deleted, 1 purged, 2 encrypted data reset.
+    package var reason: UInt8 = 0
+    /// Nobody may sync incrementally from below it.
+    package var horizon = VersionVector()
+
+    package init(number: ZoneNumber, generation: UInt64, capabilities: UInt32, created: Stamp) {
+        self.number = number
+        self.generation = generation
+        self.capabilities = capabilities
+        self.created = created
+    }
+
+    package var exists: Bool { generation > deadThrough }
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.varint(UInt64(number))
+        writer.varint(generation)
+        writer.varint(deadThrough)
+        writer.varint(UInt64(capabilities))
+        writer.stamp(created)
+        writer.stamp(deleted ?? .zero)
+        writer.varint(UInt64(reason))
+        let dots = horizon.dots
+        writer.varint(UInt64(dots.count))
+        for dot in dots { writer.dot(dot) }
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        number = ZoneNumber(try reader.count(limit: Int(ZoneNumber.max)))
+        generation = try reader.varint()
+        deadThrough = try reader.varint()
+        capabilities = UInt32(try reader.count(limit: Int(UInt32.max)))
+        created = try reader.stamp()
+        let stamp = try reader.stamp()
+        deleted = stamp == .zero ? nil : stamp
+        reason = UInt8(try reader.count(limit: 255))
+        let dots = try reader.list { (reader: inout CanonicalReader) throws(MalformedBytes) in
+            try reader.dot()
+        }
+        for dot in dots { horizon[dot.incarnation] = dot.seq }
+    }
+}
+
+/// What a zone holds: living records, their bytes, and the sum of their digests modulo 2^128.
+package struct ZoneState: RowValue, Equatable {
+    package var records: Int64 = 0
+    package var bytes: Int64 = 0
+    package var digest: UInt128 = 0
+
+    package init() {}
+
+    /// Accounts for a row that comes or, with a negative sign, goes.
+    ///
+    /// Tombstones count for nothing.
+    package mutating func count(_ row: RecordRow, byteCount: Int, sign: Int64) {
+        guard !row.isDead else { return }
+        records += sign
+        bytes += sign * Int64(byteCount)
+        let value = row.digest.reduce(UInt128(0)) { $0 << 8 | UInt128($1) }
+        digest = sign > 0 ? digest &+ value : digest &- value
+    }
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.varint(zigzag(records))
+        writer.varint(zigzag(bytes))
+        writer.bigEndian(UInt64(digest >> 64))
+        writer.bigEndian(UInt64(truncatingIfNeeded: digest))
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        records = try reader.signed()
+        bytes = try reader.signed()
+        digest = UInt128(try reader.bigEndian()) << 64 | UInt128(try reader.bigEndian())
+    }
+}
+
+/// How far an incarnation's commits are applied here, and the end of its hash chain.
+package struct VectorRow: RowValue, Equatable {
+    package var seq: UInt64
+    package var time: HybridTime
+    package var hash: Bytes
+
+    package init(seq: UInt64, time: HybridTime, hash: Bytes) {
+        self.seq = seq
+        self.time = time
+        self.hash = hash
+    }
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.varint(seq)
+        writer.bigEndian(time.value)
+        writer.delimited(hash)
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        seq = try reader.varint()
+        time = HybridTime(try reader.bigEndian())
+        hash = try reader.delimitedBytes()
+    }
+}
+
+/// A small replicated value: the highest stamp wins.
+package struct RegisterRow: RowValue, Equatable {
+    package var stamp: Stamp
+    /// nil: removed.
+    package var value: Bytes?
+
+    package init(stamp: Stamp, value: Bytes?) {
+        self.stamp = stamp
+        self.value = value
+    }
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.stamp(stamp)
+        writer.varint(value == nil ? 0 : 1)
+        if let value { writer.delimited(value) }
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        stamp = try reader.stamp()
+        value = try reader.varint() == 0 ? nil : try reader.delimitedBytes()
+    }
+}
+
+/// A commit's place in this node's order of application.
+package struct OrderRow: RowValue, Equatable {
+    package var dot: Dot
+    /// Somebody who reads the zone sees a difference.
+    package var isVisible: Bool
+
+    package init(dot: Dot, isVisible: Bool) {
+        self.dot = dot
+        self.isVisible = isVisible
+    }
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.dot(dot)
+        writer.varint(isVisible ? 1 : 0)
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        dot = try reader.dot()
+        isVisible = try reader.varint() != 0
+    }
+}
+
+/// An increment, so that the same request applied elsewhere is recognised.
+package struct IncrementRow: RowValue, Equatable {
+    package var stamp: Stamp
+    package var delta: Int64
+
+    package init(stamp: Stamp, delta: Int64) {
+        self.stamp = stamp
+        self.delta = delta
+    }
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.stamp(stamp)
+        writer.varint(zigzag(delta))
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        stamp = try reader.stamp()
+        delta = try reader.signed()
+    }
+}
+
+/// What a request did, for its retries.
+package struct RequestRow: RowValue, Equatable {
+    /// 16 bytes: tells the same id with another content.
+    package var digest: Bytes
+    package var dots: [Dot]
+    /// Outcomes per item, as `ModifyOutcome` writes them.
+    package var outcome: Bytes
+
+    package init(digest: Bytes, dots: [Dot], outcome: Bytes) {
+        self.digest = digest
+        self.dots = dots
+        self.outcome = outcome
+    }
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.delimited(digest)
+        writer.varint(UInt64(dots.count))
+        for dot in dots { writer.dot(dot) }
+        writer.delimited(outcome)
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        digest = try reader.delimitedBytes()
+        dots = try reader.list { (reader: inout CanonicalReader) throws(MalformedBytes) in
+            try reader.dot()
+        }
+        outcome = try reader.delimitedBytes()
+    }
+}

@@ -1,0 +1,119 @@
+// The storage seam: an ordered key-value store, and nothing more.
+//
+// Two engines stand behind it: `MemoryEngine` for tests and the simulator, `RocksDBEngine` on a
+// disk. What keys and values mean is written in `Keyspace.swift` and its extensions. Everything
+// here blocks: the node moves calls to its writer thread and its readers, a simulator runs them in
+// place.
+//
+// An engine promises:
+// - keys are ordered as unsigned bytes, a prefix before what it begins;
+// - `commit` is all or nothing, and durable when it returns (a crash of the machine included);
+// - after `commit` threw `.failed`, the outcome of that batch is unknown and the process must end;
+// - a snapshot sees exactly the batches committed before it was taken, for as long as it lives.
+
+package import CumulusModel
+
+/// Where rows stand, by habit of use.
+///
+/// An engine tunes each on its own.
+package enum Family: UInt8, CaseIterable, Sendable {
+    /// Small rows that are read often: scopes, databases, zones, registers.
+    case meta
+    /// Record rows: point reads and scans by name.
+    case records
+    /// Rows without a body that are scanned by prefix: changes, references.
+    case index
+    /// Rows written in order and dropped by range: commits, request outcomes.
+    case log
+}
+
+/// From `start` up to, not including, `end`.
+package struct KeyRange: Equatable, Sendable {
+    package var start: Bytes
+    package var end: Bytes
+
+    package init(start: Bytes, end: Bytes) {
+        self.start = start
+        self.end = end
+    }
+
+    package func contains(_ key: Bytes) -> Bool {
+        !precedes(key, start) && precedes(key, end)
+    }
+}
+
+/// How far a read may reach.
+package enum Reach: Sendable {
+    /// What is in memory; `.notInMemory` is thrown where that doesn't decide. For event loops.
+    case memory
+    /// Everything. May block on the disk.
+    case disk
+}
+
+package enum EngineError: Error, Equatable, Sendable {
+    /// A read with `Reach.memory` would have to go to the disk: repeat it on a reader thread.
+    case notInMemory
+    /// A stored row or file is damaged.
+    case corrupt(String)
+    /// The engine can't go on. After a commit: its outcome is unknown.
+    case failed(String)
+}
+
+/// Reads from one state of the store.
+package protocol EngineReader: Sendable {
+    /// The value of `key`, nil if there is none.
+    func get(_ family: Family, _ key: Bytes, reach: Reach) throws(EngineError) -> Bytes?
+
+    /// Visits the rows of `range` in order, or from its end if `backwards`, until `visit` returns
+    /// false.
+    func scan(
+        _ family: Family,
+        _ range: KeyRange,
+        backwards: Bool,
+        reach: Reach,
+        _ visit: (_ key: Bytes, _ value: Bytes) -> Bool
+    ) throws(EngineError)
+}
+
+/// An ordered store that commits batches.
+///
+/// Read as itself it shows the newest committed state; reads that belong together use a snapshot.
+package protocol StorageEngine: EngineReader {
+    func snapshot() throws(EngineError) -> any EngineReader
+
+    /// Commits the batch and flushes. Called by one thread at a time.
+    func commit(_ batch: EngineBatch) throws(EngineError)
+
+    /// Free bytes on the file system that holds the data; nil where that means nothing.
+    func freeBytes() -> UInt64?
+}
+
+/// What one commit of the engine changes: range deletes first, then the writes.
+///
+/// At most one write per key.
+package struct EngineBatch: Sendable {
+    package struct Write: Sendable {
+        package var family: Family
+        package var key: Bytes
+        /// nil deletes.
+        package var value: Bytes?
+
+        package init(family: Family, key: Bytes, value: Bytes?) {
+            self.family = family
+            self.key = key
+            self.value = value
+        }
+    }
+
+    package var deletedRanges: [(family: Family, range: KeyRange)] = []
+    package var writes: [Write] = []
+
+    package init() {}
+
+    package var isEmpty: Bool { deletedRanges.isEmpty && writes.isEmpty }
+
+    /// Bytes of keys and values: what the commit adds to the disk, roughly.
+    package var byteCount: Int {
+        writes.reduce(0) { $0 + $1.key.count + ($1.value?.count ?? 0) }
+    }
+}

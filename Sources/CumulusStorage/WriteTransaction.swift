@@ -1,0 +1,336 @@
+// The writer's handle on the store while a batch is built: the newest state with the batch's own
+// writes on top.
+//
+// Operations get it `inout` for the time of one call; it can't be copied or kept. Requests run one
+// after the other in it, each behind a save point. Nothing reaches the engine before
+// `GroupCommit.commit`.
+
+package import CumulusModel
+
+package struct WriteTransaction: ~Copyable, RowReader {
+    private let engine: any StorageEngine
+    private var overlay = Overlay()
+    package private(set) var state: WriterState
+    /// The wall clock when the current request was taken, in milliseconds.
+    package var now: Int64 = 0
+
+    package init(engine: any StorageEngine, state: WriterState) {
+        self.engine = engine
+        self.state = state
+    }
+
+    // MARK: Raw rows
+
+    package borrowing func get(_ key: RowKey) throws(EngineError) -> Bytes? {
+        switch overlay.get(key.family, key.bytes) {
+        case .value(let value): value
+        case .deleted: nil
+        case .unknown: try engine.get(key.family, key.bytes, reach: .disk)
+        }
+    }
+
+    package borrowing func scan(
+        _ family: Family,
+        _ range: KeyRange,
+        backwards: Bool,
+        _ visit: (_ key: Bytes, _ value: Bytes) -> Bool
+    ) throws(EngineError) {
+        var pending = overlay.rows(family, in: range)
+        var wantsMore = true
+        /// Visits the overlay's rows that come before `key`; all of them if it is nil.
+        func visitPending(before key: Bytes?) {
+            while wantsMore, let next = backwards ? pending.last : pending.first {
+                if let key {
+                    let isBefore = backwards ? precedes(key, next.key) : precedes(next.key, key)
+                    guard isBefore else { return }
+                }
+                if backwards { pending.removeLast() } else { pending.removeFirst() }
+                if let value = next.value { wantsMore = visit(next.key, value) }
+            }
+        }
+        try engine.scan(family, range, backwards: backwards, reach: .disk) { key, value in
+            visitPending(before: key)
+            guard wantsMore else { return false }
+            if let next = backwards ? pending.last : pending.first, next.key == key { return true }
+            if overlay.isInDeletedRange(family, key) { return true }
+            wantsMore = visit(key, value)
+            return wantsMore
+        }
+        visitPending(before: nil)
+    }
+
+    package mutating func put(_ key: RowKey, _ value: Bytes?) {
+        overlay.put(key.family, key.bytes, value)
+    }
+
+    package mutating func put(_ key: RowKey, _ row: some RowValue) {
+        put(key, row.rowBytes)
+    }
+
+    package mutating func deleteRange(_ family: Family, _ range: KeyRange) {
+        overlay.deleteRange(family, range)
+    }
+
+    // MARK: Save points
+
+    package struct SavePoint: Sendable {
+        fileprivate let overlay: Overlay.SavePoint
+        fileprivate let state: WriterState
+    }
+
+    package var savePoint: SavePoint {
+        SavePoint(overlay: overlay.savePoint, state: state)
+    }
+
+    package mutating func rollBack(to point: SavePoint) {
+        overlay.rollBack(to: point.overlay)
+        state = point.state
+    }
+
+    // MARK: The batch
+
+    /// Bytes that the batch has gathered so far.
+    package var byteCount: Int { overlay.byteCount }
+
+    /// Adds what stands once per batch, and gives up the batch with the state that follows it.
+    package consuming func finish() -> (batch: EngineBatch, state: WriterState) {
+        guard !overlay.isEmpty else { return (EngineBatch(), state) }
+        for (number, scope) in state.scopes {
+            for incarnation in scope.touched {
+                guard let row = scope.vectors[incarnation] else { continue }
+                put(.vector(number, incarnation), row)
+            }
+            state.scopes[number]?.touched = []
+        }
+        for zone in state.touchedZones {
+            put(.zoneState(zone), state.zoneStates[zone] ?? ZoneState())
+        }
+        for (head, seq) in state.heads {
+            let key = RowKey.zoneHead(head.database, head.incarnation, head.zone)
+            put(key, NumberedSeq(seq: seq))
+        }
+        state.node.latestTime = state.clock.latest
+        put(.node, state.node)
+        state.touchedZones = []
+        state.heads = [:]
+        state.trim()
+        return (overlay.batch(), state)
+    }
+}
+
+// MARK: - Numbers, clocks, logs
+
+extension WriteTransaction {
+    /// The number of a scope; a new one is handed out to a scope that has none.
+    package mutating func makeScope(_ scope: ScopeID) throws(EngineError) -> ScopeNumber {
+        if let number = try self.scope(scope) { return number }
+        let number = state.node.nextScope
+        state.node.nextScope += 1
+        put(.scope(scope), NumberRow(number: UInt32(number)))
+        return number
+    }
+
+    package mutating func makeDatabase(
+        _ scope: ScopeNumber,
+        _ database: DatabaseID
+    ) throws(EngineError) -> DatabaseNumber {
+        if let number = try self.database(scope, database) { return number }
+        let number = state.node.nextDatabase
+        state.node.nextDatabase += 1
+        put(.database(scope, database), NumberRow(number: number))
+        return number
+    }
+
+    package mutating func nextZoneNumber() -> ZoneNumber {
+        defer { state.node.nextZone += 1 }
+        return state.node.nextZone
+    }
+
+    /// Reads the logs' ends of a scope when it is first written to.
+    package mutating func loadScope(_ number: ScopeNumber) throws(EngineError) -> ScopeState {
+        if let scope = state.scopes[number] { return scope }
+        var vectors: [Incarnation: VectorRow] = [:]
+        for (key, value) in try rows(.meta, .vectors(of: number)) {
+            var reader = KeyReader(key)
+            _ = try reader.number(ScopeNumber.self)
+            let incarnation = Incarnation(try reader.number())
+            vectors[incarnation] = try decoding(key) { () throws(MalformedBytes) in
+                try VectorRow(row: value)
+            }
+        }
+        let last = try rows(.log, .order(of: number), backwards: true, limit: 1).first
+        var nextPosition: UInt64 = 1
+        if let last {
+            var reader = KeyReader(last.key)
+            _ = try reader.number(ScopeNumber.self)
+            nextPosition = try reader.number(UInt64.self) + 1
+        }
+        var others = VersionVector(vectors.mapValues(\.seq))
+        others[state.incarnation] = 0
+        let scope = ScopeState(
+            number: number,
+            vectors: vectors,
+            others: others,
+            nextPosition: nextPosition
+        )
+        state.scopes[number] = scope
+        return scope
+    }
+
+    /// Makes this node's next commit of a scope.
+    ///
+    /// It counts once it is applied.
+    package mutating func makeCommit(
+        _ number: ScopeNumber,
+        author: Author,
+        zone: Commit.Zone?,
+        operations: [Commit.Operation]
+    ) throws(EngineError) -> Commit {
+        let scope = try loadScope(number)
+        let own = scope.vectors[state.incarnation]
+        let time = state.clock.tick(now: now)
+        let dot = Dot(state.incarnation, (own?.seq ?? 0) + 1)
+        return Commit(
+            stamp: Stamp(time, dot),
+            dep: scope.others.changes(since: scope.lastDep ?? VersionVector()),
+            previousHash: own?.hash ?? Commit.noHash,
+            requestID: author.requestID?.bytes ?? [],
+            user: author.user,
+            device: author.device,
+            isGuarded: author.isGuarded,
+            zone: zone,
+            operations: operations
+        )
+    }
+
+    /// Enters a commit into the log: its row, its place in the local order, the vector and the
+    /// chain.
+    package mutating func log(
+        _ commit: Commit,
+        bytes: Bytes,
+        in number: ScopeNumber,
+        isVisible: Bool
+    ) throws(EngineError) {
+        var scope = try loadScope(number)
+        let dot = commit.stamp.dot
+        scope.vectors[dot.incarnation] = VectorRow(
+            seq: dot.seq,
+            time: commit.stamp.time,
+            hash: Commit.hash(previous: commit.previousHash, commit: bytes)
+        )
+        scope.touched.insert(dot.incarnation)
+        if dot.incarnation == state.incarnation {
+            scope.lastDep = scope.others
+            state.node.lastIncarnation = dot.incarnation
+        } else {
+            scope.others[dot.incarnation] = dot.seq
+            state.clock.observe(commit.stamp.time)
+        }
+        put(.commit(number, dot), bytes)
+        put(.order(number, scope.nextPosition), OrderRow(dot: dot, isVisible: isVisible))
+        scope.nextPosition += 1
+        state.scopes[number] = scope
+    }
+}
+
+// MARK: - Zones and schema
+
+extension WriteTransaction {
+    package borrowing func zoneState(_ zone: ZoneNumber) throws(EngineError) -> ZoneState {
+        if let known = state.zoneStates[zone] { return known }
+        return try row(.zoneState(zone)) ?? ZoneState()
+    }
+
+    package mutating func setZoneState(_ zone: ZoneNumber, _ new: ZoneState) {
+        state.zoneStates[zone] = new
+        state.touchedZones.insert(zone)
+    }
+
+    /// Drops what is counted about a zone whose rows are deleted.
+    package mutating func forgetZone(_ zone: ZoneNumber) {
+        state.zoneStates[zone] = nil
+        state.touchedZones.remove(zone)
+        put(.zoneState(zone), nil)
+    }
+
+    package mutating func touch(_ database: DatabaseNumber, zone: String, _ dot: Dot) {
+        let head = WriterState.Head(database: database, incarnation: dot.incarnation, zone: zone)
+        state.heads[head] = dot.seq
+    }
+
+    /// What the schema says about a type; nothing about one that doesn't exist yet.
+    package mutating func schema(
+        _ scope: ScopeNumber,
+        _ type: String
+    ) throws(EngineError) -> TypeSchema {
+        let key = WriterState.SchemaKey(scope: scope, type: type)
+        if let known = state.schema[key] { return known }
+        let name = Bytes(type.utf8)
+        let register = try register(scope, Schema.typeNamespace, [name])
+        var schema = TypeSchema(exists: register?.value != nil, fields: [:])
+        for (rest, value) in try registers(scope, Schema.fieldNamespace, below: [name]) {
+            guard let field = rest.first, rest.count == 1,
+                let type = FieldType(name: String(decoding: value, as: UTF8.self))
+            else { throw .corrupt("a schema register is damaged") }
+            schema.fields[String(decoding: field, as: UTF8.self)] = type
+        }
+        state.schema[key] = schema
+        return schema
+    }
+
+    /// The dot that this node's next commit of a scope will have.
+    package mutating func nextDot(_ number: ScopeNumber) throws(EngineError) -> Dot {
+        let own = try loadScope(number).vectors[state.incarnation]
+        return Dot(state.incarnation, (own?.seq ?? 0) + 1)
+    }
+
+    /// A schema register changed: the type is read anew when it is asked for.
+    package mutating func forgetSchema(_ scope: ScopeNumber, _ type: String) {
+        state.schema[WriterState.SchemaKey(scope: scope, type: type)] = nil
+    }
+}
+
+/// Names of the registers that hold the schema: (type) and (type, field) → the field's type.
+package enum Schema {
+    package static let typeNamespace = "type"
+    package static let fieldNamespace = "field"
+}
+
+/// Who a commit is by, and for which request.
+package struct Author: Sendable {
+    package var requestID: RequestID?
+    /// User record name; empty: the node or its operator.
+    package var user: String
+    package var device: Bytes
+    /// The request compares change tags.
+    package var isGuarded: Bool
+
+    package init(
+        requestID: RequestID? = nil,
+        user: String = "",
+        device: Bytes = [],
+        isGuarded: Bool = false
+    ) {
+        self.requestID = requestID
+        self.user = user
+        self.device = device
+        self.isGuarded = isGuarded
+    }
+}
+
+/// The value of a zone head.
+package struct NumberedSeq: RowValue, Equatable {
+    package var seq: UInt64
+
+    package init(seq: UInt64) {
+        self.seq = seq
+    }
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.varint(seq)
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        seq = try reader.varint()
+    }
+}

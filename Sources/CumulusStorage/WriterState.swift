@@ -1,0 +1,66 @@
+// What the one writer knows about its store without asking: its clock, the end of each log, running
+// sums of zones.
+//
+// A value, so that a save point is a copy. Loaded when the store is opened, kept from batch to
+// batch; what a batch changed of it is written once, by `WriteTransaction.finish`.
+
+package import CumulusModel
+
+/// What the schema says about one record type.
+package struct TypeSchema: Hashable, Sendable {
+    package var exists: Bool
+    package var fields: [String: FieldType]
+}
+
+/// The writer's view of one scope's logs.
+package struct ScopeState: Sendable {
+    package let number: ScopeNumber
+    /// Per incarnation: the last applied commit.
+    package var vectors: [Incarnation: VectorRow]
+    /// `vectors` without our own entry: what our next commit depends on.
+    package var others: VersionVector
+    /// The `dep` of our last commit; nil before the first one of this run.
+    package var lastDep: VersionVector?
+    /// The next place in the local order of application.
+    package var nextPosition: UInt64
+    /// Incarnations whose vector rows this batch changed.
+    package var touched: Set<Incarnation> = []
+}
+
+package struct WriterState: Sendable {
+    /// A zone's row of heads that this batch changed.
+    package struct Head: Hashable, Sendable {
+        package var database: DatabaseNumber
+        package var incarnation: Incarnation
+        package var zone: String
+    }
+
+    /// Names a record type.
+    package struct SchemaKey: Hashable, Sendable {
+        package var scope: ScopeNumber
+        package var type: String
+    }
+
+    /// This run of the process.
+    package let incarnation: Incarnation
+    package var node: NodeRow
+    package var clock: HybridClock
+    package var scopes: [ScopeNumber: ScopeState] = [:]
+    package var zoneStates: [ZoneNumber: ZoneState] = [:]
+    package var touchedZones: Set<ZoneNumber> = []
+    package var heads: [Head: UInt64] = [:]
+    /// Read through: a type that is not here was not asked for yet.
+    package var schema: [SchemaKey: TypeSchema] = [:]
+
+    package init(incarnation: Incarnation, node: NodeRow) {
+        self.incarnation = incarnation
+        self.node = node
+        clock = HybridClock(latest: node.latestTime)
+    }
+
+    /// Forgets what was only kept to save reads, when it has grown large.
+    package mutating func trim() {
+        if zoneStates.count > 10_000 { zoneStates = [:] }
+        if schema.count > 1_000 { schema = [:] }
+    }
+}

@@ -1,0 +1,94 @@
+// An engine in front of another one that counts its commits, and whose disk is as slow, as full or
+// as cold as a test wants it.
+
+package import CumulusModel
+package import CumulusStorage
+import Foundation
+import Synchronization
+
+package final class CountingEngine: StorageEngine {
+    private let engine: any StorageEngine
+    private let commitCount = Atomic<Int>(0)
+    private let free = Atomic<UInt64>(.max)
+    private let cold = Atomic<Bool>(false)
+    private let commitSeconds: Double
+
+    /// Each commit takes `commitSeconds` longer than the engine behind needs.
+    package init(_ engine: any StorageEngine = MemoryEngine(), commitSeconds: Double = 0) {
+        self.engine = engine
+        self.commitSeconds = commitSeconds
+    }
+
+    /// How often a batch was committed, each with one flush.
+    package var commits: Int { commitCount.load(ordering: .relaxed) }
+
+    /// What `freeBytes` answers.
+    package func setFreeBytes(_ bytes: UInt64) {
+        free.store(bytes, ordering: .relaxed)
+    }
+
+    /// Whether nothing is in memory, so that every read has to go to the disk.
+    package func setCold(_ isCold: Bool) {
+        cold.store(isCold, ordering: .relaxed)
+    }
+
+    package func snapshot() throws(EngineError) -> any EngineReader {
+        ColdReader(reader: try engine.snapshot(), isCold: cold.load(ordering: .relaxed))
+    }
+
+    package func commit(_ batch: EngineBatch) throws(EngineError) {
+        if commitSeconds > 0 { Thread.sleep(forTimeInterval: commitSeconds) }
+        try engine.commit(batch)
+        commitCount.wrappingAdd(1, ordering: .relaxed)
+    }
+
+    package func freeBytes() -> UInt64? { free.load(ordering: .relaxed) }
+
+    package func get(
+        _ family: Family,
+        _ key: Bytes,
+        reach: Reach
+    ) throws(EngineError) -> Bytes? {
+        try newest.get(family, key, reach: reach)
+    }
+
+    package func scan(
+        _ family: Family,
+        _ range: KeyRange,
+        backwards: Bool,
+        reach: Reach,
+        _ visit: (_ key: Bytes, _ value: Bytes) -> Bool
+    ) throws(EngineError) {
+        try newest.scan(family, range, backwards: backwards, reach: reach, visit)
+    }
+
+    private var newest: ColdReader {
+        ColdReader(reader: engine, isCold: cold.load(ordering: .relaxed))
+    }
+}
+
+/// A reader that may have nothing in memory.
+private struct ColdReader: EngineReader {
+    let reader: any EngineReader
+    let isCold: Bool
+
+    func get(_ family: Family, _ key: Bytes, reach: Reach) throws(EngineError) -> Bytes? {
+        try check(reach)
+        return try reader.get(family, key, reach: reach)
+    }
+
+    func scan(
+        _ family: Family,
+        _ range: KeyRange,
+        backwards: Bool,
+        reach: Reach,
+        _ visit: (_ key: Bytes, _ value: Bytes) -> Bool
+    ) throws(EngineError) {
+        try check(reach)
+        try reader.scan(family, range, backwards: backwards, reach: reach, visit)
+    }
+
+    private func check(_ reach: Reach) throws(EngineError) {
+        if isCold, reach == .memory { throw .notInMemory }
+    }
+}

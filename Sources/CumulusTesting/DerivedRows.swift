@@ -1,0 +1,173 @@
+// Rebuilds every derived row of a store from what it is derived from, and reports each difference.
+//
+// Derived: change index and back references (from record rows), zone states (from record rows),
+// zone heads and vectors (from the log). Record rows are sealed anew too, so that a tag or digest
+// that doesn't fit shows.
+
+import CumulusModel
+package import CumulusStorage
+
+package struct DerivedRows {
+    private let reader: ReadTransaction
+    private var expected: [Subspace: [Bytes: Bytes]] = [:]
+    private var differences: [String] = []
+
+    private init(_ engine: any EngineReader) {
+        reader = ReadTransaction(engine, reach: .disk)
+    }
+
+    /// What is wrong; empty if every derived row is as it should be.
+    package static func differences(in engine: any EngineReader) throws -> [String] {
+        var check = DerivedRows(engine)
+        for (key, value) in try check.rows(.database) { try check.addDatabase(key, value) }
+        for (key, value) in try check.rows(.order) { try check.addCommit(key, value) }
+        for subspace in [Subspace.change, .backReference, .zoneState, .zoneHead, .vector] {
+            try check.compare(subspace)
+        }
+        return check.differences
+    }
+
+    private func rows(_ subspace: Subspace) throws -> [(key: Bytes, value: Bytes)] {
+        try reader.rows(subspace.family, .all(subspace))
+    }
+
+    private mutating func expect(_ key: RowKey, _ value: Bytes, _ subspace: Subspace) {
+        expected[subspace, default: [:]][key.bytes] = value
+    }
+
+    // MARK: From records
+
+    private mutating func addDatabase(_ key: Bytes, _ value: Bytes) throws {
+        var parts = KeyReader(key)
+        _ = try parts.number(ScopeNumber.self)
+        guard let kind = DatabaseScope(rawValue: try parts.number(UInt8.self)) else {
+            return differences.append("a database of an unknown kind: \(key.hex)")
+        }
+        let database = DatabaseID(kind: kind, owner: try parts.text())
+        let number = try NumberRow(row: value).number
+        for (key, value) in try reader.rows(.meta, .zones(of: number)) {
+            var parts = KeyReader(key)
+            _ = try parts.number(DatabaseNumber.self)
+            let name = try parts.text()
+            try addZone(try ZoneRow(row: value), named: name, of: database)
+        }
+    }
+
+    private mutating func addZone(
+        _ zone: ZoneRow,
+        named zoneName: String,
+        of database: DatabaseID
+    ) throws {
+        let records = try reader.rows(.records, .records(of: zone.number))
+        guard zone.exists else {
+            if records.isEmpty { return }
+            return differences.append("zone '\(zoneName)' is gone, its records are not")
+        }
+        var state = ZoneState()
+        for (key, value) in records {
+            var parts = KeyReader(key)
+            _ = try parts.number(ZoneNumber.self)
+            let name = try parts.text()
+            var row = try RecordRow(value)
+            state.count(row, byteCount: value.count, sign: 1)
+            for stamp in row.frontier {
+                expect(.change(zone.number, stamp.dot, name), [], .change)
+            }
+            try addReferences(of: row, named: name, in: zone.number)
+            let place = RecordRow.Place(
+                database: database,
+                zone: zoneName,
+                generation: zone.generation,
+                name: name
+            )
+            if try row.seal(at: place) == value { continue }
+            differences.append("record '\(name)' is not what its digest says")
+        }
+        expect(.zoneState(zone.number), state.rowBytes, .zoneState)
+    }
+
+    private mutating func addReferences(
+        of row: RecordRow,
+        named child: String,
+        in zone: ZoneNumber
+    ) throws {
+        var births: [Slot: Dot] = [:]
+        for target in row.targets {
+            births[Slot(field: target.field, element: target.element)] = target.birth
+        }
+        for entry in row.body.entries where entry.type?.holdsReferences == true {
+            let field = row.body.name(of: entry)
+            // Of several references from one field to one record, the first one counts.
+            for (element, reference) in try row.body.references(entry).enumerated().reversed()
+            where reference.action == .deleteSelf {
+                let birth = births[Slot(field: field, element: element)]
+                addReference(to: reference.recordName, .deleteSelf, child, field, birth, zone)
+            }
+        }
+        if let parent = row.parent, let name = parent.name {
+            addReference(to: name, .parent, child, "", parent.birth, zone)
+        }
+    }
+
+    /// One reference of a record.
+    private struct Slot: Hashable {
+        var field: String
+        var element: Int
+    }
+
+    private mutating func addReference(
+        to target: String,
+        _ kind: BackReferenceKind,
+        _ child: String,
+        _ field: String,
+        _ birth: Dot?,
+        _ zone: ZoneNumber
+    ) {
+        var value = CanonicalWriter()
+        if let birth { value.dot(birth) }
+        let key = RowKey.backReference(zone, target: target, kind, child: child, field: field)
+        expect(key, value.bytes, .backReference)
+    }
+
+    // MARK: From the log
+
+    private mutating func addCommit(_ key: Bytes, _ value: Bytes) throws {
+        var parts = KeyReader(key)
+        let scope: ScopeNumber = try parts.number()
+        let dot = try OrderRow(row: value).dot
+        guard let bytes = try reader.get(.commit(scope, dot)) else {
+            return differences.append("commit \(dot) has a place in the order and is not there")
+        }
+        let commit = try Commit(bytes)
+        let row = VectorRow(
+            seq: dot.seq,
+            time: commit.stamp.time,
+            hash: Commit.hash(previous: commit.previousHash, commit: bytes)
+        )
+        expect(.vector(scope, dot.incarnation), row.rowBytes, .vector)
+        guard let zone = commit.zone else { return }
+        guard let database = try reader.database(scope, zone.database) else {
+            return differences.append("commit \(dot) changes a database that has no number")
+        }
+        let head = RowKey.zoneHead(database, dot.incarnation, zone.name)
+        expect(head, NumberedSeq(seq: dot.seq).rowBytes, .zoneHead)
+    }
+
+    // MARK: Comparison
+
+    private mutating func compare(_ subspace: Subspace) throws {
+        var missing = expected[subspace] ?? [:]
+        for (key, value) in try rows(subspace) {
+            guard let wanted = missing.removeValue(forKey: key) else {
+                differences.append("\(subspace) \(key.hex) should not be there")
+                continue
+            }
+            if wanted != value { differences.append("\(subspace) \(key.hex) is \(value.hex)") }
+        }
+        // A zone that nothing was written to has no state yet.
+        let empty = ZoneState().rowBytes
+        for (key, value) in missing where subspace != .zoneState || value != empty {
+            differences.append("\(subspace) \(key.hex) is missing")
+        }
+    }
+}

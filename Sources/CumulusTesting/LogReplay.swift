@@ -1,0 +1,115 @@
+// Replays the logs of a store into an empty one and compares what comes out, byte for byte.
+//
+// Shows that a commit says everything that applying it needs: what a peer will hold is what the
+// origin holds. Also checks the chain on the way: no number left out, hashes linked, stamps
+// ascending, dependencies complete. Numbers in keys are handed out in the order of the log, so at
+// most one of the scopes may hold databases.
+
+import CumulusModel
+package import CumulusStorage
+
+package struct LogReplay {
+    private let source: ReadTransaction
+    private let engine = MemoryEngine()
+    private var differences: [String] = []
+
+    private init(_ source: any EngineReader) {
+        self.source = ReadTransaction(source, reach: .disk)
+    }
+
+    /// What is wrong with the logs, or differs after the replay; empty if nothing.
+    package static func differences(in source: any EngineReader) throws -> [String] {
+        var replay = LogReplay(source)
+        try replay.run()
+        return replay.differences
+    }
+
+    private mutating func run() throws {
+        var dice = SeededGenerator(seed: 0xC0)
+        let state = try OpenStore.open(engine, using: &dice)
+        var transaction = WriteTransaction(engine: engine, state: state)
+        for scope in try scopes() { _ = try transaction.makeScope(scope) }
+        for scope in try scopes() {
+            guard let number = try source.scope(scope) else { continue }
+            try replay(number, into: &transaction)
+        }
+        let (batch, _) = transaction.finish()
+        engine.commit(batch)
+        try compare()
+    }
+
+    /// All scopes, in the order of their numbers.
+    private func scopes() throws -> [ScopeID] {
+        var found: [(number: UInt32, scope: ScopeID)] = []
+        for (key, value) in try source.rows(.meta, .all(.scope)) {
+            var parts = KeyReader(key)
+            let container = try parts.text()
+            guard let environment = Environment(rawValue: try parts.number(UInt8.self)) else {
+                throw EngineError.corrupt("an unknown environment")
+            }
+            let scope = ScopeID(container: container, environment: environment)
+            found.append((try NumberRow(row: value).number, scope))
+        }
+        return found.sorted { $0.number < $1.number }.map(\.scope)
+    }
+
+    private mutating func replay(
+        _ scope: ScopeNumber,
+        into transaction: inout WriteTransaction
+    ) throws {
+        var chain = CommitChain()
+        for (key, value) in try source.rows(.log, .order(of: scope)) {
+            let order = try OrderRow(row: value)
+            guard let bytes = try source.get(.commit(scope, order.dot)) else {
+                differences.append("the order row \(key.hex) names no commit")
+                return
+            }
+            let commit = try Commit(bytes)
+            if commit.encoded() != bytes { differences.append("\(order.dot) is not canonical") }
+            differences += chain.append(commit, bytes, named: order.dot)
+            try transaction.apply(commit, bytes: bytes, in: scope)
+        }
+    }
+
+    private mutating func compare() throws {
+        let replayed = ReadTransaction(engine, reach: .disk)
+        let subspaces: [Subspace] = [
+            .scope, .database, .zone, .zoneState, .zoneHead, .vector, .register, .record, .change,
+            .backReference, .commit, .order, .increment,
+        ]
+        for subspace in subspaces {
+            let before = try source.rows(subspace.family, .all(subspace)).map(StoredRow.init)
+            let after = try replayed.rows(subspace.family, .all(subspace)).map(StoredRow.init)
+            guard before != after else { continue }
+            let onlyBefore = Set(before).subtracting(after).map { "source \($0.key.hex)" }
+            let onlyAfter = Set(after).subtracting(before).map { "replay \($0.key.hex)" }
+            differences.append("\(subspace): \((onlyBefore + onlyAfter).sorted().prefix(6))")
+        }
+    }
+}
+
+/// The ends of the chains of one scope, as its commits pass by in the order in which one node made
+/// them.
+private struct CommitChain {
+    private var links: [Incarnation: (seq: UInt64, hash: Bytes, dep: VersionVector)] = [:]
+    private var latest = HybridTime(0)
+
+    /// What is wrong with the next commit.
+    mutating func append(_ commit: Commit, _ bytes: Bytes, named dot: Dot) -> [String] {
+        var wrong: [String] = []
+        let link = links[dot.incarnation] ?? (0, Commit.noHash, VersionVector())
+        if commit.stamp.dot != dot { wrong.append("\(dot) says it is \(commit.stamp.dot)") }
+        if dot.seq != link.seq + 1 { wrong.append("\(dot) follows \(link.seq)") }
+        if commit.previousHash != link.hash { wrong.append("\(dot) breaks the hash chain") }
+        if commit.stamp.time <= latest { wrong.append("\(dot) is not later than the one before") }
+        var dep = link.dep
+        for dot in commit.dep { dep[dot.incarnation] = dot.seq }
+        var applied = VersionVector(links.mapValues(\.seq))
+        applied[dot.incarnation] = 0
+        if dep != applied { wrong.append("\(dot) depends on \(dep.dots), not \(applied.dots)") }
+        let hash = Commit.hash(previous: link.hash, commit: bytes)
+        links[dot.incarnation] = (dot.seq, hash, dep)
+        latest = commit.stamp.time
+        return wrong
+    }
+}

@@ -1,0 +1,331 @@
+// A seeded day in the life of a node: two users save, delete, increment and refer in a few zones,
+// in batches, with restarts.
+//
+// Beside the store runs a model, a few dictionaries: what the requests that succeeded should have
+// left. Names are few, so that conflicts, cascades, parents and recreated zones happen all the
+// time.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+
+package struct RandomWork {
+    package let store: TestStore
+    package private(set) var dice: SeededGenerator
+    /// How often each kind of answer occurred; a workload that only fails shows nothing.
+    package private(set) var counts: [String: Int] = [:]
+    private var model: [Place: ModelZone] = [:]
+
+    private struct Place: Hashable {
+        var owner: String
+        var database: DatabaseScope
+        var zone: String
+    }
+
+    private struct ModelZone {
+        var records: [String: ModelRecord] = [:]
+    }
+
+    private struct ModelRecord {
+        /// Tells the lives of one name apart.
+        var life: Int
+        var fields: [String: FieldValue] = [:]
+        /// Per field: the name and the life that was there when the reference was saved.
+        var owners: [String: (name: String, life: Int?)] = [:]
+    }
+
+    private var lives = 0
+
+    package init(seed: UInt64) throws {
+        store = try TestStore(seed: seed)
+        dice = SeededGenerator(seed: seed &* 0x5851_F42D)
+        // Fixes the types of the fields, in a zone that nothing else touches.
+        try store.modify(ModifyZones(saving: ["schema"]), by: .alice)
+        let first = SaveItem(
+            "first",
+            ["price": 1.5, "title": "", "votes": 0],
+            in: ZoneAddress(name: "schema")
+        )
+        try store.modify(ModifyRecords(database: .private, saves: [first]), by: .alice)
+    }
+
+    // MARK: Running
+
+    /// Runs that many batches of one to four requests.
+    package mutating func run(batches: Int) throws {
+        for _ in 0..<batches {
+            store.now += Int64.random(in: 0...3, using: &dice)
+            if Int.random(in: 0..<20, using: &dice) == 0 { try store.restart() }
+            let requests = (0..<Int.random(in: 1...4, using: &dice)).map { _ in request() }
+            let answers = try store.run(requests)
+            for (request, answer) in zip(requests, answers) {
+                guard case .success(.modified(let outcome)) = answer else {
+                    counts["refused", default: 0] += 1
+                    continue
+                }
+                note(outcome)
+                switch request.operation {
+                case .modifyRecords(let modify): apply(modify, outcome, by: request.caller)
+                case .modifyZones(let modify): apply(modify, outcome, by: request.caller)
+                default: break
+                }
+            }
+        }
+    }
+
+    private mutating func note(_ outcome: ModifyOutcome) {
+        for item in outcome.saves + outcome.deletes {
+            counts[item.code.map { "\($0)" } ?? "done", default: 0] += 1
+        }
+    }
+
+    /// Where the store differs from the model.
+    package func differences() throws -> [String] {
+        var found: [String] = []
+        for (place, zone) in model {
+            let caller = Caller(role: .user(place.owner))
+            let address = ZoneAddress(name: place.zone)
+            let names = try store.names(in: place.database, zone: address, by: caller)
+            if names != zone.records.keys.sorted() {
+                found.append("\(place): \(names), not \(zone.records.keys.sorted())")
+            }
+            for (name, record) in zone.records {
+                let view = try? store.fetch(name, in: place.database, zone: address, by: caller)
+                    .get()
+                if view?.fields == WireField.body(record.fields) { continue }
+                found.append(
+                    "\(place) \(name): \(view?.fields.hex ?? "none"), not \(record.fields)"
+                )
+            }
+        }
+        return found
+    }
+
+    // MARK: Making requests
+
+    private static let names = ["a", "b", "c", "d", "e", "f", "g", "h"]
+    private static let users = ["_alice", "_bob"]
+    private static let zones = ["_defaultZone", "x", "y"]
+
+    private mutating func pick<Element>(_ choices: [Element]) -> Element {
+        choices[Int.random(in: 0..<choices.count, using: &dice)]
+    }
+
+    private mutating func request() -> WriteRequest {
+        let caller = Caller(role: .user(pick(Self.users)))
+        if Int.random(in: 0..<12, using: &dice) == 0 {
+            let name = pick(["x", "y"])
+            let isDelete = Int.random(in: 0..<4, using: &dice) == 0
+            let modify = isDelete ? ModifyZones(deleting: [name]) : ModifyZones(saving: [name])
+            return store.request(.modifyZones(modify), by: caller)
+        }
+        let isPublic = Int.random(in: 0..<3, using: &dice) == 0
+        let zone = ZoneAddress(name: isPublic ? Names.defaultZone : pick(Self.zones))
+        var names = Self.names.shuffled(using: &dice)
+        var modify = ModifyRecords(
+            database: isPublic ? .public : .private,
+            policy: pick([.changedKeys, .changedKeys, .allKeys, .ifUnchanged]),
+            isAtomic: Bool.random(using: &dice)
+        )
+        for _ in 0..<Int.random(in: 0...4, using: &dice) {
+            modify.saves.append(save(names.removeLast(), in: zone, isPublic, by: caller))
+        }
+        for _ in 0..<Int.random(in: modify.saves.isEmpty ? 1...2 : 0...2, using: &dice) {
+            modify.deletes.append(DeleteItem(names.removeLast(), in: zone))
+        }
+        return store.request(.modifyRecords(modify), by: caller)
+    }
+
+    private mutating func save(
+        _ name: String,
+        in zone: ZoneAddress,
+        _ isPublic: Bool,
+        by caller: Caller
+    ) -> SaveItem {
+        var fields: [String: FieldValue?] = [:]
+        var increments: [String: Int64] = [:]
+        for _ in 0..<Int.random(in: 0...3, using: &dice) {
+            switch Int.random(in: 0..<9, using: &dice) {
+            case 0: fields["title"] = .string(pick(["", "one", "two"]))
+            case 1: fields["votes"] = .int64(.random(in: -5...5, using: &dice))
+            case 2: fields["price"] = pick([.double(1.5), .int64(2)])
+            case 3: fields["tags"] = pick([.list([]), .list(["a", "b", "a"])])
+            case 4: fields["owner"] = .owner(pick(Self.names))
+            case 5: fields["second"] = .list([.owner(pick(Self.names)), .link(pick(Self.names))])
+            case 6: fields.updateValue(nil, forKey: pick(["title", "votes", "owner", "second"]))
+            case 7: fields["title"] = .int64(1)  // the wrong type
+            default: increments[pick(["votes", "likes"])] = .random(in: -3...9, using: &dice)
+            }
+        }
+        for key in increments.keys where Int.random(in: 0..<8, using: &dice) > 0 {
+            fields.removeValue(forKey: key)
+        }
+        let isOther = Int.random(in: 0..<30, using: &dice) == 0
+        let chance = Int.random(in: 0..<12, using: &dice)
+        let parent: String? = chance == 0 ? pick(Self.names) : chance == 1 ? "" : nil
+        return SaveItem(
+            name,
+            isOther ? [:] : fields,
+            type: isOther ? "Other" : "Note",
+            in: zone,
+            tag: tag(of: name, in: zone, isPublic, by: caller),
+            increments: isOther ? [:] : increments,
+            parent: parent
+        )
+    }
+
+    /// The record's tag, an old one, or none.
+    private mutating func tag(
+        of name: String,
+        in zone: ZoneAddress,
+        _ isPublic: Bool,
+        by caller: Caller
+    ) -> Bytes? {
+        if Int.random(in: 0..<6, using: &dice) == 0 {
+            return pick([nil, Bytes(repeating: 0, count: 8)])
+        }
+        let database: DatabaseScope = isPublic ? .public : .private
+        let record = try? store.fetch(name, in: database, zone: zone, by: caller).get()
+        return record?.changeTag
+    }
+
+    // MARK: The model
+
+    private mutating func apply(
+        _ modify: ModifyZones,
+        _ outcome: ModifyOutcome,
+        by caller: Caller
+    ) {
+        for (address, item) in zip(modify.deletes, outcome.deletes) where item.code == nil {
+            guard case .success(let address) = address else { continue }
+            model[Place(owner: caller.user, database: .private, zone: address.name)] = nil
+        }
+    }
+
+    private mutating func apply(
+        _ modify: ModifyRecords,
+        _ outcome: ModifyOutcome,
+        by caller: Caller
+    ) {
+        guard let zone = (modify.saves.map(\.address) + modify.deletes.map(\.address)).first?.zone
+        else { return }
+        let isPublic = modify.database == .public
+        let place = Place(
+            owner: isPublic ? "_alice" : caller.user,
+            database: modify.database,
+            zone: zone.name
+        )
+        if outcome.codes.contains(.zoneNotFound) { return }
+        var after = model[place] ?? ModelZone()
+        let saves = zip(modify.saves, outcome.saves).filter { $0.1.code == nil }.map(\.0)
+        let deletes = zip(modify.deletes, outcome.deletes).filter { $0.1.code == nil }.map(\.0)
+        let dying = reach(of: deletes.map(\.address.name), in: after, saves)
+        var created: [String: Int] = [:]
+        for save in saves where after.records[save.address.name] == nil {
+            lives += 1
+            created[save.address.name] = lives
+        }
+        let before = after
+        for save in saves {
+            guard case .success(let content) = save.content else { continue }
+            let name = save.address.name
+            var record = after.records[name] ?? ModelRecord(life: created[name] ?? 0)
+            merge(content, into: &record) { target in
+                if dying.contains(target) { return nil }
+                return before.records[target]?.life ?? created[target]
+            }
+            after.records[name] = record
+        }
+        for name in dying { after.records[name] = nil }
+        model[place] = after
+    }
+
+    /// Everything that goes when these go: owned records whose reference this batch doesn't take
+    /// elsewhere.
+    private func reach(
+        of names: [String],
+        in zone: ModelZone,
+        _ saves: [SaveItem]
+    ) -> Set<String> {
+        var dying: Set<String> = []
+        var pending = names.filter { zone.records[$0] != nil }
+        while let name = pending.popLast() {
+            guard dying.insert(name).inserted else { continue }
+            for (child, record) in zone.records {
+                let isOwned = record.owners.contains { field, owner in
+                    owner.name == name
+                        && (owner.life ?? zone.records[name]?.life) == zone.records[name]?.life
+                        && !isTaken(field, of: child, from: name, by: saves)
+                }
+                if isOwned { pending.append(child) }
+            }
+        }
+        return dying
+    }
+
+    private func isTaken(
+        _ field: String,
+        of child: String,
+        from owner: String,
+        by saves: [SaveItem]
+    ) -> Bool {
+        for save in saves where save.address.name == child {
+            guard case .success(let content) = save.content,
+                let entry = content.fields.entry(named: field)
+            else { continue }
+            let references = (try? content.fields.references(entry)) ?? []
+            return entry.type == nil
+                || !references.contains { $0.recordName == owner && $0.action == .deleteSelf }
+        }
+        return false
+    }
+
+    private func merge(
+        _ content: SaveItem.Content,
+        into record: inout ModelRecord,
+        _ life: (String) -> Int?
+    ) {
+        for entry in content.fields.entries {
+            let name = content.fields.name(of: entry)
+            record.owners[name] = nil
+            guard entry.type != nil else {
+                record.fields[name] = nil
+                continue
+            }
+            record.fields[name] = ModelValues.value(of: name, entry, in: content.fields)
+            let references =
+                entry.type?.holdsReferences == true
+                ? (try? content.fields.references(entry)) ?? [] : []
+            for reference in references where reference.action == .deleteSelf {
+                record.owners[name] = (reference.recordName, life(reference.recordName))
+            }
+        }
+        for increment in content.increments {
+            let old = record.fields[increment.field]?.int64 ?? 0
+            record.fields[increment.field] = .int64(old + increment.delta)
+        }
+    }
+}
+
+/// The few values that the workload writes, read back from their bytes.
+private enum ModelValues {
+    static func value(
+        of name: String,
+        _ entry: RecordBody.Entry,
+        in body: RecordBody
+    ) -> FieldValue {
+        let bytes = body.bytes[entry.value]
+        switch name {
+        case "votes": return .int64((try? body.int64(entry)) ?? 0)
+        case "price" where entry.type == .one(.int64):
+            return .double(Double((try? body.int64(entry)) ?? 0))
+        case "price": return .double(1.5)
+        case "tags": return entry.type == .emptyList ? .list([]) : .list(["a", "b", "a"])
+        case "owner", "second":
+            let references = (try? body.references(entry)) ?? []
+            let values = references.map { FieldValue.reference($0) }
+            return name == "owner" ? values[0] : .list(values)
+        default: return .string(String(decoding: bytes, as: UTF8.self))
+        }
+    }
+}

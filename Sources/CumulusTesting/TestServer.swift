@@ -1,0 +1,90 @@
+// A node in this process, on a real socket: for tests of the client, of sessions and of the wire.
+//
+// Runs the production node over any engine; the default one keeps everything in memory. Time is the
+// machine's.
+
+package import Cumulus
+package import CumulusModel
+package import CumulusNode
+package import CumulusStorage
+import CumulusTransport
+import Foundation
+import Logging
+
+package final class TestServer: Sendable {
+    package static let container = "iCloud.dev.cumulus"
+    package static let operatorToken = "cumulus_operator_for_tests_0123456789"
+
+    package let node: Node
+    /// "127.0.0.1:PORT".
+    package let endpoint: String
+    private let listener: NIOFrameListener
+
+    /// Starts a node on a free port of loopback.
+    package init(
+        engine: any StorageEngine = MemoryEngine(),
+        limits: Limits = .standard,
+        diskReserve: UInt64 = 0,
+        startsThreads: Bool = true,
+        port: Int = 0
+    ) async throws {
+        var configuration = Node.Configuration(
+            version: "test",
+            container: TestServer.container,
+            operatorToken: Bytes(TestServer.operatorToken.utf8)
+        )
+        configuration.limits = limits
+        configuration.diskReserve = diskReserve
+        let node = try Node(configuration, engine: engine, environment: TestServer.environment)
+        if startsThreads { node.start() }
+        listener = NIOFrameListener(host: "127.0.0.1", port: port, loops: EventLoops(threads: 2))
+        endpoint = try await listener.start { link, now in node.accept(link, now: now) }
+        self.node = node
+    }
+
+    package func stop() async throws {
+        await listener.stopAccepting()
+        node.stop()
+        try await listener.stop()
+    }
+
+    /// The machine's time and dice; a store that fails ends the test.
+    package static var environment: NodeEnvironment {
+        NodeEnvironment(
+            now: MonotonicClock.now,
+            wallClock: { Int64(Date().timeIntervalSince1970 * 1_000) },
+            random: { UInt64.random(in: .min ... .max) },
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            fail: { fatalError("the store failed: \($0)") }
+        )
+    }
+
+    // MARK: Callers
+
+    /// A client of this node; anonymous without a token.
+    package func container(
+        token: String? = nil,
+        timeout: Duration = .seconds(20),
+        connections: Int = 1
+    ) -> Container {
+        var configuration = Container.Configuration(endpoints: [endpoint])
+        configuration.accessToken = token
+        configuration.timeout = timeout
+        configuration.connections = connections
+        return Container(identifier: TestServer.container, configuration: configuration)
+    }
+
+    /// Makes a user, and an access token for it.
+    package func makeUser(_ name: String) async throws -> String {
+        let admin = NodeOperator(endpoint: endpoint, token: TestServer.operatorToken)
+        _ = try await admin.addUser(name, in: nil)
+        let token = try await admin.addToken(forUser: name)
+        await admin.close()
+        return token
+    }
+
+    /// A client of a new user.
+    package func container(user name: String, connections: Int = 1) async throws -> Container {
+        container(token: try await makeUser(name), connections: connections)
+    }
+}

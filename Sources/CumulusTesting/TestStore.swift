@@ -1,0 +1,191 @@
+// A node's store without the node: requests run in place, one by one or sharing a batch, as the
+// writer thread would run them.
+//
+// Used by tests of operations and storage. It has one container and a clock that stands still until
+// it is moved.
+
+package import CumulusModel
+package import CumulusOperations
+package import CumulusStorage
+
+package final class TestStore {
+    package private(set) var engine: any StorageEngine
+    package private(set) var state: WriterState
+    package private(set) var dice: SeededGenerator
+    /// Milliseconds since 1970 UTC, as the next request finds it.
+    package var now: Int64 = 1_750_000_000_000
+    /// Where requests go unless they say otherwise.
+    package let scope = ScopeID(container: "iCloud.test", environment: .development)
+
+    /// A new store with its container.
+    package init(seed: UInt64 = 1) throws {
+        dice = SeededGenerator(seed: seed)
+        engine = MemoryEngine()
+        state = try OpenStore.open(engine, using: &dice)
+        let create = WriteRequest.Operation.createContainer(scope.container)
+        _ = try run(WriteRequest(create, scope: .cluster, caller: Caller(role: .operator)))
+    }
+
+    /// Ends this run of the node and begins another one over what was committed.
+    package func restart() throws {
+        if let memory = engine as? MemoryEngine { engine = MemoryEngine(reopening: memory) }
+        state = try OpenStore.open(engine, using: &dice)
+    }
+
+    // MARK: Requests
+
+    package typealias Answer = Result<WriteRequest.Answer, ServiceError>
+
+    @discardableResult
+    package func run(_ request: WriteRequest) throws(EngineError) -> Answer {
+        try run([request])[0]
+    }
+
+    /// Runs requests in one batch.
+    @discardableResult
+    package func run(_ requests: [WriteRequest]) throws(EngineError) -> [Answer] {
+        var group = GroupCommit(engine: engine, state: state)
+        var answers: [Answer] = []
+        for request in requests {
+            let answer = try group.run(now: now) {
+                (transaction: inout WriteTransaction) throws(EngineError) in
+                try request.run(in: &transaction)
+            }
+            answers.append(answer)
+        }
+        state = try group.commit()
+        return answers
+    }
+
+    package func newRequestID() -> RequestID {
+        RequestID(milliseconds: now, using: &dice)
+    }
+
+    /// A request with an id of its own.
+    package func request(_ operation: WriteRequest.Operation, by caller: Caller) -> WriteRequest {
+        WriteRequest(operation, scope: scope, caller: caller, requestID: newRequestID())
+    }
+
+    /// Saves and deletes records; throws what fails the whole request.
+    @discardableResult
+    package func modify(
+        _ modify: ModifyRecords,
+        by caller: Caller
+    ) throws -> ModifyOutcome {
+        try outcome(of: try run(request(.modifyRecords(modify), by: caller)))
+    }
+
+    /// Saves and deletes zones; throws what fails the whole request.
+    @discardableResult
+    package func modify(
+        _ modify: ModifyZones,
+        by caller: Caller
+    ) throws -> ModifyOutcome {
+        try outcome(of: try run(request(.modifyZones(modify), by: caller)))
+    }
+
+    /// Saves records, as one atomic request of Alice's that compares no tags.
+    @discardableResult
+    package func save(
+        _ items: [SaveItem],
+        in database: DatabaseScope = .private,
+        _ policy: SavePolicy = .changedKeys,
+        by caller: Caller = .alice
+    ) throws -> ModifyOutcome {
+        try modify(ModifyRecords(database: database, policy: policy, saves: items), by: caller)
+    }
+
+    /// Deletes records, as one atomic request of Alice's.
+    @discardableResult
+    package func delete(
+        _ items: [DeleteItem],
+        in database: DatabaseScope = .private,
+        by caller: Caller = .alice
+    ) throws -> ModifyOutcome {
+        try modify(ModifyRecords(database: database, deletes: items), by: caller)
+    }
+
+    private func outcome(of answer: Answer) throws -> ModifyOutcome {
+        guard case .modified(let outcome) = try answer.get() else {
+            throw ServiceError(.internalError, "a modify request got another answer")
+        }
+        return outcome
+    }
+
+    // MARK: Reads
+
+    package var reader: ReadTransaction { ReadTransaction(engine, reach: .disk) }
+
+    package func scopeNumber() throws -> ScopeNumber {
+        guard let number = try reader.scope(scope) else {
+            throw ServiceError(.badContainer, "the test's container is missing")
+        }
+        return number
+    }
+
+    /// The record as its caller sees it, or the error that it gets.
+    package func fetch(
+        _ name: String,
+        in database: DatabaseScope,
+        zone: ZoneAddress = ZoneAddress(),
+        keys: [String]? = nil,
+        by caller: Caller
+    ) throws -> Result<RecordView, ServiceError> {
+        let fetch = FetchRecords(
+            database: database,
+            ids: [.success(RecordAddress(zone: zone, name: name))],
+            keys: keys
+        )
+        do {
+            return try fetch.run(scopeNumber(), by: caller, in: reader)[0]
+        } catch FetchRecords.Failure.service(let error) {
+            throw error
+        }
+    }
+
+    /// The number under which a zone's rows stand.
+    package func zoneNumber(
+        _ zone: ZoneAddress,
+        in database: DatabaseScope = .private,
+        by caller: Caller
+    ) throws -> ZoneNumber? {
+        let database = try Authorisation.database(database, for: caller)
+        return try reader.find(zone, in: database, of: scopeNumber(), by: caller)?.number
+    }
+
+    /// The names of all records of a zone, in order.
+    package func names(
+        in database: DatabaseScope,
+        zone: ZoneAddress = ZoneAddress(),
+        by caller: Caller
+    ) throws -> [String] {
+        let list = ListRecords(database: database, zone: zone, keys: [])
+        let found = try list.open(scopeNumber(), by: caller, in: reader)
+        var names: [String] = []
+        var start: Bytes?
+        repeat {
+            let page = try list.page(of: found, from: start, byteLimit: 1_000, in: reader)
+            names += page.records.map(\.name)
+            start = page.next
+        } while start != nil
+        return names
+    }
+
+    /// Everything that is stored, family by family.
+    package func allRows() throws -> [[StoredRow]] {
+        try Family.allCases.map { family in
+            try reader.rows(family, KeyRange(start: [], end: [0xFF])).map(StoredRow.init)
+        }
+    }
+}
+
+/// A row as it stands in an engine.
+package struct StoredRow: Hashable, Sendable {
+    package var key: Bytes
+    package var value: Bytes
+
+    package init(_ row: (key: Bytes, value: Bytes)) {
+        key = row.key
+        value = row.value
+    }
+}

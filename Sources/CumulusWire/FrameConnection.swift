@@ -1,0 +1,184 @@
+// One side of a connection as a value: bytes in, frames out; frames in, bytes out; and what time
+// does to it.
+//
+// The node's sessions, the client and tests embed it; a transport only carries its bytes. It checks
+// preface and frames, answers PING, and says when a silent, slow or stalled other side has used up
+// its time. Time is an argument.
+
+package import CumulusModel
+
+/// A point in time, in milliseconds of a clock that never goes back.
+package struct Instant: Hashable, Comparable, Sendable {
+    package var milliseconds: Int64
+
+    package init(milliseconds: Int64) {
+        self.milliseconds = milliseconds
+    }
+
+    package static func < (left: Instant, right: Instant) -> Bool {
+        left.milliseconds < right.milliseconds
+    }
+
+    package static func + (left: Instant, milliseconds: Int64) -> Instant {
+        Instant(milliseconds: left.milliseconds + milliseconds)
+    }
+}
+
+package struct FrameConnection: Sendable {
+    private var decoder: FrameDecoder
+    private let limits: Limits
+    /// Bytes to be written at the end of the turn.
+    package var output: Bytes = []
+
+    private var greetingDeadline: Instant?
+    private var greetingBytes = 0
+    /// When the frame began that is not complete yet.
+    private var frameStart: Instant?
+    private var lastReceived: Instant
+    private var pingSent: Instant?
+    private var isReading = true
+    /// Bytes that wait for the socket, and since when none of them left.
+    package private(set) var pendingBytes = 0
+    private var writeStart: Instant?
+
+    package init(limits: Limits, now: Instant) {
+        self.limits = limits
+        decoder = FrameDecoder(frameLimit: limits.greetingBytes)
+        greetingDeadline = now + limits.greetingMilliseconds
+        lastReceived = now
+        output = Frame.preface
+    }
+
+    /// Whether the other side has not been greeted yet.
+    package var isGreeting: Bool { greetingDeadline != nil }
+
+    /// The greeting is over: larger frames are accepted, and the connection may be idle.
+    package mutating func finishGreeting() {
+        greetingDeadline = nil
+        decoder.frameLimit = limits.frameBytes
+    }
+
+    // MARK: Bytes
+
+    /// The first bytes of the other side, for a word to those who expected another protocol.
+    private var opening: Bytes = []
+
+    /// Whether the other side began like an HTTP client.
+    package var looksLikeHTTP: Bool {
+        let methods = ["GET ", "HEAD", "POST", "PUT ", "DELE", "OPTI", "PATC", "PRI "]
+        return methods.contains { opening.starts(with: $0.utf8) }
+    }
+
+    package mutating func received(
+        _ bytes: UnsafeRawBufferPointer,
+        now: Instant
+    ) throws(ProtocolFault) {
+        lastReceived = now
+        pingSent = nil
+        if isGreeting {
+            if opening.count < 8 { opening += bytes.prefix(8 - opening.count) }
+            greetingBytes += bytes.count
+            // Calls may follow the greeting at once: what arrives in one read counts as one.
+            guard greetingBytes <= limits.greetingBytes + limits.frameBytes else {
+                throw ProtocolFault("more than \(limits.greetingBytes) bytes before HELLO")
+            }
+        }
+        if frameStart == nil { frameStart = now }
+        decoder.append(bytes)
+    }
+
+    /// The next frame that the owner has to look at.
+    package mutating func next() throws(ProtocolFault) -> Frame? {
+        while let frame = try nextFrame() {
+            switch frame.kind {
+            case .ping:
+                guard frame.payload.count == 8 else { throw ProtocolFault("a PING has 8 bytes") }
+                send(Frame(.pong, payload: frame.payload))
+            case .pong: break
+            default: return frame
+            }
+        }
+        return nil
+    }
+
+    /// The next frame, and the time of the one that has begun behind it.
+    private mutating func nextFrame() throws(ProtocolFault) -> Frame? {
+        let ended = decoder.ended
+        let frame = try decoder.next()
+        if !decoder.isMidFrame {
+            frameStart = nil
+        } else if decoder.ended != ended {
+            frameStart = lastReceived
+        }
+        return frame
+    }
+
+    package mutating func send(_ frame: Frame) {
+        FrameEncoder.append(frame, to: &output)
+    }
+
+    package mutating func takeOutput() -> Bytes {
+        defer { output = [] }
+        return output
+    }
+
+    // MARK: Time
+
+    /// So many bytes wait for the socket now.
+    ///
+    /// Any that left are progress.
+    package mutating func writing(_ pending: Int, now: Instant) {
+        if pending == 0 {
+            writeStart = nil
+        } else if pending < pendingBytes || writeStart == nil {
+            writeStart = now
+        }
+        pendingBytes = pending
+    }
+
+    /// The owner stops taking bytes from the socket, or goes on.
+    ///
+    /// Until then silence says nothing.
+    package mutating func reading(_ isReading: Bool, now: Instant) {
+        guard isReading != self.isReading else { return }
+        self.isReading = isReading
+        excuseSilence(now)
+    }
+
+    private mutating func excuseSilence(_ now: Instant) {
+        lastReceived = now
+        pingSent = nil
+        if frameStart != nil { frameStart = now }
+    }
+
+    /// When `timePassed` wants to be called next.
+    package var wakeTime: Instant {
+        var wake = (pingSent ?? lastReceived) + limits.idleMilliseconds
+        if let greetingDeadline { wake = min(wake, greetingDeadline) }
+        if let frameStart { wake = min(wake, frameStart + limits.frameMilliseconds) }
+        if let writeStart { wake = min(wake, writeStart + limits.stalledWriteMilliseconds) }
+        return wake
+    }
+
+    /// Sends a PING where it is due; throws if the other side's time is up.
+    package mutating func timePassed(now: Instant) throws(ProtocolFault) {
+        if !isReading { excuseSilence(now) }
+        if let greetingDeadline, greetingDeadline <= now {
+            throw ProtocolFault("no HELLO within \(limits.greetingMilliseconds) ms")
+        }
+        if let frameStart, frameStart + limits.frameMilliseconds <= now {
+            throw ProtocolFault("a frame took longer than \(limits.frameMilliseconds) ms to arrive")
+        }
+        if let writeStart, writeStart + limits.stalledWriteMilliseconds <= now {
+            throw ProtocolFault("nothing was read for \(limits.stalledWriteMilliseconds) ms")
+        }
+        if let pingSent {
+            guard pingSent + limits.idleMilliseconds <= now else { return }
+            throw ProtocolFault("no answer to PING")
+        }
+        if lastReceived + limits.idleMilliseconds <= now {
+            send(Frame(.ping, payload: Bytes(repeating: 0, count: 8)))
+            pingSent = now
+        }
+    }
+}

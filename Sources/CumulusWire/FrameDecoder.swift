@@ -1,0 +1,104 @@
+// Cuts a stream of bytes into frames. The length is judged against the limit before a byte of
+// payload is kept; frames of an unknown kind are skipped without being kept at all.
+//
+// Fed by `FrameConnection` with whatever the socket gave. hot: once per read and once per frame.
+
+import CumulusModel
+
+package struct FrameDecoder: Sendable {
+    /// Bytes that a frame may have behind its length field.
+    ///
+    /// May be raised once the greeting is over.
+    package var frameLimit: Int
+    private var buffer: Bytes = []
+    private var position = 0
+    /// Bytes of a skipped frame that are still to come.
+    private var toSkip = 0
+    private var isPrefaceRead: Bool
+    /// Frames that have ended, skipped ones and the preface too.
+    package private(set) var ended = 0
+
+    package init(frameLimit: Int, expectsPreface: Bool = true) {
+        self.frameLimit = frameLimit
+        isPrefaceRead = !expectsPreface
+    }
+
+    /// Whether a frame, or the preface, has begun and not ended.
+    package var isMidFrame: Bool { position < buffer.count || toSkip > 0 }
+
+    package mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        if position == buffer.count {
+            buffer.removeAll(keepingCapacity: buffer.capacity <= 64 << 10)
+            position = 0
+        } else if position > 64 << 10 {
+            buffer.removeSubrange(..<position)
+            position = 0
+        }
+        buffer.append(contentsOf: bytes)
+    }
+
+    /// The next whole frame, nil if more bytes are needed.
+    package mutating func next() throws(ProtocolFault) -> Frame? {
+        if !isPrefaceRead {
+            guard try readPreface() else { return nil }
+        }
+        while true {
+            guard skipPending(), available >= Frame.lengthSize else { return nil }
+            let length = number(at: position)
+            guard length >= Frame.headSize, length <= frameLimit else {
+                throw ProtocolFault(
+                    "a frame of \(length) bytes; \(Frame.headSize) to \(frameLimit) are accepted"
+                )
+            }
+            guard available > Frame.lengthSize else { return nil }
+            let code = buffer[position + Frame.lengthSize]
+            guard let kind = FrameKind(rawValue: code & 0x7F) else {
+                toSkip = Frame.lengthSize + length
+                continue
+            }
+            guard available >= Frame.lengthSize + length else { return nil }
+            let start = position + Frame.lengthSize + Frame.headSize
+            let end = position + Frame.lengthSize + length
+            defer {
+                position = end
+                ended += 1
+            }
+            return Frame(
+                kind,
+                isEnd: code & 0x80 != 0,
+                stream: UInt32(number(at: position + Frame.lengthSize + 1)),
+                payload: Bytes(buffer[start..<end])
+            )
+        }
+    }
+
+    private var available: Int { buffer.count - position }
+
+    /// Drops what is here of a skipped frame.
+    ///
+    /// True when nothing of it is left to come.
+    private mutating func skipPending() -> Bool {
+        if toSkip == 0 { return true }
+        let skipped = min(toSkip, available)
+        position += skipped
+        toSkip -= skipped
+        if toSkip == 0 { ended += 1 }
+        return toSkip == 0
+    }
+
+    private mutating func readPreface() throws(ProtocolFault) -> Bool {
+        let count = min(available, Frame.preface.count)
+        guard buffer[position..<position + count].elementsEqual(Frame.preface.prefix(count)) else {
+            throw ProtocolFault("this is not the Cumulus protocol, version 1")
+        }
+        guard count == Frame.preface.count else { return false }
+        position += count
+        isPrefaceRead = true
+        ended += 1
+        return true
+    }
+
+    private func number(at index: Int) -> Int {
+        (0..<4).reduce(0) { $0 << 8 | Int(buffer[index + $1]) }
+    }
+}

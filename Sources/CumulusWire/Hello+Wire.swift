@@ -1,0 +1,245 @@
+// The greeting: HELLO of both sides, and the header that stands before each call.
+//
+// `connection.proto`. Encoded in canonical form by hand, decoded by libprotobuf-c; tests hold both
+// against each other.
+
+import CCumulusWire
+package import CumulusModel
+
+/// What a caller claims to be.
+package enum WireRole: UInt32, Sendable {
+    case client = 1
+    case peer = 2
+    case `operator` = 3
+}
+
+/// The dialler's first frame.
+package struct Hello: Hashable, Sendable {
+    package var protocolVersion: UInt32 = 1
+    /// `WireRole`, or a number that this release doesn't know.
+    package var role: UInt32 = WireRole.client.rawValue
+    package var software: String = ""
+    package var softwareVersion: String = ""
+    package var container: Bytes = []
+    /// `Environment`, or a number that this release doesn't know.
+    package var environment: UInt32 = 0
+    package var deviceID: Bytes = []
+    package var token: Bytes = []
+    package var largestFrame: UInt32 = 0
+
+    package init() {}
+
+    package func encoded() -> Bytes {
+        var writer = CanonicalWriter(reserving: 128)
+        writer.field(1, varint: UInt64(protocolVersion))
+        writer.field(2, varint: UInt64(role))
+        writer.field(3, text: software)
+        writer.field(4, text: softwareVersion)
+        writer.field(5, bytes: container)
+        writer.field(6, varint: UInt64(environment))
+        writer.field(7, bytes: deviceID)
+        writer.field(8, bytes: token)
+        writer.field(9, varint: UInt64(largestFrame))
+        return writer.bytes
+    }
+
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
+        let message = try CMessage(bytes[...], cumulus__v1__hello__unpack)
+        let raw = message.raw
+        protocolVersion = raw.protocol_version
+        role = UInt32(raw.role.rawValue)
+        software = raw.software.swiftText
+        softwareVersion = raw.software_version.swiftText
+        container = raw.container.swiftBytes
+        environment = UInt32(raw.environment.rawValue)
+        deviceID = raw.device_id.swiftBytes
+        token = raw.token.swiftBytes
+        largestFrame = raw.largest_frame
+    }
+}
+
+/// The server's answer to `Hello`.
+package struct ServerHello: Hashable, Sendable {
+    package var protocolVersion: UInt32 = 1
+    package var software: String = ""
+    package var softwareVersion: String = ""
+    package var nodeID: Bytes = []
+    package var incarnation: UInt64 = 0
+    package var clusterID: Bytes = []
+    package var limits = Limits.standard
+    /// Milliseconds since 1970 UTC.
+    package var clock: Int64 = 0
+    package var callerRole: UInt32 = 0
+    /// User record name; empty: anonymous.
+    package var callerUser: String = ""
+
+    package init() {}
+
+    package func encoded() -> Bytes {
+        var writer = CanonicalWriter(reserving: 192)
+        writer.field(1, varint: UInt64(protocolVersion))
+        writer.field(2, text: software)
+        writer.field(3, text: softwareVersion)
+        writer.field(4, bytes: nodeID)
+        writer.field(5, fixed64: incarnation)
+        writer.field(6, bytes: clusterID)
+        writer.message(7) { limits.encode(to: &$0) }
+        writer.field(8, signed: clock)
+        writer.message(9) { writer in
+            writer.field(1, varint: UInt64(callerRole))
+            writer.field(2, text: callerUser)
+        }
+        return writer.bytes
+    }
+
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
+        let message = try CMessage(bytes[...], cumulus__v1__server_hello__unpack)
+        let raw = message.raw
+        protocolVersion = raw.protocol_version
+        software = raw.software.swiftText
+        softwareVersion = raw.software_version.swiftText
+        nodeID = raw.node_id.swiftBytes
+        incarnation = raw.incarnation
+        clusterID = raw.cluster_id.swiftBytes
+        if let raw = raw.limits?.pointee { limits = Limits(wire: raw) }
+        clock = raw.clock
+        if let caller = raw.caller?.pointee {
+            callerRole = UInt32(caller.role.rawValue)
+            callerUser = caller.user.swiftText
+        }
+    }
+}
+
+extension Limits {
+    fileprivate func encode(to writer: inout CanonicalWriter) {
+        let numbers = [
+            itemsPerRequest, requestBytes, recordBytes, nameBytes, fieldsPerType, ownersPerRecord,
+            frameBytes, streamsPerConnection, unansweredBytes, initialCredit,
+            Int(requestMemoryMilliseconds), zonesPerDatabase,
+        ]
+        for (index, number) in numbers.enumerated() {
+            writer.field(index + 1, varint: UInt64(number))
+        }
+    }
+
+    fileprivate init(wire raw: Cumulus__V1__Limits) {
+        self.init()
+        itemsPerRequest = Int(raw.items_per_request)
+        requestBytes = Int(raw.request_bytes)
+        recordBytes = Int(raw.record_bytes)
+        nameBytes = Int(raw.name_bytes)
+        fieldsPerType = Int(raw.fields_per_type)
+        ownersPerRecord = Int(raw.owners_per_record)
+        frameBytes = Int(raw.frame_bytes)
+        streamsPerConnection = Int(raw.streams_per_connection)
+        unansweredBytes = Int(raw.unanswered_bytes)
+        initialCredit = Int(raw.initial_credit)
+        requestMemoryMilliseconds = Int64(clamping: raw.request_memory_ms)
+        zonesPerDatabase = Int(raw.zones_per_database)
+    }
+}
+
+/// Numbers as in `connection.proto`.
+package enum Method: UInt32, CaseIterable, Sendable {
+    case recordsFetch = 1
+    case recordsModify = 2
+    case recordsList = 3
+    case zonesList = 16
+    case zonesFetch = 17
+    case zonesModify = 18
+    case accountsWhoAmI = 32
+    case operatorStatus = 48
+    case operatorListContainers = 49
+    case operatorCreateContainer = 50
+    case operatorListUsers = 51
+    case operatorAddUser = 52
+    case operatorAddToken = 53
+}
+
+/// Stands before the first message of a call.
+package struct CallHeader: Hashable, Sendable {
+    /// `Method`, or a number that this release doesn't know.
+    package var method: UInt32
+    /// Milliseconds; 0: the server's default.
+    package var timeout: UInt32 = 0
+    package var requestID: Bytes = []
+    package var causalToken: Bytes = []
+    package var traceContext: Bytes = []
+    /// Operators only.
+    package var container: Bytes = []
+    /// Operators only.
+    package var environment: UInt32 = 0
+
+    package init(_ method: Method) {
+        self.method = method.rawValue
+    }
+
+    /// The payload of a CALL frame.
+    package func encoded(before message: Bytes) -> Bytes {
+        var header = CanonicalWriter(reserving: 48)
+        header.field(1, varint: UInt64(method))
+        header.field(2, varint: UInt64(timeout))
+        header.field(3, bytes: requestID)
+        header.field(4, bytes: causalToken)
+        header.field(5, bytes: traceContext)
+        header.field(6, bytes: container)
+        header.field(7, varint: UInt64(environment))
+        var payload = CanonicalWriter(reserving: header.bytes.count + message.count + 2)
+        payload.delimited(header.bytes)
+        payload.raw(message)
+        return payload.bytes
+    }
+
+    /// Splits the payload of a CALL frame.
+    package static func split(
+        _ payload: Bytes
+    ) throws(MalformedMessage) -> (header: CallHeader, message: Bytes) {
+        var reader = CanonicalReader(payload)
+        let range: Range<Int>
+        do {
+            range = try reader.delimited()
+        } catch {
+            throw MalformedMessage(message: "a call's header is cut off")
+        }
+        let header = try CallHeader(wire: payload[range])
+        return (header, Bytes(payload[reader.position...]))
+    }
+
+    private init(wire bytes: ArraySlice<UInt8>) throws(MalformedMessage) {
+        let message = try CMessage(bytes, cumulus__v1__call_header__unpack)
+        let raw = message.raw
+        method = UInt32(raw.method.rawValue)
+        timeout = raw.timeout_ms
+        requestID = raw.request_id.swiftBytes
+        causalToken = raw.causal_token.swiftBytes
+        traceContext = raw.trace_context.swiftBytes
+        container = raw.container.swiftBytes
+        environment = UInt32(raw.environment.rawValue)
+    }
+}
+
+/// The server is about to go: no new calls.
+package struct DrainNotice: Hashable, Sendable {
+    package var message: String
+    /// Where to go instead.
+    package var endpoints: [String]
+
+    package init(message: String, endpoints: [String] = []) {
+        self.message = message
+        self.endpoints = endpoints
+    }
+
+    package func encoded() -> Bytes {
+        var writer = CanonicalWriter()
+        writer.field(1, text: message)
+        for endpoint in endpoints { writer.present(2, bytes: endpoint.utf8) }
+        return writer.bytes
+    }
+
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
+        let message = try CMessage(bytes[...], cumulus__v1__drain__unpack)
+        let raw = message.raw
+        self.message = raw.message.swiftText
+        endpoints = elements(raw.n_endpoints, raw.endpoints).map(\.swiftText)
+    }
+}

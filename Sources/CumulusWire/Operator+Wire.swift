@@ -1,0 +1,212 @@
+// Accounts, and what operators do: status, containers, users, tokens.
+//
+// `operator.proto`.
+
+import CCumulusWire
+package import CumulusModel
+
+/// How a node is.
+package struct NodeStatus: Hashable, Sendable {
+    package var nodeID: Bytes = []
+    package var incarnation: UInt64 = 0
+    package var clusterID: Bytes = []
+    package var softwareVersion = ""
+    /// "ready", "disk full" or "draining".
+    package var state = ""
+    /// Milliseconds since 1970 UTC.
+    package var started: Int64 = 0
+    package var connections: UInt32 = 0
+    package var calls: UInt64 = 0
+    package var commits: UInt64 = 0
+    package var flushes: UInt64 = 0
+    package var freeBytes: UInt64 = 0
+    package var profile = ""
+    package var callsInProgress: UInt32 = 0
+
+    package init() {}
+
+    package func encoded() -> Bytes {
+        var writer = CanonicalWriter(reserving: 128)
+        writer.field(1, bytes: nodeID)
+        writer.field(2, fixed64: incarnation)
+        writer.field(3, bytes: clusterID)
+        writer.field(4, text: softwareVersion)
+        writer.field(5, text: state)
+        writer.field(6, signed: started)
+        writer.field(7, varint: UInt64(connections))
+        writer.field(8, varint: calls)
+        writer.field(9, varint: commits)
+        writer.field(10, varint: flushes)
+        writer.field(11, varint: freeBytes)
+        writer.field(12, text: profile)
+        writer.field(13, varint: UInt64(callsInProgress))
+        return writer.bytes
+    }
+
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
+        let message = try CMessage(bytes[...], cumulus__v1__node_status_response__unpack)
+        let raw = message.raw
+        nodeID = raw.node_id.swiftBytes
+        incarnation = raw.incarnation
+        clusterID = raw.cluster_id.swiftBytes
+        softwareVersion = raw.software_version.swiftText
+        state = raw.state.swiftText
+        started = raw.started
+        connections = raw.connections
+        calls = raw.calls
+        commits = raw.commits
+        flushes = raw.flushes
+        freeBytes = raw.free_bytes
+        profile = raw.profile.swiftText
+        callsInProgress = raw.calls_in_progress
+    }
+}
+
+/// Whom the server takes the caller for.
+package struct WireCaller: Hashable, Sendable {
+    package var role: UInt32
+    package var user: String
+
+    package init(role: UInt32, user: String) {
+        self.role = role
+        self.user = user
+    }
+
+    /// The bytes of a `WhoAmIResponse`.
+    package func encoded() -> Bytes {
+        var writer = CanonicalWriter()
+        writer.message(1) { writer in
+            writer.field(1, varint: UInt64(role))
+            writer.field(2, text: user)
+        }
+        return writer.bytes
+    }
+
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
+        let message = try CMessage(bytes[...], cumulus__v1__who_am_iresponse__unpack)
+        let caller = message.raw.caller?.pointee
+        role = caller.map { UInt32($0.role.rawValue) } ?? 0
+        user = caller?.user.swiftText ?? ""
+    }
+}
+
+/// A user as operators see it.
+package struct WireUser: Hashable, Sendable {
+    package var name: String
+    package var id: Bytes
+    package var created: Int64
+    /// In the container of the call's header; empty if that names none.
+    package var recordName: String
+
+    package init(name: String, id: Bytes, created: Int64, recordName: String) {
+        self.name = name
+        self.id = id
+        self.created = created
+        self.recordName = recordName
+    }
+
+    package func encode(_ field: Int, to writer: inout CanonicalWriter) {
+        writer.message(field) { writer in
+            writer.field(1, text: name)
+            writer.field(2, bytes: id)
+            writer.field(3, signed: created)
+            writer.field(4, text: recordName)
+        }
+    }
+
+    init(wire raw: Cumulus__V1__User) {
+        name = raw.name.swiftText
+        id = raw.user_id.swiftBytes
+        created = raw.created
+        recordName = raw.record_name.swiftText
+    }
+}
+
+/// Requests that hold one name: CreateContainer, AddUser, AddToken; and the answers of one field.
+package enum OperatorMessages {
+    /// A request whose only field is a name.
+    package static func request(name: Bytes) -> Bytes {
+        var writer = CanonicalWriter()
+        writer.field(1, bytes: name)
+        return writer.bytes
+    }
+
+    package static func containerName(wire bytes: Bytes) throws(MalformedMessage) -> Bytes {
+        let message = try CMessage(bytes[...], cumulus__v1__create_container_request__unpack)
+        return message.raw.container.swiftBytes
+    }
+
+    package static func newUserName(wire bytes: Bytes) throws(MalformedMessage) -> Bytes {
+        let message = try CMessage(bytes[...], cumulus__v1__add_user_request__unpack)
+        return message.raw.name.swiftBytes
+    }
+
+    package static func tokenUserName(wire bytes: Bytes) throws(MalformedMessage) -> Bytes {
+        let message = try CMessage(bytes[...], cumulus__v1__add_token_request__unpack)
+        return message.raw.user.swiftBytes
+    }
+
+    /// `CreateContainerResponse`.
+    package static func container(existed: Bool) -> Bytes {
+        var writer = CanonicalWriter()
+        writer.field(1, varint: existed ? 1 : 0)
+        return writer.bytes
+    }
+
+    package static func containerExisted(wire bytes: Bytes) throws(MalformedMessage) -> Bool {
+        let message = try CMessage(bytes[...], cumulus__v1__create_container_response__unpack)
+        return message.raw.existed != 0
+    }
+
+    /// `ListContainersResponse`.
+    package static func containers(_ names: [String]) -> Bytes {
+        var writer = CanonicalWriter()
+        for name in names { writer.present(1, bytes: name.utf8) }
+        return writer.bytes
+    }
+
+    package static func containers(wire bytes: Bytes) throws(MalformedMessage) -> [String] {
+        let message = try CMessage(answer: bytes, cumulus__v1__list_containers_response__unpack)
+        return elements(message.raw.n_containers, message.raw.containers).map(\.swiftText)
+    }
+
+    /// `ListUsersResponse`.
+    package static func users(_ users: [WireUser]) -> Bytes {
+        var writer = CanonicalWriter()
+        for user in users { user.encode(1, to: &writer) }
+        return writer.bytes
+    }
+
+    package static func users(wire bytes: Bytes) throws(MalformedMessage) -> [WireUser] {
+        let message = try CMessage(answer: bytes, cumulus__v1__list_users_response__unpack)
+        return elements(message.raw.n_users, message.raw.users).map(WireUser.init(wire:))
+    }
+
+    /// `AddUserResponse`.
+    package static func user(_ user: WireUser, existed: Bool) -> Bytes {
+        var writer = CanonicalWriter()
+        user.encode(1, to: &writer)
+        writer.field(2, varint: existed ? 1 : 0)
+        return writer.bytes
+    }
+
+    package static func addedUser(
+        wire bytes: Bytes
+    ) throws(MalformedMessage) -> (user: WireUser, existed: Bool) {
+        let message = try CMessage(bytes[...], cumulus__v1__add_user_response__unpack)
+        guard let user = message.raw.user else {
+            throw MalformedMessage(message: "the server's answer holds no user")
+        }
+        return (WireUser(wire: user.pointee), message.raw.existed != 0)
+    }
+
+    /// `AddTokenResponse`.
+    package static func token(_ token: Bytes) -> Bytes {
+        request(name: token)
+    }
+
+    package static func token(wire bytes: Bytes) throws(MalformedMessage) -> Bytes {
+        let message = try CMessage(bytes[...], cumulus__v1__add_token_response__unpack)
+        return message.raw.token.swiftBytes
+    }
+}

@@ -1,0 +1,50 @@
+// A batch of the seam as one write batch of RocksDB.
+//
+// Made by the engine for each commit.
+
+import CRocksDB
+import CumulusModel
+import CumulusStorage
+
+struct RocksDBBatch: ~Copyable {
+    private let batch: OpaquePointer
+
+    /// Range deletes come first: RocksDB applies them in order, so a row written here stays.
+    init(_ changes: EngineBatch, _ store: RocksDBStore) {
+        batch = rocksdb_writebatch_create()
+        for (family, range) in changes.deletedRanges where precedes(range.start, range.end) {
+            delete(store.family(family), range)
+        }
+        for write in changes.writes {
+            self.write(store.family(write.family), write.key, write.value)
+        }
+    }
+
+    deinit { rocksdb_writebatch_destroy(batch) }
+
+    /// Appends the batch to the log, flushes it if `options` say so, and makes it visible.
+    func commit(to store: RocksDBStore, _ options: OpaquePointer) throws(EngineError) {
+        var message: RocksDBMessage?
+        rocksdb_write(store.database, options, batch, &message)
+        if let message { throw .failed(takeText(message)) }
+    }
+
+    private func delete(_ family: OpaquePointer, _ range: KeyRange) {
+        range.start.withCharacters { start, startCount in
+            range.end.withCharacters { end, endCount in
+                rocksdb_writebatch_delete_range_cf(batch, family, start, startCount, end, endCount)
+            }
+        }
+    }
+
+    private func write(_ family: OpaquePointer, _ key: Bytes, _ value: Bytes?) {
+        key.withCharacters { key, keyCount in
+            guard let value else {
+                return rocksdb_writebatch_delete_cf(batch, family, key, keyCount)
+            }
+            value.withCharacters { value, valueCount in
+                rocksdb_writebatch_put_cf(batch, family, key, keyCount, value, valueCount)
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+// The engine on a disk: RocksDB behind the seam.
+//
+// `cumulusd` opens one per node. Opening refuses, with one clear line, whatever would lose
+// acknowledged rows or bring RocksDB down: see `RocksDBError`. Once open it keeps the promises of
+// `StorageEngine`; the store is closed when the engine and its snapshots are gone. Every error of a
+// commit, and every error that RocksDB met in the background, is `.failed`: the process has to end,
+// and the next start recovers.
+
+import CRocksDB
+package import CumulusModel
+package import CumulusStorage
+
+package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
+    // RocksDB may be called from any thread; what is stored here never changes.
+
+    /// What opening had to do that an operator should know of; one line each.
+    package let notes: [String]
+    private let store: RocksDBStore
+    private let newest: RocksDBReader
+    private let writing: OpaquePointer
+
+    /// Opens the store in `directory`, or makes one where there is none.
+    ///
+    /// - Parameters:
+    ///   - path: The directory; its parent must be there.
+    ///   - profile: How much memory it may take.
+    ///   - reserve: Free bytes that must be there, because RocksDB aborts the process when it finds
+    ///     the disk full; nil for those of the profile.
+    ///   - flushing: False only in the test that shows what a power cut then costs.
+    package init(
+        directory path: String,
+        profile: MemoryProfile,
+        reserve: UInt64? = nil,
+        flushing: Bool = true
+    ) throws(RocksDBError) {
+        let directory = try DataDirectory(locking: path)
+        try Self.checkSpace(directory, reserve ?? profile.reserveBytes)
+        let inspection = try Inspection(directory)
+        store = try RocksDBStore(
+            directory,
+            RocksDBOptions(
+                profile: profile,
+                creating: inspection.isNew,
+                recovery: inspection.tornEnds.isEmpty ? .strict : .dropTornTail
+            )
+        )
+        notes = inspection.tornEnds
+        newest = RocksDBReader(store, frozen: false)
+        writing = rocksdb_writeoptions_create()
+        rocksdb_writeoptions_set_sync(writing, flushing ? 1 : 0)
+    }
+
+    deinit { rocksdb_writeoptions_destroy(writing) }
+
+    package func get(
+        _ family: Family,
+        _ key: Bytes,
+        reach: Reach
+    ) throws(EngineError) -> Bytes? {
+        try newest.get(family, key, reach: reach)
+    }
+
+    package func scan(
+        _ family: Family,
+        _ range: KeyRange,
+        backwards: Bool,
+        reach: Reach,
+        _ visit: (_ key: Bytes, _ value: Bytes) -> Bool
+    ) throws(EngineError) {
+        try newest.scan(family, range, backwards: backwards, reach: reach, visit)
+    }
+
+    package func snapshot() -> any EngineReader {
+        RocksDBReader(store, frozen: true)
+    }
+
+    package func commit(_ batch: EngineBatch) throws(EngineError) {
+        try RocksDBBatch(batch, store).commit(to: store, writing)
+        guard store.value(of: "rocksdb.background-errors", nil) == 0 else {
+            throw .failed("RocksDB couldn't write or merge its tables; its file LOG says why")
+        }
+    }
+
+    package func freeBytes() -> UInt64? {
+        store.directory.freeBytes()
+    }
+
+    /// What the engine holds in memory now.
+    package func memoryUse() -> MemoryUse {
+        MemoryUse(
+            writeBuffers: store.sum(of: "rocksdb.size-all-mem-tables"),
+            blockCache: store.value(of: "rocksdb.block-cache-usage", .meta),
+            tables: store.sum(of: "rocksdb.estimate-table-readers-mem")
+        )
+    }
+
+    private static func checkSpace(
+        _ directory: DataDirectory,
+        _ reserve: UInt64
+    ) throws(RocksDBError) {
+        guard let free = directory.freeBytes(), free < reserve else { return }
+        throw .diskFull(directory: directory.path, free: free, reserve: reserve)
+    }
+}
+
+/// Bytes that RocksDB holds, by purpose.
+package struct MemoryUse: Equatable, Sendable {
+    /// Rows that aren't in a table yet.
+    package var writeBuffers: UInt64
+    /// Blocks of tables: rows, indexes and filters.
+    package var blockCache: UInt64
+    /// What open tables need beside the cache.
+    package var tables: UInt64
+}

@@ -1,0 +1,62 @@
+// What can go wrong with RocksDB: refusals to open, and its messages as errors of the seam.
+//
+// RocksDB's C interface reports errors as text; the first words name the kind.
+
+import CRocksDB
+import CumulusStorage
+
+/// Why a data directory wasn't opened, in one line for the operator.
+package enum RocksDBError: Error, Equatable, CustomStringConvertible {
+    case locked(directory: String)
+    case diskFull(directory: String, free: UInt64, reserve: UInt64)
+    /// The file that names the newest list of tables is gone, the tables are there.
+    case currentMissing(directory: String)
+    /// A file isn't whole, and not just at its end.
+    case damaged(file: String, offset: UInt64)
+    /// Files that can't be read or written, or what RocksDB itself found.
+    case unusable(directory: String, reason: String)
+
+    package var description: String {
+        switch self {
+        case .locked(let directory):
+            "\(directory) is in use by another process"
+        case .diskFull(let directory, let free, let reserve):
+            """
+            the disk of \(directory) is full: \(free >> 20) MB are free, \
+            \(reserve >> 20) MB are kept in reserve
+            """
+        case .currentMissing(let directory):
+            "\(directory) is damaged: its file CURRENT is missing"
+        case .damaged(let file, let offset):
+            """
+            \(file) is damaged at byte \(offset), where acknowledged data stands: restore a \
+            backup, or let an empty node fetch the data from its peers
+            """
+        case .unusable(let directory, let reason):
+            "can't open \(directory): \(reason)"
+        }
+    }
+}
+
+/// The place where a call into RocksDB leaves its message.
+typealias RocksDBMessage = UnsafeMutablePointer<CChar>
+
+extension EngineError {
+    /// Takes over what RocksDB said while reading.
+    init(reading message: RocksDBMessage) {
+        let text = takeText(message)
+        if text.hasPrefix("Result incomplete") {
+            self = .notInMemory
+        } else if text.hasPrefix("Corruption") {
+            self = .corrupt(text)
+        } else {
+            self = .failed(text)
+        }
+    }
+}
+
+/// The text of `message`, which is freed.
+func takeText(_ message: RocksDBMessage) -> String {
+    defer { rocksdb_free(message) }
+    return String(cString: message)
+}

@@ -1,0 +1,120 @@
+// Reads of RocksDB, from the newest state or from a snapshot's.
+//
+// hot: once per row that a request reads.
+//
+// The engine holds one reader, each snapshot another. Both own the store through it, so it is open
+// for as long as anyone can read from it.
+
+import CRocksDB
+package import CumulusModel
+package import CumulusStorage
+
+package final class RocksDBReader: EngineReader, @unchecked Sendable {
+    // RocksDB's reads may be called from any thread; what is stored here never changes.
+
+    private let store: RocksDBStore
+    private let snapshot: OpaquePointer?
+    private let fromMemory: OpaquePointer
+    private let fromDisk: OpaquePointer
+
+    /// Reads what is the newest state at each call, or, with `frozen`, what is the newest state
+    /// now.
+    init(_ store: RocksDBStore, frozen: Bool) {
+        self.store = store
+        snapshot = frozen ? rocksdb_create_snapshot(store.database) : nil
+        fromMemory = Self.options(.memory, snapshot)
+        fromDisk = Self.options(.disk, snapshot)
+    }
+
+    deinit {
+        rocksdb_readoptions_destroy(fromMemory)
+        rocksdb_readoptions_destroy(fromDisk)
+        if let snapshot { rocksdb_release_snapshot(store.database, snapshot) }
+    }
+
+    package func get(
+        _ family: Family,
+        _ key: Bytes,
+        reach: Reach
+    ) throws(EngineError) -> Bytes? {
+        var message: RocksDBMessage?
+        // Pinned: the value is copied once, from the block it stands in.
+        let value = key.withCharacters { start, count in
+            rocksdb_get_pinned_cf(
+                store.database,
+                reach == .memory ? fromMemory : fromDisk,
+                store.family(family),
+                start,
+                count,
+                &message
+            )
+        }
+        defer { rocksdb_pinnableslice_destroy(value) }
+        if let message { throw EngineError(reading: message) }
+        guard let value else { return nil }
+        return Bytes { count in rocksdb_pinnableslice_value(value, count) }
+    }
+
+    /// With `Reach.memory`, rows may have been visited before `.notInMemory` is thrown.
+    package func scan(
+        _ family: Family,
+        _ range: KeyRange,
+        backwards: Bool,
+        reach: Reach,
+        _ visit: (_ key: Bytes, _ value: Bytes) -> Bool
+    ) throws(EngineError) {
+        guard precedes(range.start, range.end) else { return }
+        // Bounds are part of the options, so each scan has its own.
+        let options = Self.options(reach, snapshot)
+        defer { rocksdb_readoptions_destroy(options) }
+        let message = range.start.withCharacters { start, startCount in
+            range.end.withCharacters { end, endCount in
+                rocksdb_readoptions_set_iterate_lower_bound(options, start, startCount)
+                rocksdb_readoptions_set_iterate_upper_bound(options, end, endCount)
+                return iterate(store.family(family), options, backwards: backwards, visit)
+            }
+        }
+        if let message { throw EngineError(reading: message) }
+    }
+
+    /// Visits the rows within the bounds of `options`; returns what went wrong.
+    private func iterate(
+        _ family: OpaquePointer,
+        _ options: OpaquePointer,
+        backwards: Bool,
+        _ visit: (Bytes, Bytes) -> Bool
+    ) -> RocksDBMessage? {
+        let iterator = rocksdb_create_iterator_cf(store.database, options, family)
+        defer { rocksdb_iter_destroy(iterator) }
+        if backwards {
+            rocksdb_iter_seek_to_last(iterator)
+        } else {
+            rocksdb_iter_seek_to_first(iterator)
+        }
+        while rocksdb_iter_valid(iterator) != 0 {
+            let key = Bytes { count in rocksdb_iter_key(iterator, count) }
+            let value = Bytes { count in rocksdb_iter_value(iterator, count) }
+            guard visit(key, value) else { break }
+            if backwards {
+                rocksdb_iter_prev(iterator)
+            } else {
+                rocksdb_iter_next(iterator)
+            }
+        }
+        var message: RocksDBMessage?
+        rocksdb_iter_get_error(iterator, &message)
+        return message
+    }
+
+    private static func options(_ reach: Reach, _ snapshot: OpaquePointer?) -> OpaquePointer {
+        let options: OpaquePointer = rocksdb_readoptions_create()
+        rocksdb_readoptions_set_snapshot(options, snapshot)
+        if reach == .memory {
+            // 1 is the block cache: what isn't there makes the read incomplete.
+            rocksdb_readoptions_set_read_tier(options, 1)
+            // An event loop doesn't walk a long run of deleted rows either.
+            rocksdb_readoptions_set_max_skippable_internal_keys(options, 1_000)
+        }
+        return options
+    }
+}

@@ -1,0 +1,69 @@
+// The open database of RocksDB: its handle and those of its families.
+//
+// Shared by the engine and its readers; it is closed when the last of them is gone.
+
+import CRocksDB
+import CumulusStorage
+import Foundation
+
+final class RocksDBStore: @unchecked Sendable {
+    // RocksDB may be called from any thread; the handles never change and live as long as this
+    // object.
+
+    let directory: DataDirectory
+    let database: OpaquePointer
+    /// The unused default family of RocksDB, then ours in the order of `Family`.
+    private let families: [OpaquePointer]
+
+    init(
+        _ directory: DataDirectory,
+        _ options: borrowing RocksDBOptions
+    ) throws(RocksDBError) {
+        let names = options.families.map { UnsafePointer(strdup($0.name)) }
+        defer { for name in names { free(UnsafeMutablePointer(mutating: name)) } }
+        let familyOptions = options.families.map { OpaquePointer?($0.options) }
+        var handles = [OpaquePointer?](repeating: nil, count: names.count)
+        var message: RocksDBMessage?
+        let database = rocksdb_open_column_families(
+            options.database,
+            directory.path,
+            Int32(names.count),
+            names,
+            familyOptions,
+            &handles,
+            &message
+        )
+        if let message { throw .unusable(directory: directory.path, reason: takeText(message)) }
+        guard let database else {
+            throw .unusable(directory: directory.path, reason: "RocksDB gave no reason")
+        }
+        self.directory = directory
+        self.database = database
+        families = handles.compactMap { $0 }
+    }
+
+    deinit {
+        for family in families { rocksdb_column_family_handle_destroy(family) }
+        rocksdb_close(database)
+    }
+
+    func family(_ family: Family) -> OpaquePointer {
+        families[1 + Int(family.rawValue)]
+    }
+
+    /// A number that RocksDB keeps about itself, summed over the families; 0 if it has no such.
+    func sum(of property: String) -> UInt64 {
+        families.reduce(0) { $0 + value(of: property, $1) }
+    }
+
+    /// The same number of one family; nil is RocksDB's own, where it also counts for the database.
+    func value(of property: String, _ family: Family?) -> UInt64 {
+        value(of: property, family.map(self.family) ?? families[0])
+    }
+
+    private func value(of property: String, _ family: OpaquePointer) -> UInt64 {
+        var value: UInt64 = 0
+        _ = rocksdb_property_int_cf(database, family, property, &value)
+        return value
+    }
+}

@@ -1,0 +1,100 @@
+// Users, tokens and containers: small, replicated, and there after a restart.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@Suite struct AccountTests {
+    private let store: TestStore
+
+    init() throws {
+        store = try TestStore()
+    }
+
+    private func administer(_ operation: WriteRequest.Operation) throws -> TestStore.Answer {
+        try store.run(WriteRequest(operation, scope: .cluster, caller: .administrator))
+    }
+
+    private func add(_ name: String, _ id: UInt8) throws -> (user: Users.User, existed: Bool)? {
+        let id = Bytes(repeating: id, count: 16)
+        guard case .user(let user, let existed) = try administer(.addUser(name: name, id: id)).get()
+        else { return nil }
+        return (user, existed)
+    }
+
+    @Test func aUserIsAddedOnce() throws {
+        let first = try #require(try add("carol", 1))
+        let again = try #require(try add("carol", 2))
+        #expect(!first.existed && again.existed)
+        #expect(again.user == first.user)
+        #expect(first.user.created == store.now)
+        try store.restart()
+        #expect(try Users.all(in: store.reader) == [first.user])
+    }
+
+    @Test func aTokenLeadsToItsUserAndIsNotStored() throws {
+        let token = Bytes(repeating: 9, count: 32)
+        #expect(throws: ServiceError.self) { try administer(.addToken(token, user: "carol")).get() }
+        let user = try #require(try add("carol", 1)).user
+        #expect(try administer(.addToken(token, user: "carol")).get() == .token)
+        try store.restart()
+        #expect(try Users.user(withToken: token, in: store.reader) == user)
+        #expect(try Users.user(withToken: Bytes(token.dropLast()), in: store.reader) == nil)
+        #expect(try Users.user(withToken: [], in: store.reader) == nil)
+        for row in try store.allRows().joined() {
+            #expect(!row.value.hex.contains(token.hex) && !row.key.hex.contains(token.hex))
+        }
+    }
+
+    @Test func recordNamesAreAnotherOnePerContainer() throws {
+        let user = try #require(try add("carol", 1)).user
+        let other = try #require(try add("dave", 2)).user
+        let names = [
+            user.recordName(in: "a"), user.recordName(in: "b"), other.recordName(in: "a"),
+        ]
+        #expect(Set(names).count == 3)
+        #expect(names[0] == user.recordName(in: "a"))
+        for name in names {
+            #expect(name.hasPrefix("_"))
+            #expect(Bytes(hex: name.dropFirst())?.count == 16)
+        }
+    }
+
+    @Test func containersAreMadeOnceWithBothEnvironments() throws {
+        #expect(try administer(.createContainer("b")).get() == .container(existed: false))
+        #expect(try administer(.createContainer("b")).get() == .container(existed: true))
+        #expect(try Containers.all(in: store.reader) == ["b", store.scope.container].sorted())
+        let numbers = try Environment.allCases.map {
+            try store.reader.scope(ScopeID(container: "b", environment: $0))
+        }
+        #expect(Set(numbers).count == 2)
+        #expect(!numbers.contains(nil))
+    }
+
+    @Test func recordsCantBeSavedBesideContainers() throws {
+        let modify = ModifyRecords(database: .public, saves: [SaveItem("n")])
+        let request = WriteRequest(.modifyRecords(modify), scope: .cluster, caller: .alice)
+        #expect(throws: ServiceError.self) { try store.run(request).get() }
+        let create = WriteRequest(.createContainer("c"), scope: store.scope, caller: .administrator)
+        #expect(throws: ServiceError.self) { try store.run(create).get() }
+    }
+
+    @Test func onlyOperatorsAdminister() throws {
+        for caller in [Caller.alice, .anonymous] {
+            let request = WriteRequest(.createContainer("c"), scope: .cluster, caller: caller)
+            let error = #expect(throws: ServiceError.self) { try store.run(request).get() }
+            #expect(error?.code == .permissionFailure)
+        }
+        #expect(try Containers.all(in: store.reader) == [store.scope.container])
+    }
+
+    @Test func accountsAreInTheClustersLog() throws {
+        _ = try add("carol", 1)
+        _ = try administer(.addToken([1], user: "carol"))
+        try store.save([SaveItem("n")])
+        #expect(try DerivedRows.differences(in: store.engine) == [])
+        #expect(try LogReplay.differences(in: store.engine) == [])
+    }
+}

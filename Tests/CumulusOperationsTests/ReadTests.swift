@@ -1,0 +1,116 @@
+// Fetching and listing: what is asked for, in order, from one snapshot.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@Suite struct ReadTests {
+    private let store: TestStore
+
+    init() throws {
+        store = try TestStore()
+    }
+
+    // MARK: Fetch
+
+    @Test func desiredKeysSelectFieldsAndUnknownOnesAreIgnored() throws {
+        let fields: [String: FieldValue?] = ["a": 1, "b": "text", "c": ["x"]]
+        try store.save([SaveItem("n", fields)])
+        func fetch(_ keys: [String]?) throws -> Bytes {
+            try store.fetch("n", in: .private, keys: keys, by: .alice).get().fields
+        }
+        #expect(try fetch(nil) == WireField.body(fields))
+        #expect(try fetch([]) == [])
+        #expect(try fetch(["a", "c"]) == WireField.body(["a": 1, "c": ["x"]]))
+        #expect(try fetch(["b", "nobody"]) == WireField.body(["b": "text"]))
+    }
+
+    @Test func resultsStandInTheOrderOfTheRequest() throws {
+        try store.modify(ModifyZones(saving: ["z"]), by: .alice)
+        try store.save([SaveItem("n"), SaveItem("m"), SaveItem("k", in: ZoneAddress(name: "z"))])
+        try store.delete([DeleteItem("m")])
+        let zones = [ZoneAddress(name: "z"), ZoneAddress(), ZoneAddress(name: "q")]
+        var ids: [Result<RecordAddress, ServiceError>] = [.failure(.recordNotFound)]
+        for name in ["k", "m", "n"] {
+            ids += zones.map { .success(RecordAddress(zone: $0, name: name)) }
+        }
+        let fetch = FetchRecords(database: .private, ids: ids, keys: nil)
+        let results = try fetch.run(store.scopeNumber(), by: .alice, in: store.reader)
+        let words = results.map { result in
+            switch result {
+            case .success(let view): view.name
+            case .failure(let error): "\(error.code.rawValue)"
+            }
+        }
+        #expect(words == ["11", "k", "11", "26", "11", "11", "26", "11", "n", "26"])
+    }
+
+    @Test func systemFieldsComeAlways() throws {
+        try store.save([SaveItem("p"), SaveItem("n", ["a": 1], type: "Photo", parent: "p")])
+        let view = try store.fetch("n", in: .private, keys: [], by: .alice).get()
+        #expect((view.name, view.type, view.parent, view.share) == ("n", "Photo", "p", nil))
+        #expect((view.createdBy, view.modifiedBy) == ("_alice", "_alice"))
+        #expect((view.created, view.modified) == (store.now, store.now))
+        #expect(view.changeTag.count == 8)
+    }
+
+    // MARK: List
+
+    private func pages(_ byteLimit: Int, in reader: ReadTransaction) throws -> [[String]] {
+        let list = ListRecords(database: .private, zone: ZoneAddress(), keys: nil)
+        let zone = try list.open(store.scopeNumber(), by: .alice, in: reader)
+        var pages: [[String]] = []
+        var start: Bytes?
+        repeat {
+            let page = try list.page(of: zone, from: start, byteLimit: byteLimit, in: reader)
+            pages.append(page.records.map(\.name))
+            start = page.next
+        } while start != nil
+        return pages
+    }
+
+    @Test func pagesFollowTheNamesBytesAndSkipNothing() throws {
+        let names = (0..<100).map { "n\($0)" } + ["N", "n", "~", " x"]
+        for start in stride(from: 0, to: names.count, by: 50) {
+            try store.save(
+                names[start..<min(start + 50, names.count)].map { SaveItem($0, ["a": 1]) }
+            )
+        }
+        try store.delete([DeleteItem("n7"), DeleteItem("n70")])
+        let left = names.filter { $0 != "n7" && $0 != "n70" }
+            .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        for byteLimit in [1, 1_000, 1 << 20] {
+            let pages = try pages(byteLimit, in: store.reader)
+            #expect(pages.flatMap(\.self) == left)
+            #expect((pages.count == 1) == (byteLimit == 1 << 20))
+        }
+    }
+
+    @Test func aPageOverManyTombstonesEnds() throws {
+        try store.save((0..<300).map { SaveItem("n\($0)") })
+        try store.delete((0..<300).map { DeleteItem("n\($0)") })
+        let pages = try pages(1_280, in: store.reader)
+        #expect(pages.count == 30)
+        #expect(pages.flatMap(\.self) == [])
+    }
+
+    @Test func aListIsOneSnapshot() throws {
+        try store.save((0..<20).map { SaveItem("n\($0)") })
+        let snapshot = ReadTransaction(try store.engine.snapshot(), reach: .disk)
+        try store.save([SaveItem("later")])
+        try store.delete([DeleteItem("n3")])
+        #expect(try pages(256, in: snapshot).flatMap(\.self).count == 20)
+        #expect(try pages(256, in: store.reader).flatMap(\.self).count == 20)
+        #expect(try pages(256, in: store.reader).flatMap(\.self).contains("later"))
+    }
+
+    @Test func zonesWithoutRecordsAndWithoutExistence() throws {
+        #expect(try store.names(in: .private, by: .alice) == [])
+        #expect(throws: FetchRecords.Failure.self) {
+            try store.names(in: .private, zone: ZoneAddress(name: "q"), by: .alice)
+        }
+        #expect(throws: FetchRecords.Failure.self) { try store.names(in: .private, by: .anonymous) }
+    }
+}

@@ -1,0 +1,168 @@
+// Retries: a request id has one effect and one answer.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@Suite struct RequestIDTests {
+    private let store: TestStore
+
+    init() throws {
+        store = try TestStore()
+    }
+
+    private func request(
+        _ id: RequestID,
+        content: UInt8 = 1,
+        by caller: Caller = .alice
+    ) -> WriteRequest {
+        let saves = [SaveItem("r", increments: ["n": 1]), SaveItem("bad", ["d": .double(.nan)])]
+        return WriteRequest(
+            .modifyRecords(
+                ModifyRecords(
+                    database: .private,
+                    policy: .changedKeys,
+                    saves: saves,
+                    deletes: [DeleteItem("x")]
+                )
+            ),
+            scope: store.scope,
+            caller: caller,
+            requestID: id,
+            digest: Bytes(repeating: content, count: 16)
+        )
+    }
+
+    private func fields(by caller: Caller = .alice) throws -> Bytes {
+        try store.fetch("r", in: .private, by: caller).get().fields
+    }
+
+    private func code(_ answer: TestStore.Answer) -> (ServiceError.Code, ServiceError.Reason)? {
+        guard case .failure(let error) = answer else { return nil }
+        return (error.code, error.reason)
+    }
+
+    @Test func theSameIDAgainGivesTheSameAnswerAndNoSecondEffect() throws {
+        let id = store.newRequestID()
+        let first = try store.run(request(id)).get()
+        let rows = try store.allRows()
+        #expect(try store.run(request(id)).get() == first)
+        #expect(try store.allRows() == rows)
+        #expect(try fields() == WireField.body(["n": 1]))
+    }
+
+    @Test func alsoTwiceInOneBatch() throws {
+        let id = store.newRequestID()
+        let answers = try store.run([request(id), request(id)])
+        #expect(try answers[0].get() == answers[1].get())
+        #expect(try fields() == WireField.body(["n": 1]))
+    }
+
+    @Test func alsoAfterARestart() throws {
+        let id = store.newRequestID()
+        let first = try store.run(request(id)).get()
+        try store.restart()
+        #expect(try store.run(request(id)).get() == first)
+        #expect(try fields() == WireField.body(["n": 1]))
+    }
+
+    @Test func anotherBodyIsRefused() throws {
+        let id = store.newRequestID()
+        try store.run(request(id))
+        let answer = try code(store.run(request(id, content: 2)))
+        #expect(answer?.0 == .invalidArguments)
+        #expect(answer?.1 == .requestIDReused)
+        #expect(try fields() == WireField.body(["n": 1]))
+    }
+
+    @Test func anotherUserIsAnotherRequest() throws {
+        let id = store.newRequestID()
+        try store.run(request(id))
+        #expect(try code(store.run(request(id, content: 2, by: .bob))) == nil)
+        #expect(try fields(by: .bob) == WireField.body(["n": 1]))
+        #expect(try fields() == WireField.body(["n": 1]))
+    }
+
+    @Test func tooOldAndTooFarAheadAreRefused() throws {
+        let limits = Limits.standard
+        var dice = SeededGenerator(seed: 1)
+        let ages: [(Int64, Bool)] = [
+            (limits.requestMemoryMilliseconds, true), (limits.requestMemoryMilliseconds + 1, false),
+            (-limits.requestLeadMilliseconds, true), (-limits.requestLeadMilliseconds - 1, false),
+        ]
+        for (age, isAccepted) in ages {
+            let id = RequestID(milliseconds: store.now - age, using: &dice)
+            let answer = try code(store.run(request(id)))
+            #expect((answer == nil) == isAccepted)
+            if let answer { #expect(answer == (.invalidArguments, .requestIDExpired)) }
+        }
+    }
+
+    @Test func aRequestThatChangedNothingIsNotRemembered() throws {
+        let id = store.newRequestID()
+        let nothing = ModifyRecords(database: .private, deletes: [DeleteItem("nobody")])
+        let empty = WriteRequest(
+            .modifyRecords(nothing),
+            scope: store.scope,
+            caller: .alice,
+            requestID: id,
+            digest: [1]
+        )
+        let rows = try store.allRows()
+        #expect(try code(store.run(empty)) == nil)
+        #expect(try store.allRows() == rows)
+        #expect(try code(store.run(request(id, content: 2))) == nil)
+    }
+
+    @Test func zonesAreRememberedToo() throws {
+        let id = store.newRequestID()
+        let zones = ModifyZones(saving: ["z"], deleting: ["nobody"])
+        let request = WriteRequest(
+            .modifyZones(zones),
+            scope: store.scope,
+            caller: .alice,
+            requestID: id,
+            digest: [1]
+        )
+        let first = try store.run(request).get()
+        try store.modify(ModifyZones(deleting: ["z"]), by: .alice)
+        #expect(try store.run(request).get() == first)
+        #expect(try store.zoneNumber(ZoneAddress(name: "z"), by: .alice) == nil)
+    }
+
+    @Test func whatIsRememberedIsReadBack() throws {
+        var outcome = ModifyOutcome(saves: 2, deletes: 1)
+        outcome.saves[0] = .success(
+            .init(
+                changeTag: [1, 2],
+                created: -5,
+                createdBy: "_a",
+                modified: 6,
+                modifiedBy: "_b",
+                fields: [3]
+            )
+        )
+        outcome.saves[1] = .failure(ModifyOutcome.atomicFailure)
+        outcome.deletes[0] = .failure(.init(ServiceError(.referenceViolation, "why")))
+        let bytes = outcome.rowBytes
+        #expect(try ModifyOutcome(row: bytes) == outcome)
+        for cut in Damage.truncations(of: bytes) {
+            #expect(throws: MalformedBytes.self) { try ModifyOutcome(row: cut) }
+        }
+    }
+
+    @Test func unknownContainersAreNamed() throws {
+        var request = request(store.newRequestID())
+        request.scope = ScopeID(container: "iCloud.other", environment: .development)
+        guard case .failure(let error) = try store.run(request) else {
+            Issue.record("the request went through")
+            return
+        }
+        #expect(error.code == .badContainer)
+        #expect(
+            error.message.contains("iCloud.other") && error.message.contains("container create")
+        )
+    }
+}

@@ -1,0 +1,84 @@
+// Sharing a batch: what was refused leaves no trace, what was kept is there at once and after a
+// restart.
+
+import CumulusModel
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@Suite struct GroupCommitTests {
+    private static func put(_ name: String, _ value: Int64) throws -> Commit.Operation {
+        .put(try Commit.Put(name, ["v": .int64(value)]))
+    }
+
+    /// A group of kept and refused requests over a store.
+    private static func run(
+        _ store: inout ScratchStore,
+        _ keep: [Bool],
+        failing: Set<Int> = []
+    ) throws {
+        var group = GroupCommit(engine: store.engine, state: store.state)
+        let (scope, zone) = (store.scope, store.zone)
+        for (index, keep) in keep.enumerated() {
+            let operation = try put("n\(index)", Int64(index))
+            let outcome: Int? = try? group.run(now: store.now) {
+                (transaction: inout WriteTransaction) throws(EngineError) in
+                _ = try transaction.perform([operation], in: scope, zone: zone, author: Author())
+                if failing.contains(index) { throw EngineError.corrupt("a test says so") }
+                return (index, keep: keep)
+            }
+            #expect((outcome == nil) == failing.contains(index))
+        }
+        #expect(
+            group.count
+                == keep.enumerated().filter { $0.element && !failing.contains($0.offset) }.count
+        )
+        store.adopt(try group.commit())
+    }
+
+    @Test func aRefusedRequestLeavesNoTrace() throws {
+        var plain = try ScratchStore()
+        try Self.run(&plain, [true])
+        var mixed = try ScratchStore()
+        let before = try mixed.allRows()
+        try Self.run(&mixed, [false, false])
+        #expect(try mixed.allRows() == before)
+        // The clock, the sequence and the numbers of zones go on as if nothing had been tried.
+        try Self.run(&mixed, [true])
+        #expect(try mixed.allRows() == plain.allRows())
+    }
+
+    @Test func aRequestThatFailsIsRolledBackAndTheBatchGoesOn() throws {
+        var left = try ScratchStore()
+        try Self.run(&left, [true, true, true], failing: [1])
+        #expect(try left.record("n0") != nil)
+        #expect(try left.record("n1") == nil)
+        let last = try #require(try left.record("n2"))
+        #expect(last.birth.dot.seq == 2)
+    }
+
+    @Test func aBatchWithoutWritesCommitsNothing() throws {
+        let store = try ScratchStore()
+        let before = try store.allRows()
+        let state = try GroupCommit(engine: store.engine, state: store.state).commit()
+        #expect(try store.allRows() == before)
+        #expect(state.node == store.state.node)
+    }
+
+    @Test func oneByOneAndTogetherMakeTheSameRows() throws {
+        var together = try ScratchStore()
+        try Self.run(&together, [true, true, true])
+        var apart = try ScratchStore()
+        for index in Int64(0)..<3 { try apart.perform([try Self.put("n\(index)", index)]) }
+        let subspaces: [Subspace] = [.record, .change, .zoneState, .zoneHead, .zone, .order]
+        for subspace in subspaces {
+            let rows = try [together, apart].map { store in
+                try store.reader.rows(subspace.family, .all(subspace)).map(StoredRow.init).count
+            }
+            #expect(rows[0] == rows[1])
+        }
+        #expect(try together.record("n2")?.body == apart.record("n2")?.body)
+        #expect(try DerivedRows.differences(in: together.engine) == [])
+        #expect(try DerivedRows.differences(in: apart.engine) == [])
+    }
+}

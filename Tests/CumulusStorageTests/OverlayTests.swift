@@ -1,0 +1,134 @@
+// The overlay and the write transaction over it: random work, save points and scans against a plain
+// model.
+
+import CumulusModel
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@Suite struct OverlayTests {
+    /// Rows of one family as a dictionary: what overlay and engine together must show.
+    private typealias Model = [Bytes: Bytes]
+
+    private static func key(using dice: inout SeededGenerator) -> Bytes {
+        let length = Int.random(in: 1...2, using: &dice)
+        return (0..<length).map { _ in .random(in: 0...9, using: &dice) }
+    }
+
+    private static func rows(_ model: Model, in range: KeyRange, backwards: Bool) -> [StoredRow] {
+        let rows = model.filter { range.contains($0.key) }.map { StoredRow(($0.key, $0.value)) }
+            .sorted { precedes($0.key, $1.key) }
+        return backwards ? rows.reversed() : rows
+    }
+
+    /// A key of the index family with any bytes: what a transaction takes is a `RowKey`.
+    private static func rowKey(_ bytes: Bytes) -> RowKey {
+        RowKey(.change) { $0.add(fixed: bytes) }
+    }
+
+    @Test(arguments: UInt64(1)...12)
+    func aTransactionShowsItsWritesOverTheStore(seed: UInt64) throws {
+        var dice = SeededGenerator(seed: seed)
+        var store = try ScratchStore(seed: seed)
+        let keys = (0..<60).map { _ in Self.rowKey(Self.key(using: &dice)) }
+        try store.write { (transaction: inout WriteTransaction) throws(EngineError) in
+            for key in keys { transaction.put(key, [0xFF]) }
+        }
+        var model = Model(keys.map { ($0.bytes, [0xFF]) }) { first, _ in first }
+        var transaction = WriteTransaction(engine: store.engine, state: store.state)
+        var points: [(WriteTransaction.SavePoint, Model, Int)] = []
+        for step in 0..<250 {
+            switch Int.random(in: 0..<12, using: &dice) {
+            case 0..<4:
+                let key = Self.rowKey(Self.key(using: &dice))
+                transaction.put(key, [UInt8(step % 200)])
+                model[key.bytes] = [UInt8(step % 200)]
+            case 4, 5:
+                let key = Self.rowKey(Self.key(using: &dice))
+                transaction.put(key, nil)
+                model[key.bytes] = nil
+            case 6:
+                let range = Self.scanRange(using: &dice)
+                transaction.deleteRange(.index, range)
+                model = model.filter { !range.contains($0.key) }
+            case 7:
+                points.append((transaction.savePoint, model, transaction.byteCount))
+            case 8:
+                guard let (point, earlier, byteCount) = points.popLast() else { continue }
+                transaction.rollBack(to: point)
+                model = earlier
+                #expect(transaction.byteCount == byteCount)
+            default:
+                try Self.compareScan(transaction, model, using: &dice)
+            }
+            let key = Self.rowKey(Self.key(using: &dice))
+            #expect(try transaction.get(key) == model[key.bytes])
+        }
+        try Self.compareScan(transaction, model, using: &dice)
+        let (batch, _) = transaction.finish()
+        store.engine.commit(batch)
+        let whole = KeyRange.all(.change)
+        let left = try store.reader.rows(.index, whole).map(StoredRow.init)
+        #expect(left == Self.rows(model, in: whole, backwards: false))
+    }
+
+    private static func scanRange(using dice: inout SeededGenerator) -> KeyRange {
+        KeyRange(
+            start: rowKey(key(using: &dice)).bytes,
+            end: rowKey(key(using: &dice)).bytes
+        )
+    }
+
+    private static func compareScan(
+        _ transaction: borrowing WriteTransaction,
+        _ model: Model,
+        using dice: inout SeededGenerator
+    ) throws {
+        let range = Bool.random(using: &dice) ? KeyRange.all(.change) : scanRange(using: &dice)
+        for backwards in [false, true] {
+            let expected = rows(model, in: range, backwards: backwards)
+            let limit = Int.random(in: 1...12, using: &dice)
+            for limit in [limit, .max] {
+                let found = try transaction.rows(.index, range, backwards: backwards, limit: limit)
+                #expect(found.map(StoredRow.init) == Array(expected.prefix(limit)))
+            }
+        }
+    }
+
+    @Test func theOverlayAloneKnowsWhatItDoesNotKnow() {
+        var overlay = Overlay()
+        #expect(overlay.isEmpty)
+        overlay.put(.meta, [1], [7])
+        overlay.put(.meta, [2], nil)
+        overlay.deleteRange(.meta, KeyRange(start: [5], end: [8]))
+        overlay.put(.meta, [6], [])
+        func describe(_ key: Bytes) -> String {
+            switch overlay.get(.meta, key) {
+            case .value(let value): "value \(value)"
+            case .deleted: "deleted"
+            case .unknown: "unknown"
+            }
+        }
+        #expect(
+            [[1], [2], [3], [5], [6], [8]].map(describe) == [
+                "value [7]", "deleted", "unknown", "deleted", "value []", "unknown",
+            ]
+        )
+        let batch = overlay.batch()
+        #expect(batch.deletedRanges.count == 1)
+        #expect(batch.writes.map(\.key) == [[1], [2], [6]])
+        #expect(batch.writes.map(\.value) == [[7], nil, []])
+    }
+
+    @Test func rollingEverythingBackLeavesNothing() {
+        var overlay = Overlay()
+        let start = overlay.savePoint
+        overlay.put(.log, [1], [1])
+        overlay.deleteRange(.log, KeyRange(start: [0], end: [9]))
+        overlay.put(.log, [1], [2])
+        overlay.rollBack(to: start)
+        #expect(overlay.isEmpty)
+        #expect(overlay.byteCount == 0)
+        #expect(overlay.batch().isEmpty)
+    }
+}

@@ -1,0 +1,102 @@
+// Records through the client, a real socket and a node in memory.
+
+import Cumulus
+import CumulusTesting
+import Testing
+
+@Suite struct RecordsTests {
+    @Test func aSavedRecordComesBack() async throws {
+        let server = try await TestServer()
+        let container = try await server.container(user: "ada")
+        let database = container.privateCloudDatabase
+        var record = Record(recordType: "Note", recordID: Record.ID(recordName: "first"))
+        record["title"] = "Hello"
+        record["votes"] = 3
+        record["tags"] = ["a", "b", "a"]
+        record["none"] = []
+        record["place"] = .location(Location(latitude: 48.2, longitude: 16.4))
+        let saved = try await database.save(record)
+        #expect(saved.recordChangeTag != nil)
+        let fetched = try await database.record(for: record.recordID)
+        #expect(fetched["title"] == "Hello")
+        #expect(fetched["votes"] == 3)
+        #expect(fetched["tags"] == ["a", "b", "a"])
+        #expect(fetched["none"] == [])
+        #expect(fetched["place"]?.location?.latitude == 48.2)
+        #expect(fetched.recordChangeTag == saved.recordChangeTag)
+        await container.close()
+        try await server.stop()
+    }
+
+    @Test func aStaleSaveCarriesTheServersRecord() async throws {
+        let server = try await TestServer()
+        let container = try await server.container(user: "ada")
+        let database = container.privateCloudDatabase
+        var record = Record(recordType: "Note", recordID: Record.ID(recordName: "first"))
+        record["title"] = "one"
+        let first = try await database.save(record)
+        var second = first
+        second["title"] = "two"
+        try await database.save(second)
+        var stale = first
+        stale["title"] = "three"
+        do {
+            try await database.save(stale)
+            Issue.record("a stale save was accepted")
+        } catch let error as ServiceError {
+            #expect(error.code == .serverRecordChanged)
+            #expect(error.serverRecord?["title"] == "two")
+        }
+        await container.close()
+        try await server.stop()
+    }
+
+    @Test func aListHoldsEveryRecordInOrder() async throws {
+        let server = try await TestServer()
+        let container = try await server.container(user: "ada")
+        let database = container.privateCloudDatabase
+        let records = (0..<1_000).map { index in
+            var record = Record(
+                recordType: "Item",
+                recordID: Record.ID(recordName: "item-\(10_000 + index)")
+            )
+            record["text"] = .string(String(repeating: "x", count: 500))
+            return record
+        }
+        let results = try await database.modifyRecords(saving: records, deleting: [])
+        #expect(results.saveResults.values.filter { (try? $0.get()) != nil }.count == 1_000)
+        var names: [String] = []
+        for try await record in database.allRecords(desiredKeys: ["text"]) {
+            names.append(record.recordID.recordName)
+        }
+        #expect(names == records.map(\.recordID.recordName))
+        await container.close()
+        try await server.stop()
+    }
+
+    @Test func incrementsAddUpUnderConcurrency() async throws {
+        let server = try await TestServer()
+        let container = try await server.container(user: "ada", connections: 4)
+        let database = container.publicCloudDatabase
+        let id = Record.ID(recordName: "counter")
+        try await database.save(Record(recordType: "Counter", recordID: id))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<64 {
+                group.addTask {
+                    var record = Record(recordType: "Counter", recordID: id)
+                    record.increment("hits")
+                    _ = try await database.modifyRecords(
+                        saving: [record],
+                        deleting: [],
+                        savePolicy: .changedKeys
+                    ).saveResults[id]?.get()
+                }
+            }
+            try await group.waitForAll()
+        }
+        let record = try await database.record(for: id)
+        #expect(record["hits"] == 64)
+        await container.close()
+        try await server.stop()
+    }
+}

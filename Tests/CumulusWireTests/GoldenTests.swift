@@ -1,0 +1,220 @@
+// The golden files: read and written alike by libprotobuf-c and by our own codec.
+
+import CumulusModel
+import CumulusTesting
+import CumulusWire
+import Testing
+
+@Suite struct GoldenTests {
+    @Test func everyRequestAndResponseHasOne() throws {
+        let files = ["connection", "records", "zones", "operator"]
+        let declared = try files.flatMap { file in
+            try Golden.text("\(file).proto").matches(of: /message (\w+(?:Request|Response))\s/)
+                .map { String($0.output.1) }
+        }
+        #expect(declared.count >= 24)
+        let golden = Set(try Golden.all().map(\.message))
+        #expect(Set(declared).subtracting(golden) == [])
+        #expect(Set(LibraryCodec.messages.keys) == golden.subtracting(["Frame", "Preface"]))
+    }
+
+    @Test func theReadmeListsThem() throws {
+        let readme = try Golden.text("README.md")
+        for golden in try Golden.all() { #expect(readme.contains("`\(golden.name).hex`")) }
+    }
+
+    @Test(arguments: try Golden.all().filter { !["Frame", "Preface"].contains($0.message) })
+    func theLibraryWritesTheSameBytes(golden: Golden) throws {
+        let repack = try #require(LibraryCodec.messages[golden.message])
+        #expect(repack(golden.bytes)?.hex == golden.bytes.hex)
+    }
+
+    /// What is decoded and encoded by the same type.
+    private static let recoded: [String: @Sendable (Bytes) throws -> Bytes] = [
+        "Hello": { try Hello(wire: $0).encoded() },
+        "ServerHello": { try ServerHello(wire: $0).encoded() },
+        "Drain": { try DrainNotice(wire: $0).encoded() },
+        "CallHeader": { bytes in
+            var payload = CanonicalWriter()
+            payload.delimited(bytes)
+            payload.raw([7, 7])
+            let (header, message) = try CallHeader.split(payload.bytes)
+            let again = header.encoded(before: message)
+            #expect(again == payload.bytes)
+            return Bytes(again.dropFirst().dropLast(2))
+        },
+        "FetchRecordsRequest": { try FetchRecordsRequest(wire: $0).encoded() },
+        "ListRecordsRequest": { try ListRecordsRequest(wire: $0).encoded() },
+        "FetchZonesRequest": { try FetchZonesRequest(wire: $0).encoded() },
+        "ModifyZonesRequest": { try ModifyZonesRequest(wire: $0).encoded() },
+        "ListZonesRequest": {
+            let number = try ListZonesRequest.database(wire: $0)
+            return ListZonesRequest.encoded(
+                database: try #require(DatabaseScope(rawValue: UInt8(number)))
+            )
+        },
+        "WhoAmIResponse": { try WireCaller(wire: $0).encoded() },
+        "NodeStatusResponse": { try NodeStatus(wire: $0).encoded() },
+        "ListContainersResponse": {
+            OperatorMessages.containers(try OperatorMessages.containers(wire: $0))
+        },
+        "CreateContainerRequest": {
+            OperatorMessages.request(name: try OperatorMessages.containerName(wire: $0))
+        },
+        "CreateContainerResponse": {
+            OperatorMessages.container(existed: try OperatorMessages.containerExisted(wire: $0))
+        },
+        "ListUsersResponse": { OperatorMessages.users(try OperatorMessages.users(wire: $0)) },
+        "AddUserRequest": {
+            OperatorMessages.request(name: try OperatorMessages.newUserName(wire: $0))
+        },
+        "AddUserResponse": {
+            let (user, existed) = try OperatorMessages.addedUser(wire: $0)
+            return OperatorMessages.user(user, existed: existed)
+        },
+        "AddTokenRequest": {
+            OperatorMessages.request(name: try OperatorMessages.tokenUserName(wire: $0))
+        },
+        "AddTokenResponse": { OperatorMessages.token(try OperatorMessages.token(wire: $0)) },
+        "Field": { bytes in
+            let (name, value) = try WireSamples.field(bytes)
+            var writer = CanonicalWriter()
+            writer.field(1, text: name)
+            value?.encode(to: &writer)
+            return writer.bytes
+        },
+        "Status": { bytes in
+            let error = try ServiceError(wire: bytes)
+            let record = error.serverRecord.map { _ in WireSamples.encodedRecord }
+            return error.encoded(serverRecord: record)
+        },
+    ]
+
+    @Test(arguments: try Golden.all().filter { recoded[$0.message] != nil })
+    func ourTypesReadAndWriteThem(golden: Golden) throws {
+        let recode = try #require(Self.recoded[golden.message])
+        #expect(try recode(golden.bytes).hex == golden.bytes.hex)
+    }
+
+    // MARK: Made by one side and read by the other
+
+    @Test func record() throws {
+        #expect(WireSamples.encodedRecord.hex == (try Golden("Record").bytes.hex))
+    }
+
+    @Test func fetchRecordsResponse() throws {
+        var writer = CanonicalWriter()
+        writer.result(1, record: WireSamples.encodedRecord)
+        writer.result(1, status: ServiceError(.unknownItem, "Record not found").encoded())
+        let golden = try Golden("FetchRecordsResponse").bytes
+        #expect(writer.bytes.hex == golden.hex)
+        let results = try FetchRecordsResponse.results(wire: golden)
+        #expect(results.count == 2)
+        let record = try results[0].get()
+        #expect(record.recordID == WireSamples.oslo)
+        #expect(record.recordType == "City")
+        #expect(record.recordChangeTag == "0102030405060708")
+        #expect(record.creatorUserRecordName == "_u1")
+        #expect(record.creationDate == Timestamp(millisecondsSince1970: WireSamples.created))
+        #expect(record.lastModifiedUserRecordName == "_u2")
+        #expect(record.parent?.recordName == "norway")
+        #expect(record.allKeys() == ["name", "population"])
+        #expect(record["name"] == "Oslo")
+        #expect(record["population"] == 709_037)
+        #expect(record.changedKeys().isEmpty)
+        #expect(throws: ServiceError.self) { try results[1].get() }
+    }
+
+    @Test func modifyRecordsRequest() throws {
+        var record = Record(recordType: "City", recordID: WireSamples.oslo)
+        record.recordChangeTag = "0102030405060708"
+        record.parent = nil
+        record["title"] = "Grüße"
+        record["old"] = nil
+        record.increment("visits", by: 2)
+        let rome = Record.ID(recordName: "rome", zoneID: WireSamples.oslo.zoneID)
+        let golden = try Golden("ModifyRecordsRequest").bytes
+        let encoded = ModifyRecordsRequest.encoded(
+            database: .private,
+            policy: 1,
+            isAtomic: false,
+            saves: [record.encodedSave(allKeys: false)],
+            deletes: [WireRecordID(rome)]
+        )
+        #expect(encoded.hex == golden.hex)
+
+        let request = try NodeModifyRecordsRequest(wire: golden)
+        #expect(request.database == 2)
+        #expect(request.policy == 1)
+        #expect(!request.isAtomic)
+        #expect(request.deletes == [WireRecordID(rome)])
+        let save = try #require(request.saves.first)
+        #expect(request.saves.count == 1)
+        #expect(save.id == WireRecordID(WireSamples.oslo))
+        #expect(save.type == Bytes("City".utf8))
+        #expect(save.changeTag == [1, 2, 3, 4, 5, 6, 7, 8])
+        #expect(save.parent == [])
+        #expect(save.fields.count == 2)
+        #expect(save.fields.last == (try Golden("Field-string").bytes))
+        #expect(save.increments.map(\.field) == [Bytes("visits".utf8)])
+        #expect(save.increments.map(\.delta) == [2])
+    }
+
+    @Test func modifyRecordsResponse() throws {
+        let failed = ServiceError(.batchRequestFailed, .atomicFailure, "another item failed")
+        var writer = CanonicalWriter()
+        writer.result(1, record: WireSamples.encodedRecord)
+        writer.result(1, status: failed.encoded())
+        writer.result(2, deleted: nil)
+        writer.result(2, deleted: ServiceError(.permissionFailure, "not yours").encoded())
+        let golden = try Golden("ModifyRecordsResponse").bytes
+        #expect(writer.bytes.hex == golden.hex)
+        let response = try ModifyRecordsResponse(wire: golden)
+        #expect(try response.saves[0].get().recordID == WireSamples.oslo)
+        #expect(response.saves.count == 2)
+        #expect(response.deletes.map(\.?.code) == [nil, .permissionFailure])
+    }
+
+    @Test func listRecordsResponse() throws {
+        var writer = CanonicalWriter()
+        writer.present(1, bytes: WireSamples.encodedRecord)
+        let golden = try Golden("ListRecordsResponse").bytes
+        #expect(writer.bytes.hex == golden.hex)
+        #expect(try ListRecordsResponse.records(wire: golden).map(\.recordID) == [WireSamples.oslo])
+    }
+
+    @Test func zones() throws {
+        let trips = WireZoneID(name: Bytes("Trips".utf8), owner: Bytes("_u1".utf8))
+        let home = WireZoneID(name: Bytes("_defaultZone".utf8), owner: Bytes("_u1".utf8))
+        let missing = ServiceError(.zoneNotFound, "zone not found").encoded()
+
+        var list = CanonicalWriter()
+        list.zone(1, home, capabilities: 0)
+        list.zone(1, trips, capabilities: 15)
+        let listed = try Golden("ListZonesResponse").bytes
+        #expect(list.bytes.hex == listed.hex)
+        let zones = try ListZonesResponse.zones(wire: listed)
+        #expect(zones.map(\.zoneID.zoneName) == ["_defaultZone", "Trips"])
+        #expect(zones.map(\.zoneID.ownerName) == ["_u1", "_u1"])
+        #expect(zones.map(\.capabilities) == [[], .custom])
+
+        var fetch = CanonicalWriter()
+        fetch.result(1, zone: trips, capabilities: 15)
+        fetch.result(1, status: missing)
+        let fetched = try Golden("FetchZonesResponse").bytes
+        #expect(fetch.bytes.hex == fetched.hex)
+        let results = try FetchZonesResponse.results(wire: fetched)
+        #expect(try results[0].get() == zones[1])
+        #expect(throws: ServiceError.self) { try results[1].get() }
+
+        var modify = CanonicalWriter()
+        modify.result(1, zone: trips, capabilities: 15)
+        modify.result(2, deleted: nil)
+        modify.result(2, deleted: missing)
+        let modified = try Golden("ModifyZonesResponse").bytes
+        #expect(modify.bytes.hex == modified.hex)
+        let response = try ModifyZonesResponse(wire: modified)
+        #expect(try response.saves.map { try $0.get() } == [zones[1]])
+        #expect(response.deletes.map(\.?.code) == [nil, .zoneNotFound])
+    }
+}

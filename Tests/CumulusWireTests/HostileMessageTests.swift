@@ -1,0 +1,153 @@
+// Messages that nobody honest sends: cut off, changed, unfinished, or made to need much memory.
+
+import CumulusModel
+import CumulusTesting
+import CumulusWire
+import Testing
+
+@Suite struct HostileMessageTests {
+    private static let decodable = Result {
+        try Golden.all().filter { MessageDecoders.all[$0.message] != nil }
+    }
+
+    @Test func everyMessageHasADecoder() throws {
+        // Empty requests aren't looked at; records and fields are decoded as parts of others.
+        let without = Set(try Golden.all().map(\.message)).subtracting(MessageDecoders.all.keys)
+        #expect(
+            without == [
+                "Commit", "Field", "Frame", "ListContainersRequest", "ListUsersRequest",
+                "NodeStatusRequest", "Preface", "Record", "WhoAmIRequest",
+            ]
+        )
+    }
+
+    @Test(arguments: try decodable.get())
+    func cutAtEachByte(golden: Golden) throws {
+        let decode = try #require(MessageDecoders.all[golden.message])
+        var refused = 0
+        for end in 0..<golden.bytes.count {
+            do {
+                try decode(Bytes(golden.bytes[..<end]))
+            } catch is MalformedMessage {
+                refused += 1
+            }
+        }
+        // What ends between two fields is whole.
+        #expect(refused > 0)
+        #expect(refused < golden.bytes.count || golden.message == "AddUserResponse")
+    }
+
+    @Test(arguments: try decodable.get())
+    func changedAtRandom(golden: Golden) throws {
+        let decode = try #require(MessageDecoders.all[golden.message])
+        // What we take for a message, the library does too. The node leaves the fields of a save
+        // alone.
+        let repack = try #require(
+            golden.message == "ModifyRecordsRequest"
+                ? LibraryCodec.nodeModifyRecordsRequest : LibraryCodec.messages[golden.message]
+        )
+        var dice = SeededGenerator(seed: 5)
+        for _ in 0..<400 {
+            var bytes = golden.bytes
+            for _ in 0..<Int.random(in: 1...3, using: &dice) {
+                let index = Int.random(in: 0..<bytes.count, using: &dice)
+                bytes[index] = .random(in: 0...255, using: &dice)
+            }
+            let isMessage = (try? decode(bytes)) != nil
+            if isMessage { #expect(repack(bytes) != nil) }
+        }
+    }
+
+    // MARK: Parts that are missing
+
+    @Test func resultsWithoutContent() throws {
+        var response = CanonicalWriter()
+        response.message(1) { _ in }
+        response.message(1) { $0.message(1) { _ in } }
+        let records = try FetchRecordsResponse.results(wire: response.bytes)
+        #expect(records.map(Self.code) == [.internalError, .internalError])
+        let zones = try FetchZonesResponse.results(wire: response.bytes)
+        #expect(zones.map(Self.code) == [.internalError, .internalError])
+        #expect(try ListRecordsResponse.records(wire: [0x0A, 0]).isEmpty)
+        #expect(try ListZonesResponse.zones(wire: [0x0A, 0]).isEmpty)
+    }
+
+    private static func code<Value>(_ result: Result<Value, ServiceError>) -> ServiceError.Code? {
+        if case .failure(let error) = result { error.code } else { nil }
+    }
+
+    @Test func messagesWithoutTheirParts() throws {
+        #expect(throws: MalformedMessage.self) { try OperatorMessages.addedUser(wire: []) }
+        #expect(try WireCaller(wire: []) == WireCaller(role: 0, user: ""))
+        #expect(try ServerHello(wire: []).limits == .standard)
+        let error = try ServiceError(wire: [])
+        #expect(error.code == .internalError)
+        #expect(error.serverRecord == nil)
+        let request = try NodeModifyRecordsRequest(wire: [0x22, 0, 0x22, 2, 0x0A, 0])
+        #expect(request.saves.map(\.id.name) == [[], []])
+        #expect(request.saves.map(\.parent) == [nil, nil])
+        let zones = try ModifyZonesRequest(wire: [0x12, 0, 0x1A, 0])
+        #expect(zones.saves.map(\.name) == [[]])
+        #expect(zones.deletes.map(\.name) == [[]])
+    }
+
+    @Test func aHeaderThatIsCutOff() {
+        for payload: Bytes in [[], [5], [5, 8], [0x80], [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1, 8, 1]] {
+            #expect(throws: MalformedMessage.self) { try CallHeader.split(payload) }
+        }
+    }
+
+    @Test func numbersThatThisReleaseDoesNotKnow() throws {
+        // Reference{record_name "a", action 257}: not taken for 1.
+        let field: Bytes = [0x0A, 1, 0x66, 0x42, 6, 0x0A, 1, 0x61, 0x10, 0x81, 2]
+        let value = try WireSamples.field(field).value
+        #expect(value == .reference(Record.Reference(recordName: "a")))
+        #expect(try WireSamples.field([0x0A, 1, 0x66, 0x78, 5]).value == nil)
+        let error = try ServiceError(wire: [8, 99, 0x18, 99])
+        #expect(error.code == .internalError)
+        #expect(error.reason == .none)
+    }
+
+    // MARK: Memory
+
+    /// `count` times the same field, two bytes or more each.
+    private static func repeated(_ count: Int, _ field: Bytes) -> Bytes {
+        Bytes(repeatElement(field, count: count).joined())
+    }
+
+    @Test func manyTinyPartsFailCleanly() {
+        let emptyMessages = Self.repeated(100_000, [0x12, 0])
+        #expect(throws: MalformedMessage.self) { try FetchRecordsRequest(wire: emptyMessages) }
+        #expect(throws: MalformedMessage.self) { try FetchZonesRequest(wire: emptyMessages) }
+        let saves = Self.repeated(100_000, [0x22, 2, 0x0A, 0])
+        #expect(throws: MalformedMessage.self) { try NodeModifyRecordsRequest(wire: saves) }
+        let unknown = Self.repeated(200_000, [0x78, 0])
+        #expect(throws: MalformedMessage.self) { try Hello(wire: unknown) }
+    }
+
+    @Test func theMostThatIsAllowedIsDecoded() throws {
+        let ids = try FetchRecordsRequest(wire: Self.repeated(401, [0x12, 3, 0x0A, 1, 0x61]))
+        #expect(ids.ids.count == 401)
+        // 400 records of 256 fields with names of two letters and small numbers.
+        let record = Self.repeated(256, [0x52, 6, 0x0A, 2, 0x61, 0x62, 0x18, 2])
+        var request = CanonicalWriter()
+        for _ in 0..<400 { request.message(4) { $0.present(1, bytes: record) } }
+        let modify = try NodeModifyRecordsRequest(wire: request.bytes)
+        #expect(modify.saves.count == 400)
+        #expect(modify.saves.allSatisfy { $0.fields.count == 256 })
+    }
+
+    /// What a node stores, a client can read: a megabyte of the smallest elements.
+    @Test(arguments: [
+        (Bytes([0x3A, 0]), 524_000), (Bytes([0x12, 0]), 524_000),
+        (Bytes([0x12, 1, 0x61]), 349_000),
+        (Bytes([0x42, 3, 0x0A, 1, 0x61]), 209_000),
+    ])
+    func aRecordOfTinyElementsIsFetched(element: Bytes, count: Int) throws {
+        var field = CanonicalWriter()
+        field.field(1, text: "f")
+        field.present(10, bytes: Self.repeated(count, element))
+        #expect(field.bytes.count <= Limits.standard.recordBytes)
+        #expect(try WireSamples.field(field.bytes).value?.list?.count == count)
+    }
+}

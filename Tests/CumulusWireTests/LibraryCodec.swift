@@ -1,0 +1,70 @@
+// Every message as libprotobuf-c reads and writes it: what our own encoders are held to.
+
+import CCumulusWire
+import CumulusModel
+import CumulusTesting
+
+enum LibraryCodec {
+    typealias Unpack<Raw> =
+        @Sendable (
+            UnsafeMutablePointer<ProtobufCAllocator>?, Int, UnsafePointer<UInt8>?
+        ) -> UnsafeMutablePointer<Raw>?
+    /// Decodes a message and encodes it again; nil if it can't be decoded.
+    typealias Repack = @Sendable (Bytes) -> Bytes?
+
+    static let messages: [String: Repack] = [
+        "AddTokenRequest": repack(cumulus__v1__add_token_request__unpack),
+        "AddTokenResponse": repack(cumulus__v1__add_token_response__unpack),
+        "AddUserRequest": repack(cumulus__v1__add_user_request__unpack),
+        "AddUserResponse": repack(cumulus__v1__add_user_response__unpack),
+        "CallHeader": repack(cumulus__v1__call_header__unpack),
+        "Commit": repack(cumulus__v1__commit__unpack),
+        "CreateContainerRequest": repack(cumulus__v1__create_container_request__unpack),
+        "CreateContainerResponse": repack(cumulus__v1__create_container_response__unpack),
+        "Drain": repack(cumulus__v1__drain__unpack),
+        "FetchRecordsRequest": repack(cumulus__v1__fetch_records_request__unpack),
+        "FetchRecordsResponse": repack(cumulus__v1__fetch_records_response__unpack),
+        "FetchZonesRequest": repack(cumulus__v1__fetch_zones_request__unpack),
+        "FetchZonesResponse": repack(cumulus__v1__fetch_zones_response__unpack),
+        "Field": repack(cumulus__v1__field__unpack),
+        "Hello": repack(cumulus__v1__hello__unpack),
+        "ListContainersRequest": repack(cumulus__v1__list_containers_request__unpack),
+        "ListContainersResponse": repack(cumulus__v1__list_containers_response__unpack),
+        "ListRecordsRequest": repack(cumulus__v1__list_records_request__unpack),
+        "ListRecordsResponse": repack(cumulus__v1__list_records_response__unpack),
+        "ListUsersRequest": repack(cumulus__v1__list_users_request__unpack),
+        "ListUsersResponse": repack(cumulus__v1__list_users_response__unpack),
+        "ListZonesRequest": repack(cumulus__v1__list_zones_request__unpack),
+        "ListZonesResponse": repack(cumulus__v1__list_zones_response__unpack),
+        "ModifyRecordsRequest": repack(cumulus__v1__modify_records_request__unpack),
+        "ModifyRecordsResponse": repack(cumulus__v1__modify_records_response__unpack),
+        "ModifyZonesRequest": repack(cumulus__v1__modify_zones_request__unpack),
+        "ModifyZonesResponse": repack(cumulus__v1__modify_zones_response__unpack),
+        "NodeStatusRequest": repack(cumulus__v1__node_status_request__unpack),
+        "NodeStatusResponse": repack(cumulus__v1__node_status_response__unpack),
+        "Record": repack(cumulus__v1__record__unpack),
+        "ServerHello": repack(cumulus__v1__server_hello__unpack),
+        "Status": repack(cumulus__v1__status__unpack),
+        "WhoAmIRequest": repack(cumulus__v1__who_am_irequest__unpack),
+        "WhoAmIResponse": repack(cumulus__v1__who_am_iresponse__unpack),
+    ]
+
+    /// `ModifyRecordsRequest` as the node reads it.
+    static let nodeModifyRecordsRequest = repack(
+        cumulus__v1__node_modify_records_request__unpack
+    )
+
+    private static func repack<Raw>(_ unpack: @escaping Unpack<Raw>) -> Repack {
+        { bytes in
+            guard let raw = unpack(nil, bytes.count, bytes) else { return nil }
+            let message = UnsafeMutableRawPointer(raw)
+                .assumingMemoryBound(to: ProtobufCMessage.self)
+            defer { protobuf_c_message_free_unpacked(message, nil) }
+            var packed = Bytes(repeating: 0, count: protobuf_c_message_get_packed_size(message))
+            let count = packed.withUnsafeMutableBufferPointer { buffer in
+                protobuf_c_message_pack(message, buffer.baseAddress)
+            }
+            return Bytes(packed.prefix(count))
+        }
+    }
+}

@@ -1,0 +1,42 @@
+// Our decoder of every message that one exists for, by the name of the message.
+
+import CumulusModel
+import CumulusWire
+
+enum MessageDecoders {
+    typealias Decode = @Sendable (Bytes) throws -> Void
+
+    static let all: [String: Decode] = [
+        "Hello": { _ = try Hello(wire: $0) },
+        "ServerHello": { _ = try ServerHello(wire: $0) },
+        "CallHeader": { bytes in
+            var payload = CanonicalWriter()
+            payload.delimited(bytes)
+            _ = try CallHeader.split(payload.bytes)
+        },
+        "Drain": { _ = try DrainNotice(wire: $0) },
+        "Status": { _ = try ServiceError(wire: $0) },
+        "FetchRecordsRequest": { _ = try FetchRecordsRequest(wire: $0) },
+        "FetchRecordsResponse": { _ = try FetchRecordsResponse.results(wire: $0) },
+        "ModifyRecordsRequest": { _ = try NodeModifyRecordsRequest(wire: $0) },
+        "ModifyRecordsResponse": { _ = try ModifyRecordsResponse(wire: $0) },
+        "ListRecordsRequest": { _ = try ListRecordsRequest(wire: $0) },
+        "ListRecordsResponse": { _ = try ListRecordsResponse.records(wire: $0) },
+        "ListZonesRequest": { _ = try ListZonesRequest.database(wire: $0) },
+        "ListZonesResponse": { _ = try ListZonesResponse.zones(wire: $0) },
+        "FetchZonesRequest": { _ = try FetchZonesRequest(wire: $0) },
+        "FetchZonesResponse": { _ = try FetchZonesResponse.results(wire: $0) },
+        "ModifyZonesRequest": { _ = try ModifyZonesRequest(wire: $0) },
+        "ModifyZonesResponse": { _ = try ModifyZonesResponse(wire: $0) },
+        "WhoAmIResponse": { _ = try WireCaller(wire: $0) },
+        "NodeStatusResponse": { _ = try NodeStatus(wire: $0) },
+        "ListContainersResponse": { _ = try OperatorMessages.containers(wire: $0) },
+        "CreateContainerRequest": { _ = try OperatorMessages.containerName(wire: $0) },
+        "CreateContainerResponse": { _ = try OperatorMessages.containerExisted(wire: $0) },
+        "ListUsersResponse": { _ = try OperatorMessages.users(wire: $0) },
+        "AddUserRequest": { _ = try OperatorMessages.newUserName(wire: $0) },
+        "AddUserResponse": { _ = try OperatorMessages.addedUser(wire: $0) },
+        "AddTokenRequest": { _ = try OperatorMessages.tokenUserName(wire: $0) },
+        "AddTokenResponse": { _ = try OperatorMessages.token(wire: $0) },
+    ]
+}

@@ -1,0 +1,273 @@
+// Values to bytes and back, at random; and what the library makes of the same bytes.
+
+import CumulusModel
+import CumulusTesting
+import CumulusWire
+import Testing
+
+@Suite struct RoundTripTests {
+    private static func text(using dice: inout SeededGenerator) -> String {
+        ["", "a", "Grüße", "漢字", "x\u{0}y", String(repeating: "n", count: 300)]
+            .randomElement(using: &dice) ?? ""
+    }
+
+    private static func bytes(using dice: inout SeededGenerator) -> Bytes {
+        (0..<Int.random(in: 0...40, using: &dice)).map { _ in .random(in: 0...255, using: &dice) }
+    }
+
+    private static func number(using dice: inout SeededGenerator) -> UInt32 {
+        UInt32(truncatingIfNeeded: dice.next()) >> UInt32.random(in: 1...31, using: &dice)
+    }
+
+    private static func zone(using dice: inout SeededGenerator) -> WireZoneID {
+        WireZoneID(name: bytes(using: &dice), owner: bytes(using: &dice))
+    }
+
+    private static func record(using dice: inout SeededGenerator) -> WireRecordID {
+        let zone = Bool.random(using: &dice) ? nil : zone(using: &dice)
+        return WireRecordID(name: bytes(using: &dice), zone: zone)
+    }
+
+    private static func list<Value>(
+        using dice: inout SeededGenerator,
+        _ make: (inout SeededGenerator) -> Value
+    ) -> [Value] {
+        (0..<Int.random(in: 0...4, using: &dice)).map { _ in make(&dice) }
+    }
+
+    private static func expectLibraryAgrees(_ message: String, _ bytes: Bytes) {
+        #expect(LibraryCodec.messages[message]?(bytes)?.hex == bytes.hex, "\(message)")
+    }
+
+    @Test func fields() throws {
+        for seed in UInt64(1)...2_000 {
+            var dice = SeededGenerator(seed: seed)
+            let value = RandomFields.value(using: &dice)
+            var field = CanonicalWriter()
+            field.field(1, text: "f")
+            value.encode(to: &field)
+            Self.expectLibraryAgrees("Field", field.bytes)
+            #expect(try WireSamples.field(field.bytes).value == value)
+        }
+    }
+
+    @Test func assets() throws {
+        let asset = Asset(digest: Bytes(repeating: 7, count: 32), size: .max)
+        for value: FieldValue in [.asset(asset), .list([.asset(asset), .asset(asset)])] {
+            var field = CanonicalWriter()
+            field.field(1, text: "f")
+            value.encode(to: &field)
+            Self.expectLibraryAgrees("Field", field.bytes)
+            #expect(try WireSamples.field(field.bytes).value == value)
+        }
+    }
+
+    /// A mixed list is sent as it is, so that the node can say what is wrong with it.
+    @Test func mixedListsKeepTheirKinds() throws {
+        var field = CanonicalWriter()
+        field.field(1, text: "f")
+        FieldValue.list([1, 2, "a", 3.5]).encode(to: &field)
+        #expect(try WireSamples.field(field.bytes).value == .list(["a", 1, 2, 3.5]))
+    }
+
+    @Test func greetings() throws {
+        for seed in UInt64(1)...200 {
+            var dice = SeededGenerator(seed: seed)
+            var hello = Hello()
+            hello.protocolVersion = Self.number(using: &dice)
+            hello.role = Self.number(using: &dice)
+            hello.software = Self.text(using: &dice)
+            hello.softwareVersion = Self.text(using: &dice)
+            hello.container = Self.bytes(using: &dice)
+            hello.environment = Self.number(using: &dice)
+            hello.deviceID = Self.bytes(using: &dice)
+            hello.token = Self.bytes(using: &dice)
+            hello.largestFrame = Self.number(using: &dice)
+            Self.expectLibraryAgrees("Hello", hello.encoded())
+            #expect(try Hello(wire: hello.encoded()) == hello)
+
+            var answer = ServerHello()
+            answer.software = Self.text(using: &dice)
+            answer.softwareVersion = Self.text(using: &dice)
+            answer.nodeID = Self.bytes(using: &dice)
+            answer.incarnation = dice.next()
+            answer.clusterID = Self.bytes(using: &dice)
+            answer.limits.itemsPerRequest = Int(Self.number(using: &dice))
+            answer.limits.zonesPerDatabase = Int(Self.number(using: &dice))
+            answer.limits.requestMemoryMilliseconds = Int64(Self.number(using: &dice))
+            answer.clock = Int64(bitPattern: dice.next())
+            answer.callerRole = Self.number(using: &dice)
+            answer.callerUser = Self.text(using: &dice)
+            Self.expectLibraryAgrees("ServerHello", answer.encoded())
+            #expect(try ServerHello(wire: answer.encoded()) == answer)
+
+            let notice = DrainNotice(
+                message: Self.text(using: &dice),
+                endpoints: Self.list(using: &dice, Self.text)
+            )
+            Self.expectLibraryAgrees("Drain", notice.encoded())
+            #expect(try DrainNotice(wire: notice.encoded()) == notice)
+        }
+    }
+
+    @Test func headers() throws {
+        for seed in UInt64(1)...200 {
+            var dice = SeededGenerator(seed: seed)
+            var header = CallHeader(.recordsFetch)
+            header.method = Self.number(using: &dice)
+            header.timeout = Self.number(using: &dice)
+            header.requestID = Self.bytes(using: &dice)
+            header.causalToken = Self.bytes(using: &dice)
+            header.traceContext = Self.bytes(using: &dice)
+            header.container = Self.bytes(using: &dice)
+            header.environment = Self.number(using: &dice)
+            let message = Self.bytes(using: &dice)
+            let (again, rest) = try CallHeader.split(header.encoded(before: message))
+            #expect(again == header)
+            #expect(rest == message)
+        }
+    }
+
+    @Test func requests() throws {
+        for seed in UInt64(1)...200 {
+            var dice = SeededGenerator(seed: seed)
+            let databases = DatabaseScope.allCases
+            let database = databases[Int.random(in: 0..<databases.count, using: &dice)]
+            let keys = Bool.random(using: &dice) ? nil : Self.list(using: &dice, Self.bytes)
+
+            let ids = Self.list(using: &dice, Self.record)
+            let fetch = FetchRecordsRequest(database: database, ids: ids, keys: keys)
+            Self.expectLibraryAgrees("FetchRecordsRequest", fetch.encoded())
+            #expect(try FetchRecordsRequest(wire: fetch.encoded()) == fetch)
+
+            let zone = Bool.random(using: &dice) ? nil : Self.zone(using: &dice)
+            let list = ListRecordsRequest(database: database, zone: zone, keys: keys)
+            Self.expectLibraryAgrees("ListRecordsRequest", list.encoded())
+            #expect(try ListRecordsRequest(wire: list.encoded()) == list)
+
+            let zones = FetchZonesRequest(
+                database: database,
+                ids: Self.list(using: &dice, Self.zone)
+            )
+            Self.expectLibraryAgrees("FetchZonesRequest", zones.encoded())
+            #expect(try FetchZonesRequest(wire: zones.encoded()) == zones)
+
+            let modify = ModifyZonesRequest(
+                database: database,
+                saves: Self.list(using: &dice, Self.zone),
+                deletes: Self.list(using: &dice, Self.zone)
+            )
+            Self.expectLibraryAgrees("ModifyZonesRequest", modify.encoded())
+            #expect(try ModifyZonesRequest(wire: modify.encoded()) == modify)
+
+            let byte = ListZonesRequest.encoded(database: database)
+            #expect(try ListZonesRequest.database(wire: byte) == UInt32(database.rawValue))
+        }
+    }
+
+    @Test func savesHoldWhatChanged() throws {
+        for seed in UInt64(1)...300 {
+            var dice = SeededGenerator(seed: seed)
+            let id = Record.ID(recordName: "r", zoneID: RecordZone.ID(zoneName: "z"))
+            var record = Record(recordType: "T", recordID: id)
+            let values = RandomFields.fields(upTo: 5, using: &dice)
+            for (name, value) in values { record[name] = value }
+            record["removed"] = nil
+            record.receive("unchanged", for: "held")
+            record.increment("total", by: -5)
+            for allKeys in [false, true] {
+                let request = ModifyRecordsRequest.encoded(
+                    database: .public,
+                    policy: 0,
+                    isAtomic: true,
+                    saves: [record.encodedSave(allKeys: allKeys)],
+                    deletes: []
+                )
+                Self.expectLibraryAgrees("ModifyRecordsRequest", request)
+                let read = try NodeModifyRecordsRequest(wire: request)
+                let save = try #require(read.saves.first)
+                #expect(read.isAtomic)
+                #expect(save.id == WireRecordID(id))
+                #expect(save.changeTag == [])
+                #expect(save.parent == nil)
+                #expect(save.increments.map(\.delta) == [-5])
+                var fields: [String: FieldValue?] = [:]
+                for bytes in save.fields {
+                    let (name, value) = try WireSamples.field(bytes)
+                    fields.updateValue(value, forKey: name)
+                }
+                var expected: [String: FieldValue?] = values
+                expected.updateValue(nil, forKey: "removed")
+                if allKeys { expected["held"] = "unchanged" }
+                #expect(fields == expected)
+            }
+        }
+    }
+
+    /// The node refuses a field that is set and incremented; it must get to see both.
+    @Test func aFieldThatIsSetAndIncrementedIsSentAsBoth() throws {
+        var record = Record(recordType: "T", recordID: Record.ID(recordName: "r"))
+        record["n"] = 5
+        record.increment("n")
+        let request = ModifyRecordsRequest.encoded(
+            database: .public,
+            policy: 0,
+            isAtomic: true,
+            saves: [record.encodedSave(allKeys: false)],
+            deletes: []
+        )
+        let save = try #require(NodeModifyRecordsRequest(wire: request).saves.first)
+        #expect(save.fields.count == 1)
+        #expect(save.increments.map(\.delta) == [1])
+    }
+
+    @Test func everyErrorKeepsItsCodeAndReason() throws {
+        for code in ServiceError.Code.allCases {
+            for reason in ServiceError.Reason.allCases {
+                var error = ServiceError(code, reason, "what to do")
+                if reason.rawValue % 2 == 1 { error.retryAfterMilliseconds = reason.rawValue }
+                let hasRecord = code == .serverRecordChanged
+                let record = hasRecord ? WireSamples.encodedRecord : nil
+                let bytes = error.encoded(serverRecord: record)
+                Self.expectLibraryAgrees("Status", bytes)
+                let again = try ServiceError(wire: bytes)
+                #expect(again.code == code)
+                #expect(again.reason == reason)
+                #expect(again.message == "what to do")
+                #expect(again.retryAfterMilliseconds == error.retryAfterMilliseconds)
+                #expect(again.serverRecord?.recordID == (hasRecord ? WireSamples.oslo : nil))
+            }
+        }
+    }
+
+    @Test func operatorMessages() throws {
+        for seed in UInt64(1)...100 {
+            var dice = SeededGenerator(seed: seed)
+            var status = NodeStatus()
+            status.nodeID = Self.bytes(using: &dice)
+            status.incarnation = dice.next()
+            status.state = Self.text(using: &dice)
+            status.started = Int64(bitPattern: dice.next())
+            status.calls = dice.next()
+            status.callsInProgress = Self.number(using: &dice)
+            Self.expectLibraryAgrees("NodeStatusResponse", status.encoded())
+            #expect(try NodeStatus(wire: status.encoded()) == status)
+
+            let users = Self.list(using: &dice) { dice in
+                WireUser(
+                    name: Self.text(using: &dice),
+                    id: Self.bytes(using: &dice),
+                    created: Int64(bitPattern: dice.next()),
+                    recordName: Self.text(using: &dice)
+                )
+            }
+            let list = OperatorMessages.users(users)
+            Self.expectLibraryAgrees("ListUsersResponse", list)
+            #expect(try OperatorMessages.users(wire: list) == users)
+            let names = Self.list(using: &dice, Self.text)
+            let containers = OperatorMessages.containers(names)
+            Self.expectLibraryAgrees("ListContainersResponse", containers)
+            #expect(try OperatorMessages.containers(wire: containers) == names)
+        }
+    }
+}

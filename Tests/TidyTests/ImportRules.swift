@@ -1,0 +1,96 @@
+// Who may import what: the layers of the house as one table, and the check of one file against it.
+//
+// Called by `ImportTests`. The build alone doesn't hold the layers: a module that happens to be
+// built already can be imported without being a dependency, and a dependency is easily added.
+
+import RegexBuilder
+
+/// One import as it stands in a file.
+struct Import: Equatable {
+    var module: String
+    /// The attributes and the access level in front of it.
+    var words: [String]
+
+    var isExported: Bool { words.contains("@_exported") }
+
+    /// Without an access level an import is internal, as the house settings say.
+    var isInternal: Bool {
+        !isExported && !words.contains("public") && !words.contains("package")
+    }
+}
+
+enum ImportRules {
+    /// The system's modules, for the targets that meet the outside world.
+    private static let system: Set = ["Darwin", "Foundation", "Glibc", "Synchronization"]
+
+    /// What the files of each target may import.
+    ///
+    /// A target that is missing here may not exist.
+    static let allowed: [String: Set<String>] = [
+        // Vocabulary and seams.
+        "CumulusModel": [],
+        "CumulusWire": ["CCumulusWire", "CumulusModel", "NIOCore", "Synchronization"],
+        "CumulusStorage": ["Crypto", "CumulusModel", "Synchronization"],
+        // Core.
+        "CumulusOperations": ["Crypto", "CumulusModel", "CumulusStorage", "Synchronization"],
+        // Shell and real I/O.
+        "CumulusNode": system.union([
+            "CumulusModel", "CumulusOperations", "CumulusStorage", "CumulusWire", "Logging",
+            "NIOCore",
+        ]),
+        "CumulusTransport": ["CumulusWire", "NIOCore", "NIOPosix", "Synchronization"],
+        "RocksDBStorage": system.union(["CRocksDB", "CumulusModel", "CumulusStorage"]),
+        // Edges, harness, programs.
+        "Cumulus": system.union(["CumulusModel", "CumulusTransport", "CumulusWire", "NIOCore"]),
+        "CumulusTesting": system.union([
+            "Cumulus", "CumulusModel", "CumulusNode", "CumulusOperations", "CumulusStorage",
+            "CumulusTransport", "CumulusWire", "Logging", "NIOCore",
+        ]),
+        "CumulusServer": system.union([
+            "ArgumentParser", "CumulusModel", "CumulusNode", "CumulusStorage", "CumulusTransport",
+            "CumulusWire",
+            "Logging", "RocksDBStorage", "UnixSignals",
+        ]),
+        "CumulusCLI": system.union(["ArgumentParser", "Cumulus", "CumulusModel", "Histogram"]),
+    ]
+
+    /// C, which must not show in what a target offers to others.
+    private static let internalOnly: Set = ["CCumulusWire", "CRocksDB"]
+
+    /// What is wrong with the imports of one file, each with the reason; empty if nothing is.
+    static func violations(target: String, text: String) -> [String] {
+        guard let allowed = allowed[target] else { return ["\(target) has no rule"] }
+        return imports(in: text).flatMap { found in
+            var wrong: [String] = []
+            if !allowed.contains(found.module) {
+                wrong.append("\(target) must not import \(found.module)")
+            }
+            if internalOnly.contains(found.module), !found.isInternal {
+                wrong.append("\(found.module) must be an internal import")
+            }
+            if found.isExported, target != "Cumulus" || found.module != "CumulusModel" {
+                wrong.append("\(target) must not re-export \(found.module)")
+            }
+            return wrong
+        }
+    }
+
+    static func imports(in text: String) -> [Import] {
+        let words = /(?:@\w+(?:\([^)]*\))?|public|package|internal|fileprivate|private)\s+/
+        let kind = /(?:typealias|struct|class|enum|protocol|let|var|func)\s+/
+        let pattern = Regex {
+            /(?:^|;)[ \t]*/
+            Capture { ZeroOrMore { words } }
+            /import\s+/
+            Optionally { kind }
+            /`?/
+            Capture { /\w+/ }
+        }
+        return code(of: text).matches(of: pattern.anchorsMatchLineEndings()).map { match in
+            Import(
+                module: String(match.output.2),
+                words: match.output.1.split(whereSeparator: \.isWhitespace).map(String.init)
+            )
+        }
+    }
+}
