@@ -178,10 +178,9 @@ final class ClientCore: Sendable {
     }
 
     private func requestID(clockOffset: Int64) -> Bytes {
-        var dice = ClientDice(random: environment.random)
-        let time = environment.wallClock() + clockOffset
-        let stamp = (0..<6).reversed().map { UInt8(truncatingIfNeeded: time >> ($0 * 8)) }
-        return stamp + (0..<10).map { _ in UInt8.random(in: 0...255, using: &dice) }
+        let time = UInt64(bitPattern: environment.wallClock() + clockOffset)
+        let words = [time << 16 | environment.random() >> 48, environment.random()]
+        return words.flatMap { word in withUnsafeBytes(of: word.bigEndian, Array.init) }
     }
 
     private func backoff(_ attempt: Int) -> Int64 {

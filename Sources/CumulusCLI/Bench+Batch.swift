@@ -10,15 +10,17 @@ extension Bench {
         let size = BenchOptions.batchSize
         let load = BenchLoad(callers: options.connections, seconds: options.seconds)
         let records = target.records
-        var figure = try await BenchFigure.measure("batch", target, load, perCall: size) { dice in
-            // Neighbours: a request may name each record once.
-            let first = Int.random(in: 0...records.ids.count - size, using: &dice)
-            let ids = records.ids[first..<first + size]
-            try await target.save(ids.map { records.record($0, &dice) })
-        }
-        if let directory = target.directory {
-            let bounds = BenchBounds(options, directory, cleanup)
-            figure.compare(with: try bounds.engine(savesPerCommit: size * options.connections))
+        let bounds = target.directory.map { BenchBounds(options, $0, cleanup) }
+        let perCommit = size * options.connections
+        var figure = try await bounds.compare {
+            try $0.engine(savesPerCommit: perCommit)
+        } with: {
+            try await BenchFigure.measure("batch", target, load, perCall: size) { dice in
+                // Neighbours: a request may name each record once.
+                let first = Int.random(in: 0...records.ids.count - size, using: &dice)
+                let ids = records.ids[first..<first + size]
+                try await target.save(ids.map { records.record($0, &dice) })
+            }
         }
         figure.expect(perSecond: 25_000)
         return figure

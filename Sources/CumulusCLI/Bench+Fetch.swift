@@ -11,7 +11,7 @@ extension Bench {
         let load = BenchLoad(callers: options.inFlight, seconds: options.seconds)
         var figure = try await fetch("fetch", target, load)
         if target.directory != nil {
-            figure.compare(with: try await echo(target, load, cleanup))
+            figure.compare(with: [try await echo(load, cleanup)])
         }
         figure.expect(perSecond: 80_000)
         return figure
@@ -29,7 +29,6 @@ extension Bench {
     }
 
     private func echo(
-        _ target: BenchTarget,
         _ load: BenchLoad,
         _ cleanup: BenchCleanup
     ) async throws -> BenchFigure.Bound {

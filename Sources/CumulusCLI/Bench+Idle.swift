@@ -14,7 +14,7 @@ extension Bench {
         defer { progress.end() }
         try IdleConnection.allow(count)
         let start = Date()
-        let before = target.serverUse
+        let before = BenchMeter(target)
         var connections: [IdleConnection] = []
         defer { for connection in connections { connection.close() } }
         while connections.count < count {
@@ -30,23 +30,20 @@ extension Bench {
         let seconds = Date().timeIntervalSince(start)
         // Whatever greeting them left to be done.
         try await Task.sleep(for: .seconds(1))
-        let after = target.serverUse
+        let use = BenchMeter(target).use(since: before)
         var figure = BenchFigure(
             path: "idle, \(count) connections",
             start: start.formatted(.iso8601),
             seconds: seconds,
             operations: count,
             perSecond: Double(count) / seconds,
-            serverMicroseconds: before.flatMap { before in
-                after.map { ($0.cpuMicroseconds - before.cpuMicroseconds) / Double(count) }
-            },
-            serverResident: after?.resident,
-            serverPeakResident: after?.peakResident,
-            serverResidentGrowth: before?.resident.flatMap { before in
-                after?.resident.map { $0 - before }
-            }
+            serverMicroseconds: use.server.map { $0 / Double(count) },
+            serverResident: use.resident,
+            serverPeakResident: use.peakResident,
+            serverResidentGrowth: use.residentGrowth,
+            others: use.others
         )
-        if let resident = after?.resident {
+        if let resident = use.resident {
             figure.targets.append(
                 BenchFigure.Target(text: "< 300 MB", isMet: resident < 300 << 20)
             )

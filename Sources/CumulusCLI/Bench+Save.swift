@@ -9,15 +9,20 @@ import CumulusModel
 
 extension Bench {
     func save(_ target: BenchTarget, _ cleanup: BenchCleanup) async throws -> [BenchFigure] {
-        var many = try await save("save", target, callers: options.inFlight)
-        var one = try await save("save, 1 in flight", target, callers: 1)
-        if let directory = target.directory {
-            let bounds = BenchBounds(options, directory, cleanup)
-            many.compare(with: try bounds.engine(savesPerCommit: options.inFlight))
-            one.compare(with: try bounds.flush())
+        let bounds = target.directory.map { BenchBounds(options, $0, cleanup) }
+        let inFlight = options.inFlight
+        var many = try await bounds.compare {
+            try $0.engine(savesPerCommit: inFlight)
+        } with: {
+            try await save("save", target, callers: inFlight)
         }
         many.expect(perSecond: 20_000)
         many.expect(ratio: 0.6)
+        var one = try await bounds.compare {
+            try $0.flush()
+        } with: {
+            try await save("save, 1 in flight", target, callers: 1)
+        }
         one.expect(ratio: 0.6)
         return [many, one]
     }

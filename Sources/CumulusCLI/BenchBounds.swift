@@ -1,6 +1,7 @@
 // Bounds of the disk and of the engine, measured by `cumulusd bound` in the node's directory.
 //
-// Run after the figure that stands beside them, while the node is idle.
+// Run before and after the figure that stands beside them, half of its time each, while the node is
+// idle.
 
 import Foundation
 
@@ -44,7 +45,7 @@ struct BenchBounds {
         let progress = BenchProgress("measuring the bound: \(name)")
         defer { progress.end() }
         let process = try BenchProcess(
-            ["bound", name, "--seconds", String(options.seconds)] + arguments,
+            ["bound", name, "--seconds", String(options.seconds / 2)] + arguments,
             cleanup
         )
         guard let line = try process.result(),
@@ -56,5 +57,20 @@ struct BenchBounds {
             cpuMicroseconds: answer.cpuMicroseconds / Double(max(1, answer.operations)),
             isHard: true
         )
+    }
+}
+
+extension BenchBounds? {
+    /// A figure beside the bound that was measured around it; alone where nothing is known of the
+    /// node's disk.
+    func compare(
+        _ bound: (BenchBounds) throws -> BenchFigure.Bound,
+        with measure: () async throws -> BenchFigure
+    ) async throws -> BenchFigure {
+        guard let bounds = self else { return try await measure() }
+        let before = try bound(bounds)
+        var figure = try await measure()
+        figure.compare(with: [before, try bound(bounds)])
+        return figure
     }
 }

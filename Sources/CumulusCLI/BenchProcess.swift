@@ -1,10 +1,9 @@
-// Processes that the bench starts, from the folder of its own executable, and what they use.
+// A process that the bench starts from the folder of its own executable: the private node, or a
+// bound.
 //
-// The private node and the bounds. Whatever happens to the bench, `BenchCleanup` ends them and
-// removes their data.
+// Whatever happens to the bench, `BenchCleanup` ends it.
 
 import Foundation
-import Synchronization
 
 final class BenchProcess: Sendable {
     private let process: Process
@@ -83,105 +82,5 @@ final class BenchProcess: Sendable {
     private func awaitEnd() {
         process.waitUntilExit()
         cleanup.forget(process: id)
-    }
-}
-
-/// What a process has used so far.
-struct ProcessUse: Sendable {
-    var cpuMicroseconds: Double
-    /// Bytes now; nil where the system doesn't tell.
-    var resident: Int?
-    /// Bytes at most so far.
-    var peakResident: Int?
-
-    /// This process.
-    static func own() -> ProcessUse {
-        var usage = rusage()
-        #if os(Linux)
-            getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
-        #else
-            getrusage(RUSAGE_SELF, &usage)
-        #endif
-        let seconds = Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
-        let rest = Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
-        return ProcessUse(cpuMicroseconds: seconds * 1e6 + rest)
-    }
-
-    /// Another process; nil where the system doesn't tell.
-    static func of(_ id: Int32) -> ProcessUse? {
-        guard let stat = read("/proc/\(id)/stat"), let status = read("/proc/\(id)/status"),
-            let name = stat.lastIndex(of: ")")
-        else { return nil }
-        // Behind the name: state, ten numbers, then the time in user and system mode.
-        let words = stat[stat.index(after: name)...].split(separator: " ")
-        guard words.count > 12, let user = Double(words[11]), let system = Double(words[12])
-        else { return nil }
-        let ticksPerSecond = Double(sysconf(Int32(_SC_CLK_TCK)))
-        return ProcessUse(
-            cpuMicroseconds: (user + system) * 1e6 / ticksPerSecond,
-            resident: kilobytes("VmRSS:", status).map { $0 << 10 },
-            peakResident: kilobytes("VmHWM:", status).map { $0 << 10 }
-        )
-    }
-
-    private static func kilobytes(_ name: String, _ status: String) -> Int? {
-        let line = status.split(separator: "\n").first { $0.hasPrefix(name) }
-        return line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) }
-    }
-
-    /// A file of /proc.
-    static func read(_ path: String) -> String? {
-        guard let data = try? FileHandle(forReadingAtPath: path)?.readToEnd() else { return nil }
-        return String(decoding: data, as: UTF8.self)
-    }
-}
-
-/// What has to be gone when the bench ends, by itself or by a signal.
-final class BenchCleanup: @unchecked Sendable {
-    // `signals` is set once, and only kept so that its sources live.
-
-    private struct Leftovers {
-        var processes: [Int32] = []
-        var directories: [String] = []
-    }
-
-    private let leftovers = Mutex(Leftovers())
-    private var signals: [any DispatchSourceSignal] = []
-
-    init() {
-        signals = [SIGINT, SIGTERM].map { number in
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number)
-            source.setEventHandler { [weak self] in
-                self?.run()
-                _exit(128 + number)
-            }
-            source.resume()
-            return source
-        }
-    }
-
-    func add(process: Int32) {
-        leftovers.withLock { $0.processes.append(process) }
-    }
-
-    func add(directory: String) {
-        leftovers.withLock { $0.directories.append(directory) }
-    }
-
-    /// The process was waited for: its number may be another one's by now.
-    func forget(process: Int32) {
-        leftovers.withLock { $0.processes.removeAll { $0 == process } }
-    }
-
-    func run() {
-        let leftovers = leftovers.withLock { leftovers in
-            defer { leftovers = Leftovers() }
-            return leftovers
-        }
-        for process in leftovers.processes { kill(process, SIGKILL) }
-        for directory in leftovers.directories {
-            try? FileManager.default.removeItem(atPath: directory)
-        }
     }
 }

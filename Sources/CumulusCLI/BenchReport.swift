@@ -71,14 +71,18 @@ struct BenchReport: Encodable {
     }
 
     private var notes: [String] {
-        figures.flatMap { figure in
+        let disturbed = figures.filter(\.isDisturbed).map { figure in
+            "\(figure.path): other processes had a part of the processors; run it alone"
+        }
+        let missed = figures.flatMap { figure in
             figure.targets.filter { !$0.isMet }.map { "\(figure.path): missed \($0.text)" }
         }
+        return (disturbed + missed).isEmpty ? [] : [""] + disturbed + missed
     }
 
     private static let titles = [
         "path", "per second", "p50 ms", "p99 ms", "p999 ms", "server us", "client us",
-        "server MB", "bound", "of bound", "wanted",
+        "server MB", "others", "bound", "of bound", "wanted",
     ]
 
     private func row(_ figure: BenchFigure) -> [String] {
@@ -95,6 +99,7 @@ struct BenchReport: Encodable {
             text(figure.serverMicroseconds, 1),
             text(figure.clientMicroseconds, 1),
             text(figure.serverResident.map { Double($0) / 1_048_576 }, 0),
+            figure.others.map { text($0 * 100, 0) + " %" } ?? "",
             figure.bound.map { "\($0.name) \(text($0.perSecond, 0))" } ?? "",
             figure.ratio.map { text($0 * 100, 0) + " %" } ?? "",
             figure.targets.map { "\($0.text) \($0.isMet ? "yes" : "NO")" }.joined(separator: ", "),

@@ -53,7 +53,12 @@ extension ClientSession {
         case .recordsFetch:
             let request = try parser.fetchRecords(call.message)
             try read(call, isOneRead: request.ids.count == 1) { session, scope, caller, reader in
-                let results = try request.run(scope, by: caller, in: reader)
+                let results = try request.run(
+                    scope,
+                    by: caller,
+                    in: reader,
+                    zones: session.node.gate.zones
+                )
                 return Answers.fetched(results, for: request.ids, limit: session.limits.answerBytes)
             }
         case .recordsModify:

@@ -45,6 +45,10 @@ package struct NodeDice: RandomNumberGenerator {
     package mutating func next() -> UInt64 { random() }
 
     package mutating func bytes(_ count: Int) -> [UInt8] {
-        (0..<count).map { _ in UInt8.random(in: 0...255, using: &self) }
+        var bytes: [UInt8] = []
+        while bytes.count < count {
+            withUnsafeBytes(of: next()) { bytes.append(contentsOf: $0.prefix(count - bytes.count)) }
+        }
+        return bytes
     }
 }

@@ -69,6 +69,7 @@ package final class StoreGate: Sendable {
     }
 
     package let engine: any StorageEngine
+    package let zones = ZoneDirectory()
     private let environment: NodeEnvironment
     private let limits: Limits
     private let meter: NodeMeter
@@ -206,7 +207,9 @@ package final class StoreGate: Sendable {
             }
             let count = group.count
             writer.disk.wrote(group.byteCount)
+            let zonesVersion = writer.state.zonesVersion
             writer.state = try group.commit()
+            if writer.state.zonesVersion != zonesVersion { zones.clear() }
             if count > 0 {
                 meter.commits.add(count)
                 meter.flushes.add(1)

@@ -175,7 +175,7 @@ extension WriteTransaction {
         at place: ZonePlace
     ) throws(EngineError) -> RecordRow {
         let key = RowKey.record(place.number, put.recordName)
-        let old = try stored(key)
+        let old = try load(place.number, put.recordName)
         var new: RecordRow
         if put.birth == nil, old?.row.isDead ?? true {
             new = RecordRow(type: put.type, birth: commit.stamp, createdBy: commit.user)
@@ -204,7 +204,7 @@ extension WriteTransaction {
         _ commit: Commit,
         at place: ZonePlace
     ) throws(EngineError) {
-        guard let old = try stored(RowKey.record(place.number, name)), !old.row.isDead,
+        guard let old = try load(place.number, name), !old.row.isDead,
             births.contains(old.row.birth.dot)
         else { return }
         var new = RecordRow(
@@ -219,19 +219,11 @@ extension WriteTransaction {
         try store(&new, named: name, replacing: old, commit, at: place)
     }
 
-    private borrowing func stored(
-        _ key: RowKey
-    ) throws(EngineError) -> (row: RecordRow, byteCount: Int)? {
-        guard let bytes = try get(key) else { return nil }
-        let row = try decoding(key.bytes) { () throws(MalformedBytes) in try RecordRow(bytes) }
-        return (row, bytes.count)
-    }
-
     /// Writes a record row with all rows that are derived from it.
     private mutating func store(
         _ new: inout RecordRow,
         named name: String,
-        replacing old: (row: RecordRow, byteCount: Int)?,
+        replacing old: StoredRecord?,
         _ commit: Commit,
         at place: ZonePlace
     ) throws(EngineError) {

@@ -43,7 +43,7 @@ package struct FieldCanonicaliser: Sendable {
         let order = names.indices.sorted {
             names[$0].utf8.lexicographicallyPrecedes(names[$1].utf8)
         }
-        var body = RecordBody()
+        var body = CanonicalWriter(reserving: fields.reduce(0) { $0 + $1.count + 4 })
         var last: String?
         for index in order {
             if names[index] == last {
@@ -53,10 +53,14 @@ package struct FieldCanonicaliser: Sendable {
                     "field '\(names[index])' is given twice; send each field once"
                 )
             }
-            body.append(field: fields[index])
+            body.present(RecordBody.fieldNumber, bytes: fields[index])
             last = names[index]
         }
-        return body
+        do {
+            return try RecordBody(stored: body.bytes)
+        } catch {
+            throw invalid("the fields can't be put together: \(error.reason)")
+        }
     }
 
     // MARK: Parts of a field

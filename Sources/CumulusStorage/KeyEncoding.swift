@@ -46,7 +46,16 @@ package struct KeyWriter: Sendable {
     }
 
     package mutating func add(_ text: String) {
-        add(text: text.utf8)
+        var text = text
+        text.withUTF8 { utf8 in
+            if utf8.contains(0) {
+                add(text: utf8)
+            } else {
+                bytes.append(contentsOf: utf8)
+                bytes.append(0)
+                bytes.append(1)
+            }
+        }
     }
 
     /// Bytes of a length that is the same in all keys of the subspace.

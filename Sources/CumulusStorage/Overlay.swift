@@ -39,6 +39,12 @@ package struct Overlay: Sendable {
         deletedRanges.isEmpty && rows.allSatisfy(\.isEmpty)
     }
 
+    /// Whether a zone was made or deleted.
+    package var holdsZones: Bool {
+        let zones = KeyRange.all(.zone)
+        return !rows(Subspace.zone.family, in: zones).isEmpty
+    }
+
     package func get(_ family: Family, _ key: Bytes) -> Lookup {
         let rows = rows[Int(family.rawValue)]
         let index = Overlay.firstIndex(rows, notBefore: key)

@@ -11,6 +11,8 @@ package struct WriteTransaction: ~Copyable, RowReader {
     private let engine: any StorageEngine
     private var overlay = Overlay()
     package private(set) var state: WriterState
+    /// Record rows that were decoded and not written since.
+    private var loaded: [Bytes: StoredRecord] = [:]
     /// The wall clock when the current request was taken, in milliseconds.
     package var now: Int64 = 0
 
@@ -25,8 +27,26 @@ package struct WriteTransaction: ~Copyable, RowReader {
         switch overlay.get(key.family, key.bytes) {
         case .value(let value): value
         case .deleted: nil
+        case .unknown where key.family == .meta:
+            try state.meta.get(key.bytes) { () throws(EngineError) in
+                try engine.get(.meta, key.bytes, reach: .disk)
+            }
         case .unknown: try engine.get(key.family, key.bytes, reach: .disk)
         }
+    }
+
+    /// A record row and its size on the disk; decoded once, however often it is asked for.
+    package mutating func load(
+        _ zone: ZoneNumber,
+        _ name: String
+    ) throws(EngineError) -> StoredRecord? {
+        let key = RowKey.record(zone, name)
+        if let known = loaded[key.bytes] { return known }
+        guard let bytes = try get(key) else { return nil }
+        let row = try decoding(key.bytes) { () throws(MalformedBytes) in try RecordRow(bytes) }
+        let stored = StoredRecord(row: row, byteCount: bytes.count)
+        loaded[key.bytes] = stored
+        return stored
     }
 
     package borrowing func scan(
@@ -60,6 +80,11 @@ package struct WriteTransaction: ~Copyable, RowReader {
     }
 
     package mutating func put(_ key: RowKey, _ value: Bytes?) {
+        switch key.family {
+        case .meta: state.meta.drop(key.bytes)
+        case .records: loaded[key.bytes] = nil
+        case .index, .log: break
+        }
         overlay.put(key.family, key.bytes, value)
     }
 
@@ -67,7 +92,10 @@ package struct WriteTransaction: ~Copyable, RowReader {
         put(key, row.rowBytes)
     }
 
+    /// Deletes rows of any family but `meta`, whose rows are deleted one by one.
     package mutating func deleteRange(_ family: Family, _ range: KeyRange) {
+        precondition(family != .meta)
+        loaded = [:]
         overlay.deleteRange(family, range)
     }
 
@@ -84,6 +112,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
 
     package mutating func rollBack(to point: SavePoint) {
         overlay.rollBack(to: point.overlay)
+        loaded = [:]
         state = point.state
     }
 
@@ -109,6 +138,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
             let key = RowKey.zoneHead(head.database, head.incarnation, head.zone)
             put(key, NumberedSeq(seq: seq))
         }
+        if overlay.holdsZones { state.zonesVersion += 1 }
         state.node.latestTime = state.clock.latest
         put(.node, state.node)
         state.touchedZones = []
@@ -333,4 +363,10 @@ package struct NumberedSeq: RowValue, Equatable {
     package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
         seq = try reader.varint()
     }
+}
+
+/// A decoded record row and the bytes that it takes on the disk.
+package struct StoredRecord: Sendable {
+    package var row: RecordRow
+    package var byteCount: Int
 }

@@ -43,11 +43,15 @@ package struct WriterState: Sendable {
 
     /// This run of the process.
     package let incarnation: Incarnation
+    /// Shared by all copies of the state: it holds committed rows only.
+    let meta = MetaCache()
     package var node: NodeRow
     package var clock: HybridClock
     package var scopes: [ScopeNumber: ScopeState] = [:]
     package var zoneStates: [ZoneNumber: ZoneState] = [:]
     package var touchedZones: Set<ZoneNumber> = []
+    /// Counts the batches that made or deleted a zone.
+    package var zonesVersion = 0
     package var heads: [Head: UInt64] = [:]
     /// Read through: a type that is not here was not asked for yet.
     package var schema: [SchemaKey: TypeSchema] = [:]

@@ -31,7 +31,8 @@ package struct FetchRecords: Sendable {
     package func run(
         _ scope: ScopeNumber,
         by caller: Caller,
-        in reader: ReadTransaction
+        in reader: ReadTransaction,
+        zones directory: ZoneDirectory = ZoneDirectory()
     ) throws(Failure) -> [Result<RecordView, ServiceError>] {
         let database: DatabaseID
         do {
@@ -51,7 +52,13 @@ package struct FetchRecords: Sendable {
                     if let known = zones[address.zone] {
                         zone = known
                     } else {
-                        zone = try reader.find(address.zone, in: database, of: scope, by: caller)
+                        zone = try directory.find(
+                            address.zone,
+                            in: database,
+                            of: scope,
+                            by: caller,
+                            reader
+                        )
                         zones[address.zone] = .some(zone)
                     }
                     results.append(try fetch(address, in: zone, reader))

@@ -44,7 +44,7 @@ struct ZoneBatch {
             for item in saves + deletes.map(deleteKey) { failures[item] = failure }
             return report([], [], to: &outcome)
         }
-        try load(found, in: transaction)
+        try load(found, in: &transaction)
         noteFaults()
         let isAtomic = request.isAtomic && found.capabilities.contains(.atomic)
         var plan = Plan()
@@ -72,14 +72,14 @@ struct ZoneBatch {
 
     private mutating func load(
         _ found: FoundZone,
-        in transaction: borrowing WriteTransaction
+        in transaction: inout WriteTransaction
     ) throws(EngineError) {
         guard let number = found.number else { return }
         let names =
             saves.map { request.saves[$0].address.name }
             + deletes.map { request.deletes[$0].address.name }
         for name in names {
-            if let row = try transaction.record(number, name), !row.isDead { rows[name] = row }
+            if let row = try transaction.load(number, name)?.row, !row.isDead { rows[name] = row }
         }
     }
 
