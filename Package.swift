@@ -126,6 +126,7 @@ let package = Package(
             "RocksDBStorageTests",
             ["RocksDBStorage", "CumulusStorage", "CumulusModel", "CumulusTesting"]
         ),
+        tests("CumulusNodeTests", ["CumulusNode", "CumulusModel", "CumulusTesting"]),
         tests("CumulusTests", ["Cumulus", "CumulusTesting"]),
         // The tree itself: imports, top level, seams, comments.
         tests("TidyTests", []),

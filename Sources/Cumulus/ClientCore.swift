@@ -57,6 +57,9 @@ final class ClientCore: Sendable {
         var nextSlot = 0
         var lastProblem = "no connection was tried yet"
         var isClosed = false
+        /// Connections that are being made.
+        var attempts: [UInt64: Task<Void, Never>] = [:]
+        var nextAttempt: UInt64 = 0
     }
 
     let settings: Settings
@@ -104,8 +107,10 @@ final class ClientCore: Sendable {
             case .answer(let messages): return messages
             case .lost(let sent): wasSent = wasSent || (sent && isChange)
             case .refused(let error):
-                guard isRetryable(error), !Task.isCancelled else { throw error }
-                if environment.now() + backoff(attempt) >= deadline { throw error }
+                let hasTime = environment.now() + backoff(attempt) < deadline
+                guard isRetryable(error), hasTime, !Task.isCancelled else {
+                    throw wasSent && leavesOpen(error) ? timeout(wasSent: true) : error
+                }
             }
             if Task.isCancelled { throw ClientCore.cancelled }
             try? await environment.sleep(backoff(attempt))
@@ -175,6 +180,11 @@ final class ClientCore: Sendable {
         case .overloaded, .draining, .nodeBehind: true
         default: false
         }
+    }
+
+    /// Whether a refusal says nothing about an earlier attempt at the same change.
+    private func leavesOpen(_ error: ServiceError) -> Bool {
+        isRetryable(error) || error.reason == .deadline || error.reason == .diskFull
     }
 
     private func requestID(clockOffset: Int64) -> Bytes {
@@ -311,19 +321,25 @@ final class ClientCore: Sendable {
 
     /// Begins to connect every slot that is idle.
     private func connect() {
-        let idle = state.withLock { state in
-            let idle = state.slots.indices.filter { index in
-                if case .idle = state.slots[index].state { !state.isClosed } else { false }
+        state.withLock { state in
+            guard !state.isClosed else { return }
+            for slot in state.slots.indices {
+                guard case .idle = state.slots[slot].state else { continue }
+                state.slots[slot].state = .connecting
+                state.nextAttempt += 1
+                let attempt = state.nextAttempt
+                state.attempts[attempt] = Task {
+                    await connect(slot)
+                    self.state.withLock { $0.attempts[attempt] = nil }
+                }
             }
-            for index in idle { state.slots[index].state = .connecting }
-            return idle
         }
-        for slot in idle { Task { await connect(slot) } }
     }
 
     private func connect(_ slot: Int) async {
         let failures = state.withLock { $0.slots[slot].failures }
         if failures > 0 { try? await environment.sleep(backoff(failures - 1)) }
+        if Task.isCancelled { return }
         let endpoint = settings.endpoints[(slot + failures) % settings.endpoints.count]
         let settings = settings
         let clock = environment.now
@@ -390,14 +406,19 @@ final class ClientCore: Sendable {
     }
 
     /// Ends all connections; calls in flight fail.
-    func close() {
-        let leases = state.withLock { state -> [Lease] in
+    ///
+    /// When it returns, none is being made any more: the loops may be stopped.
+    func close() async {
+        let (leases, attempts) = state.withLock { state in
             state.isClosed = true
-            return state.slots.compactMap {
-                if case .open(let lease) = $0.state { lease } else { nil }
+            let leases = state.slots.compactMap { slot -> Lease? in
+                if case .open(let lease) = slot.state { lease } else { nil }
             }
+            return (leases, Array(state.attempts.values))
         }
         failWaiters(ServiceError(.operationCancelled, "the container was closed"))
+        for attempt in attempts { attempt.cancel() }
+        for attempt in attempts { await attempt.value }
         for lease in leases {
             lease.connection.link.loop.execute { lease.connection.close() }
         }

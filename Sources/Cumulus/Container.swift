@@ -99,7 +99,7 @@ public struct Container: Sendable {
     ///
     /// Calls in flight fail; later ones do too.
     public func close() async {
-        core.close()
+        await core.close()
         try? await loops?.stop()
     }
 }

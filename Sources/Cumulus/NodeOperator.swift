@@ -50,7 +50,7 @@ package struct NodeOperator: Sendable {
     }
 
     package func close() async {
-        core.close()
+        await core.close()
         try? await loops.stop()
     }
 

@@ -40,8 +40,7 @@ extension Bench {
             return BenchFigure.Bound(
                 name: "echo",
                 perSecond: figure.perSecond,
-                cpuMicroseconds: cpu,
-                isHard: false
+                cpuMicroseconds: cpu
             )
         } catch {
             await server.close()

@@ -12,8 +12,9 @@ struct BenchFigure: Encodable {
         var perSecond: Double
         /// Processor time of all that took part, in microseconds per operation.
         var cpuMicroseconds: Double?
-        /// A save can't be faster than its bound; a fetch can, when its bound had a bad moment.
-        var isHard: Bool
+        /// The rate of its best moment, which no save can exceed for long; nil where the bound is
+        /// no more than a comparison.
+        var ceiling: Double?
     }
 
     /// What is wanted on the reference machine.
@@ -54,19 +55,20 @@ struct BenchFigure: Encodable {
 
     /// A write figure above its bound, in words.
     var problem: String? {
-        guard let bound, bound.isHard, perSecond > bound.perSecond else { return nil }
+        guard let bound, let ceiling = bound.ceiling, perSecond > ceiling else { return nil }
         let advice = isDisturbed ? " (or the other work on this machine: run it alone)" : ""
         return """
-            \(path): \(Int(perSecond))/s is above its bound of \(Int(bound.perSecond))/s \
+            \(path): \(Int(perSecond))/s is above its bound of \(Int(ceiling))/s \
             (\(bound.name)): the flush or the bound is wrong\(advice)
             """
     }
 
-    /// Takes the higher of the bounds: it was measured before and after, and one moment is enough
+    /// Takes the higher of the bounds: it was measured before and after, and one of them is enough
     /// to show what can be had.
     mutating func compare(with bounds: [Bound]) {
-        guard let bound = bounds.max(by: { $0.perSecond < $1.perSecond }), bound.perSecond > 0
+        guard var bound = bounds.max(by: { $0.perSecond < $1.perSecond }), bound.perSecond > 0
         else { return }
+        bound.ceiling = bounds.compactMap(\.ceiling).max()
         self.bound = bound
         ratio = perSecond / bound.perSecond
     }

@@ -113,7 +113,8 @@ extension ClientSession {
     /// The scope that a HELLO or an operator's call names.
     func scope(_ container: Bytes, _ environment: UInt32) throws(ServiceError) -> ScopeID {
         let name = try Names.checkIdentifier(container, "container")
-        guard let environment = Environment(rawValue: UInt8(truncatingIfNeeded: environment)) else {
+        guard let environment = UInt8(exactly: environment).flatMap(Environment.init(rawValue:))
+        else {
             throw ServiceError(
                 .invalidArguments,
                 "name an environment: 1 (development) or 2 (production)"

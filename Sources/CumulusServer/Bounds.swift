@@ -17,10 +17,14 @@ struct Bound: ParsableCommand {
 
 /// What a bound measured.
 struct BoundFigure: Encodable {
-    var operations: Int
-    var seconds: Double
+    var operations = 0
+    var seconds = 0.0
+    /// The rate of the best moment: whatever else the machine did, so much was possible.
+    var peakPerSecond = 0.0
     /// Of this process, all of its threads.
-    var cpuMicroseconds: Double
+    var cpuMicroseconds = 0.0
+
+    private static let momentSeconds = 0.25
 
     /// Repeats `work`, which returns how many operations it did, for that long.
     static func measure(
@@ -28,17 +32,30 @@ struct BoundFigure: Encodable {
         _ work: () throws -> Int
     ) rethrows -> BoundFigure {
         let cpu = processorTime()
-        let start = DispatchTime.now().uptimeNanoseconds
-        let end = start + UInt64(seconds * 1e9)
-        var figure = BoundFigure(operations: 0, seconds: 0, cpuMicroseconds: 0)
-        var now = start
-        while now < end {
-            figure.operations += try work()
-            now = DispatchTime.now().uptimeNanoseconds
+        var figure = BoundFigure()
+        while figure.seconds < seconds {
+            let moment = try rate(seconds: min(momentSeconds, seconds), work)
+            figure.operations += moment.operations
+            figure.seconds += moment.seconds
+            let perSecond = Double(moment.operations) / moment.seconds
+            figure.peakPerSecond = max(figure.peakPerSecond, perSecond)
         }
-        figure.seconds = Double(now - start) / 1e9
         figure.cpuMicroseconds = processorTime() - cpu
         return figure
+    }
+
+    private static func rate(
+        seconds: Double,
+        _ work: () throws -> Int
+    ) rethrows -> (operations: Int, seconds: Double) {
+        let start = DispatchTime.now().uptimeNanoseconds
+        var operations = 0
+        var elapsed = 0.0
+        repeat {
+            operations += try work()
+            elapsed = Double(DispatchTime.now().uptimeNanoseconds - start) / 1e9
+        } while elapsed < seconds
+        return (operations, elapsed)
     }
 
     func printLine() throws {

@@ -102,13 +102,12 @@ private struct CommitChain {
         if dot.seq != link.seq + 1 { wrong.append("\(dot) follows \(link.seq)") }
         if commit.previousHash != link.hash { wrong.append("\(dot) breaks the hash chain") }
         if commit.stamp.time <= latest { wrong.append("\(dot) is not later than the one before") }
-        var dep = link.dep
-        for dot in commit.dep { dep[dot.incarnation] = dot.seq }
         var applied = VersionVector(links.mapValues(\.seq))
         applied[dot.incarnation] = 0
-        if dep != applied { wrong.append("\(dot) depends on \(dep.dots), not \(applied.dots)") }
+        let dep = applied.changes(since: link.dep)
+        if commit.dep != dep { wrong.append("\(dot) depends on \(commit.dep), not \(dep)") }
         let hash = Commit.hash(previous: link.hash, commit: bytes)
-        links[dot.incarnation] = (dot.seq, hash, dep)
+        links[dot.incarnation] = (dot.seq, hash, applied)
         latest = commit.stamp.time
         return wrong
     }

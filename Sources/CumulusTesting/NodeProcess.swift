@@ -9,6 +9,10 @@ import Synchronization
 package final class NodeProcess: Sendable {
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
+
+        package init(_ description: String) {
+            self.description = description
+        }
     }
 
     /// How a process ended.
@@ -36,12 +40,7 @@ package final class NodeProcess: Sendable {
         let words =
             [try NodeProcess.program, "--data", data, "--listen", "127.0.0.1:\(port)"]
             + ["--profile", "small", "--disk-reserve", "0"] + arguments
-        pid = try NodeProcess.spawn(
-            words,
-            environment,
-            output: "\(data).out",
-            errors: "\(data).err"
-        )
+        pid = try NodeProcess.spawn(words, environment, output: "\(data).out", errors: "\(data).err")
     }
 
     /// Starts a node and waits until it is ready.
@@ -62,7 +61,7 @@ package final class NodeProcess: Sendable {
             if node.ending != nil { break }
             try await Task.sleep(for: .milliseconds(5))
         }
-        throw Failure(description: "the node is not ready: \(node.errors)")
+        throw Failure("the node is not ready: \(node.errors)")
     }
 
     deinit {
@@ -84,7 +83,7 @@ package final class NodeProcess: Sendable {
             #endif
             let program = folder.appendingPathComponent("cumulusd").path
             guard FileManager.default.isExecutableFile(atPath: program) else {
-                throw Failure(description: "\(program) is missing; run 'swift build'")
+                throw Failure("\(program) is missing; run 'swift build'")
             }
             return program
         }
@@ -116,7 +115,7 @@ package final class NodeProcess: Sendable {
             withCStrings(variables) { posix_spawn(&pid, words[0], &actions, nil, arguments, $0) }
         }
         guard status == 0 else {
-            throw Failure(description: "\(words[0]): \(String(cString: strerror(status)))")
+            throw Failure("\(words[0]): \(String(cString: strerror(status)))")
         }
         return pid
     }
@@ -144,7 +143,7 @@ package final class NodeProcess: Sendable {
 
     package var endpoint: String {
         get throws {
-            guard let address else { throw Failure(description: "the node was never ready") }
+            guard let address else { throw Failure("the node was never ready") }
             return address
         }
     }
@@ -191,7 +190,7 @@ package final class NodeProcess: Sendable {
             if let ending { return ending }
             try await Task.sleep(for: .milliseconds(5))
         }
-        throw Failure(description: "the node did not end within \(seconds) s: \(errors)")
+        throw Failure("the node did not end within \(seconds) s: \(errors)")
     }
 
     /// Ends it with a signal and waits.

@@ -29,7 +29,7 @@ package final class TestServer: Sendable {
         port: Int = 0
     ) async throws {
         var configuration = Node.Configuration(
-            version: "test",
+            version: Release.version,
             container: TestServer.container,
             operatorToken: Bytes(TestServer.operatorToken.utf8)
         )

@@ -1,11 +1,10 @@
 // What the tests of this folder say again and again: a node for the length of a test, a signed-in
-// raw client, saves and fetches in one line.
+// raw client, short records.
 
 import CumulusModel
 import CumulusStorage
 import CumulusTesting
 import CumulusWire
-import Foundation
 import Testing
 
 /// Runs a test against a node that ends with it.
@@ -54,38 +53,6 @@ func eventually(_ condition: () throws -> Bool) async throws -> Bool {
     return false
 }
 
-/// A request id of this moment.
-func newRequestID() -> Bytes {
-    var dice = SystemRandomNumberGenerator()
-    let now = Int64(Date().timeIntervalSince1970 * 1_000)
-    return RequestID(milliseconds: now, using: &dice).bytes
-}
-
-enum Requests {
-    static func save(
-        _ records: [Record],
-        in database: DatabaseScope = .private,
-        policy: UInt32 = 0
-    ) -> Bytes {
-        ModifyRecordsRequest.encoded(
-            database: database,
-            policy: policy,
-            isAtomic: true,
-            saves: records.map { $0.encodedSave(allKeys: true) },
-            deletes: []
-        )
-    }
-
-    static func fetch(_ names: [String], in database: DatabaseScope = .private) -> Bytes {
-        let ids = names.map { WireRecordID(name: Bytes($0.utf8), zone: nil) }
-        return FetchRecordsRequest(database: database, ids: ids).encoded()
-    }
-
-    static func list(in database: DatabaseScope = .private) -> Bytes {
-        ListRecordsRequest(database: database, zone: nil).encoded()
-    }
-}
-
 extension Record {
     init(_ name: String, _ fields: [String: FieldValue] = ["title": "a note"]) {
         self.init(recordType: "Note", recordID: Record.ID(recordName: name))
@@ -98,28 +65,12 @@ extension RawClient {
     func beginSave(_ record: Record, milliseconds: UInt32 = 0) throws -> Frame {
         let call = call(
             .recordsModify,
-            Requests.save([record]),
+            RawRequest.save([record]),
             milliseconds: milliseconds,
-            requestID: newRequestID()
+            requestID: RawRequest.newID()
         )
         try send(call)
         return call
-    }
-
-    @discardableResult
-    func save(_ records: [Record], in database: DatabaseScope = .private) throws -> [RecordResult] {
-        let request = Requests.save(records, in: database)
-        return try modify(request, id: newRequestID()).saves
-    }
-
-    func modify(_ request: Bytes, id: Bytes) throws -> ModifyRecordsResponse {
-        let messages = try perform(.recordsModify, request, requestID: id)
-        return try ModifyRecordsResponse(wire: messages[0])
-    }
-
-    func fetch(_ names: String..., in database: DatabaseScope = .private) throws -> [RecordResult] {
-        let messages = try perform(.recordsFetch, Requests.fetch(names, in: database))
-        return try messages.flatMap { try FetchRecordsResponse.results(wire: $0) }
     }
 }
 
@@ -135,4 +86,11 @@ func error(
     }
     Issue.record("there was no error", sourceLocation: sourceLocation)
     return ServiceError(.internalError, "none")
+}
+
+extension Result where Failure == ServiceError {
+    /// The error of an item; nil if the item went well.
+    var refusal: ServiceError? {
+        if case .failure(let error) = self { error } else { nil }
+    }
 }

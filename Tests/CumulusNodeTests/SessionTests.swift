@@ -14,11 +14,11 @@ import Testing
             let client = try RawClient(greeting: server.endpoint, token: token)
             let calls = (0..<200).map { number in
                 number % 2 == 0
-                    ? client.call(.recordsFetch, Requests.fetch(["nothing"]))
+                    ? client.call(.recordsFetch, RawRequest.fetch(["nothing"]))
                     : client.call(
                         .recordsModify,
-                        Requests.save([Record("record\(number)")]),
-                        requestID: newRequestID()
+                        RawRequest.save([Record("record\(number)")]),
+                        requestID: RawRequest.newID()
                     )
             }
             try client.send(calls)
@@ -37,8 +37,8 @@ import Testing
             let client = try RawClient(server.endpoint)
             let save = client.call(
                 .recordsModify,
-                Requests.save([Record("first")]),
-                requestID: newRequestID()
+                RawRequest.save([Record("first")]),
+                requestID: RawRequest.newID()
             )
             var bytes = RawClient.greeting(token: token)
             FrameEncoder.append(save, to: &bytes)
@@ -58,8 +58,8 @@ import Testing
             let content = String(repeating: "x", count: 300_000)
             let save = client.call(
                 .recordsModify,
-                Requests.save([Record("large", ["text": .string(content)])]),
-                requestID: newRequestID()
+                RawRequest.save([Record("large", ["text": .string(content)])]),
+                requestID: RawRequest.newID()
             )
             var bytes = RawClient.greeting(token: token)
             FrameEncoder.append(save, to: &bytes)
@@ -94,7 +94,7 @@ import Testing
         try await withServer(engine: engine, startsThreads: false) { server in
             let client = try RawClient(greeting: server.endpoint, token: token)
             engine.setCold(true)
-            let call = client.call(.recordsFetch, Requests.fetch(["a"]), milliseconds: 1)
+            let call = client.call(.recordsFetch, RawRequest.fetch(["a"]), milliseconds: 1)
             try client.send(call)
             #expect(try await eventually { server.node.callsInProgress == 1 })
             try await Task.sleep(for: .milliseconds(20))
@@ -142,7 +142,7 @@ import Testing
         try await fill(engine, token, records: 40)
         try await withServer(engine: engine, startsThreads: false) { server in
             let client = try RawClient(greeting: server.endpoint, token: token)
-            let list = client.call(.recordsList, Requests.list())
+            let list = client.call(.recordsList, RawRequest.list())
             try client.send(list)
             try client.credit(100 << 20, on: list)
             #expect(server.node.gate.runRead())
@@ -166,7 +166,7 @@ import Testing
         try await fill(engine, token, records: 40)
         try await withServer(engine: engine) { server in
             let client = try RawClient(greeting: server.endpoint, token: token)
-            let list = client.call(.recordsList, Requests.list())
+            let list = client.call(.recordsList, RawRequest.list())
             try client.send(list)
             var names: [String] = []
             let first = try client.nextFrame()
@@ -197,7 +197,7 @@ import Testing
         try await fill(engine, token, records: 40)
         try await withServer(engine: engine) { server in
             let client = try RawClient(greeting: server.endpoint, token: token)
-            let list = client.call(.recordsList, Requests.list())
+            let list = client.call(.recordsList, RawRequest.list())
             try client.send(list)
             _ = try client.nextFrame()
             try RawClient(greeting: server.endpoint, token: token).save([Record("zzz")])
@@ -215,7 +215,7 @@ import Testing
         try await fill(engine, token, records: 40)
         try await withServer(engine: engine) { server in
             let client = try RawClient(greeting: server.endpoint, token: token)
-            let list = client.call(.recordsList, Requests.list())
+            let list = client.call(.recordsList, RawRequest.list())
             try client.send(list)
             _ = try client.nextFrame()
             try client.credit(.max, on: list)
@@ -230,7 +230,7 @@ import Testing
         try await fill(engine, token, records: 40)
         try await withServer(engine: engine) { server in
             let client = try RawClient(greeting: server.endpoint, token: token)
-            let list = client.call(.recordsList, Requests.list(), milliseconds: 200)
+            let list = client.call(.recordsList, RawRequest.list(), milliseconds: 200)
             try client.send(list)
             let error = try error { _ = try client.answer(to: list) }
             #expect(error.reason == .deadline)
@@ -272,7 +272,7 @@ import Testing
         try await fill(engine, token, records: 40)
         try await withServer(engine: engine) { server in
             let client = try RawClient(greeting: server.endpoint, token: token)
-            let list = client.call(.recordsList, Requests.list())
+            let list = client.call(.recordsList, RawRequest.list())
             try client.send(list)
             #expect(try client.nextFrame().kind == .message)
             server.node.beginDraining()

@@ -1,0 +1,103 @@
+// The writer: how many saves share a flush, and what it does when the disk is nearly full.
+
+import Cumulus
+import CumulusModel
+import CumulusNode
+import CumulusTesting
+import CumulusWire
+import Testing
+
+@Suite(.serialized) struct WriterTests {
+    // MARK: Group commit
+
+    @Test func sixtyFourSaversShareFlushes() async throws {
+        let engine = CountingEngine(commitSeconds: 0.001)
+        try await withServer(engine: engine) { server in
+            let container = try await server.container(user: "ada", connections: 4)
+            let database = container.privateCloudDatabase
+            _ = try await database.save(Record("first"))
+            let before = engine.commits
+            let flushes = server.node.meter.flushes.value
+            let saves = 64 * 20
+            await withThrowingTaskGroup(of: Void.self) { group in
+                for saver in 0..<64 {
+                    group.addTask {
+                        for number in 0..<20 {
+                            _ = try await database.save(Record("r\(saver)-\(number)"))
+                        }
+                    }
+                }
+            }
+            let commits = engine.commits - before
+            #expect(commits * 4 <= saves, "\(commits) commits for \(saves) saves")
+            #expect(server.node.meter.flushes.value - flushes == commits)
+            await container.close()
+        }
+    }
+
+    @Test func oneSaverIsAcknowledgedAfterAFlushOfItsOwn() async throws {
+        let engine = CountingEngine()
+        try await withServer(engine: engine) { server in
+            let container = try await server.container(user: "ada")
+            for number in 0..<50 {
+                let before = engine.commits
+                _ = try await container.privateCloudDatabase.save(Record("r\(number)"))
+                #expect(engine.commits == before + 1)
+            }
+            await container.close()
+        }
+    }
+
+    @Test func whatChangesNothingIsNotFlushed() async throws {
+        let engine = CountingEngine()
+        try await withServer(engine: engine) { server in
+            let client = try RawClient(
+                greeting: server.endpoint,
+                token: try await server.makeUser("ada")
+            )
+            let before = engine.commits
+            let refused = try client.save([Record("_hidden")])
+            #expect(refused[0].refusal?.code == .invalidArguments)
+            #expect(engine.commits == before)
+        }
+    }
+
+    // MARK: A full disk
+
+    @Test func belowTheReserveWritesAreRefusedAndReadsGoOn() async throws {
+        let engine = CountingEngine()
+        try await withServer(engine: engine, diskReserve: 1 << 20) { server in
+            let token = try await server.makeUser("ada")
+            let client = try RawClient(greeting: server.endpoint, token: token)
+            _ = try client.save([Record("before")])[0].get()
+            engine.setFreeBytes(1 << 20)
+            // What the file system said last counts for 100 ms.
+            try await Task.sleep(for: .milliseconds(110))
+            let commits = engine.commits
+            let error = try error { _ = try client.save([Record("refused")]) }
+            #expect(error.code == .serviceUnavailable && error.reason == .diskFull)
+            #expect(engine.commits == commits)
+            #expect(server.node.status.state == "disk full")
+            #expect(try client.fetch("before")[0].get()["title"] == "a note")
+            #expect(try client.fetch("refused")[0].refusal?.code == .unknownItem)
+            engine.setFreeBytes(1 << 30)
+            try await Task.sleep(for: .milliseconds(110))
+            _ = try client.save([Record("after")])[0].get()
+            #expect(server.node.status.state == "ready")
+        }
+    }
+
+    /// What was written since the file system was asked is taken off its answer.
+    @Test func theReserveIsNotUsedUpBetweenTwoLooks() async throws {
+        let engine = CountingEngine()
+        let token = try await makeToken(in: engine)
+        engine.setFreeBytes(1 << 20 + 100_000)
+        try await withServer(engine: engine, diskReserve: 1 << 20) { server in
+            let client = try RawClient(greeting: server.endpoint, token: token)
+            let content = FieldValue.string(String(repeating: "x", count: 30_000))
+            _ = try client.save([Record("first", ["text": content])])[0].get()
+            let error = try error { _ = try client.save([Record("second", ["text": content])]) }
+            #expect(error.reason == .diskFull)
+        }
+    }
+}

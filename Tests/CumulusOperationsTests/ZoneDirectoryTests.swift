@@ -1,0 +1,68 @@
+// The directory of found zones: it saves reads and never shows a zone that isn't there, or to
+// somebody else.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@Suite struct ZoneDirectoryTests {
+    private let store: TestStore
+    private let directory = ZoneDirectory()
+    private let zone = ZoneAddress(name: "z")
+
+    init() throws {
+        store = try TestStore()
+    }
+
+    private func find(_ zone: ZoneAddress, by caller: Caller = .alice) throws -> FoundZone? {
+        let database = try Authorisation.database(.private, for: caller)
+        return try directory.find(
+            zone,
+            in: database,
+            of: store.scopeNumber(),
+            by: caller,
+            store.reader
+        )
+    }
+
+    /// Runs what changes zones and clears the directory, as the node's writer does.
+    private func change(_ zones: ModifyZones) throws {
+        let version = store.state.zonesVersion
+        try store.modify(zones, by: .alice)
+        #expect(store.state.zonesVersion > version)
+        directory.clear()
+    }
+
+    @Test func whatItKnowsIsWhatTheStoreSays() throws {
+        #expect(try find(zone) == nil)
+        try change(ModifyZones(saving: ["z"]))
+        let first = try #require(try find(zone))
+        #expect(try find(zone) == first)
+        #expect(first.zone.generation == 1)
+        try change(ModifyZones(deleting: ["z"]))
+        #expect(try find(zone) == nil)
+        try change(ModifyZones(saving: ["z"]))
+        #expect(try find(zone)?.zone.generation == 2)
+    }
+
+    @Test func aZoneIsKnownToItsOwnerOnly() throws {
+        try change(ModifyZones(saving: ["z"]))
+        #expect(try find(zone) != nil)
+        #expect(try find(zone, by: .bob) == nil)
+        #expect(try find(ZoneAddress(name: "z", owner: "_alice"), by: .bob) == nil)
+        #expect(try find(ZoneAddress(name: "z", owner: Names.currentUser)) != nil)
+    }
+
+    @Test func theFirstRecordOfADefaultZoneIsFound() throws {
+        #expect(try find(ZoneAddress())?.number == nil)
+        let version = store.state.zonesVersion
+        try store.save([SaveItem("n")])
+        #expect(store.state.zonesVersion > version)
+        directory.clear()
+        #expect(try find(ZoneAddress())?.number != nil)
+        try store.save([SaveItem("n")])
+        #expect(store.state.zonesVersion == version + 1)
+    }
+}

@@ -1,0 +1,16 @@
+// How much, and with which dice: the tests of faults take both from the environment, so that
+// `cluster/chaos` can ask for more than a test run has time for.
+
+import Foundation
+
+enum Chaos {
+    /// Rounds of killing.
+    static let rounds = number("CUMULUS_CHAOS_ROUNDS") ?? 20
+    /// Mutated frames.
+    static let mutations = number("CUMULUS_CHAOS_MUTATIONS") ?? 4_000
+    static let seed = UInt64(number("CUMULUS_CHAOS_SEED") ?? 1)
+
+    private static func number(_ name: String) -> Int? {
+        ProcessInfo.processInfo.environment[name].flatMap { Int($0) }
+    }
+}

@@ -1,0 +1,261 @@
+// How the process of a node begins and ends: signals, and every start that has to fail with one
+// clear line.
+
+import Cumulus
+import CumulusModel
+import CumulusStorage
+import CumulusTesting
+import CumulusWire
+import Foundation
+import RocksDBStorage
+import Testing
+
+@Suite struct LifeTests {
+    private let folder: TestFolder
+
+    init() throws { folder = try TestFolder() }
+
+    // MARK: Ends
+
+    @Test func aTerminatedNodeAnswersWhatItTookAndExits() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let container = try await node.signIn(timeout: .seconds(3))
+        let writers = Writers(container.privateCloudDatabase)
+        try await writers.prepare()
+        async let writing: Void = writers.run(count: 64, seed: Chaos.seed)
+        try await Task.sleep(for: .milliseconds(400))
+        let began = ContinuousClock.now
+        try await #expect(node.end(SIGTERM) == .exit(0))
+        #expect(ContinuousClock.now - began < .seconds(10))
+        writers.finish()
+        await writing
+        await container.close()
+        let ledger = writers.state
+        #expect(!ledger.acknowledged.isEmpty)
+        // A draining node answers what it took: no outcome is unknown.
+        #expect(ledger.failed.values.allSatisfy { !$0.contains("serverResponseLost") })
+        let content = try folder.withStore { try StoreContent($0) }
+        #expect(content.names.isSuperset(of: ledger.acknowledged.joined()))
+        #expect(content.names.isDisjoint(with: ledger.failed.keys.joined()))
+    }
+
+    @Test func aSecondSignalEndsTheNodeAtOnce() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let token = try await node.makeToken()
+        // A list that waits for credit keeps a draining node alive for seconds.
+        let client = try RawClient(greeting: try node.endpoint, token: token)
+        try fill(client)
+        let list = client.call(.recordsList, RawRequest.list())
+        try client.send(list)
+        #expect(try client.nextFrame().kind == .message)
+        node.kill(SIGTERM)
+        while try client.nextFrame().kind != .drain {}
+        let began = ContinuousClock.now
+        node.kill(SIGTERM)
+        try await #expect(node.waitForEnd() == .exit(1))
+        #expect(ContinuousClock.now - began < .seconds(2))
+    }
+
+    @Test func aNodeWaitsForAListToEndBeforeItExits() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let client = try RawClient(greeting: try node.endpoint, token: try await node.makeToken())
+        try fill(client)
+        let list = client.call(.recordsList, RawRequest.list())
+        try client.send(list)
+        #expect(try client.nextFrame().kind == .message)
+        node.kill(SIGTERM)
+        while try client.nextFrame().kind != .drain {}
+        try client.credit(100 << 20, on: list)
+        #expect(try !client.answer(to: list).isEmpty)
+        try await #expect(node.waitForEnd() == .exit(0))
+    }
+
+    // MARK: Starts
+
+    @Test func theReadyLineNamesTheBoundPort() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        #expect(try node.output == "cumulusd ready on 127.0.0.1:\(node.port)\n")
+        #expect(try node.port > 0)
+        _ = try RawClient(greeting: try node.endpoint)
+    }
+
+    @Test func aTakenPortIsNamed() async throws {
+        let first = try await NodeProcess.ready(data: folder.node)
+        let port = try first.port
+        let second = try NodeProcess(data: "\(folder.path)/second", port: port)
+        try await expectRefusal(second, naming: "127.0.0.1:\(port)")
+    }
+
+    @Test func aLockedDirectoryIsNamed() async throws {
+        let first = try await NodeProcess.ready(data: folder.node)
+        let second = "\(folder.path)/second"
+        try FileManager.default.createSymbolicLink(
+            atPath: second,
+            withDestinationPath: folder.node
+        )
+        try await expectRefusal(try NodeProcess(data: second), naming: "in use by another process")
+        #expect(first.ending == nil)
+    }
+
+    @Test func aMissingCURRENTIsNamed() async throws {
+        try await makeStore()
+        try FileManager.default.removeItem(atPath: "\(folder.node)/store/CURRENT")
+        try await expectRefusal(try NodeProcess(data: folder.node), naming: "CURRENT is missing")
+    }
+
+    @Test func aFlippedByteInTheManifestIsNamed() async throws {
+        try await makeStore()
+        let manifest = try #require(try folder.storeFiles { $0.hasPrefix("MANIFEST") }.last)
+        try folder.flip(manifest) { $0 / 2 }
+        try await expectRefusal(try NodeProcess(data: folder.node), naming: "MANIFEST")
+    }
+
+    @Test func aFlippedByteInTheMiddleOfTheLogIsNamed() async throws {
+        try await makeStore()
+        let log = try #require(try folder.storeFiles { $0.hasSuffix(".log") }.last)
+        try folder.flip(log) { $0 / 2 }
+        try await expectRefusal(try NodeProcess(data: folder.node), naming: ".log is damaged")
+    }
+
+    @Test func aTornEndOfTheLogIsNoDamage() async throws {
+        try await makeStore()
+        let log = try #require(try folder.storeFiles { $0.hasSuffix(".log") }.last)
+        let size = try Data(contentsOf: URL(filePath: log)).count
+        let handle = try FileHandle(forWritingTo: URL(filePath: log))
+        try handle.truncate(atOffset: UInt64(size - 5))
+        try handle.close()
+        let node = try await NodeProcess.ready(data: folder.node)
+        let container = try await node.signIn()
+        for try await record in container.privateCloudDatabase.allRecords() {
+            #expect(record["text"] != nil)
+        }
+        await container.close()
+        try await #expect(node.end(SIGTERM) == .exit(0))
+    }
+
+    @Test func aNewerStorageFormatIsNamedAndLeftAlone() async throws {
+        try await makeStore()
+        let next = OpenStore.formatVersion + 1
+        try folder.withStore { engine in
+            var batch = EngineBatch()
+            let row = NumberRow(number: next).rowBytes
+            batch.writes = [.init(family: .meta, key: RowKey.format.bytes, value: row)]
+            try engine.commit(batch)
+        }
+        let refused = try NodeProcess(data: folder.node)
+        try await expectRefusal(refused, naming: "storage format \(next)")
+        let row: NumberRow? = try folder.withStore {
+            try ReadTransaction($0, reach: .disk).row(.format)
+        }
+        #expect(row?.number == next)
+    }
+
+    @Test func anAddressOfOthersNeedsInsecure() async throws {
+        let arguments = ["--listen", "0.0.0.0:0"]
+        let refused = try NodeProcess(data: folder.node, arguments: arguments)
+        try await expectRefusal(refused, naming: "--insecure")
+        let node = try NodeProcess(data: folder.node, arguments: arguments + ["--insecure"])
+        try await #expect(waitUntilReady(node))
+    }
+
+    @Test(arguments: [
+        (["--limits", "itemsPerRequest=x"], "itemsPerRequest=x"),
+        (["--limits", "nothing=1"], "'nothing' can't be set"),
+        (["--log-level", "loud"], "'loud'"), (["--profile", "huge"], "'huge'"),
+        (["--disk-reserve", "lots"], "'lots'"), (["--threads=-1"], "threads"),
+        (["--config", "/nowhere/cumulus.json"], "/nowhere/cumulus.json"),
+        (["--listen", "nowhere"], "host:port"),
+        (["--disk-reserve", "9000000000000000000"], "full"),
+    ])
+    func aSettingThatMakesNoSenseIsNamed(arguments: [String], text: String) async throws {
+        let refused = try NodeProcess(data: folder.node, arguments: arguments)
+        try await expectRefusal(refused, naming: text)
+    }
+
+    // MARK: Configuration
+
+    @Test func eachSettingNamesItsOrigin() throws {
+        let file = "\(folder.path)/cumulus.json"
+        try #"{"listen": "127.0.0.1:1", "threads": 7, "readers": 5, "insecure": true}"#
+            .write(toFile: file, atomically: true, encoding: .utf8)
+        let shown = try show(
+            ["--config", file, "--listen", "127.0.0.1:3"],
+            environment: ["CUMULUS_LISTEN": "127.0.0.1:2", "CUMULUS_THREADS": "8"]
+        )
+        #expect(shown["listen"] == ["value": "127.0.0.1:3", "origin": "flag"])
+        #expect(shown["threads"] == ["value": "8", "origin": "environment CUMULUS_THREADS"])
+        #expect(shown["readers"] == ["value": "5", "origin": "file \(file)"])
+        #expect(shown["insecure"] == ["value": "true", "origin": "file \(file)"])
+        #expect(shown["profile"] == ["value": "standard", "origin": "default"])
+    }
+
+    @Test func theFileMayBeNamedByTheEnvironment() throws {
+        let file = "\(folder.path)/cumulus.json"
+        try #"{"profile": "small"}"#.write(toFile: file, atomically: true, encoding: .utf8)
+        let shown = try show([], environment: ["CUMULUS_CONFIG": file])
+        #expect(shown["profile"] == ["value": "small", "origin": "file \(file)"])
+    }
+
+    // MARK: Parts
+
+    /// A store with a few saves in its log, of a node that was killed.
+    private func makeStore() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let client = try RawClient(greeting: try node.endpoint, token: try await node.makeToken())
+        try fill(client)
+        try await #expect(node.end(SIGKILL) == .signal(SIGKILL))
+    }
+
+    /// Saves 400 KB in 20 requests.
+    private func fill(_ client: RawClient) throws {
+        for number in 0..<20 {
+            var record = Record(recordType: "Note", recordID: .init(recordName: "r\(number)"))
+            record["text"] = .string(String(repeating: "x", count: 20_000))
+            _ = try client.perform(
+                .recordsModify,
+                RawRequest.save([record]),
+                requestID: RawRequest.newID()
+            )
+        }
+    }
+
+    /// A start that failed said one line about it, and what it is about.
+    private func expectRefusal(
+        _ node: NodeProcess,
+        naming text: String,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let ending = try await node.waitForEnd()
+        #expect(ending == .exit(1), "\(node.errors)", sourceLocation: sourceLocation)
+        let lines = node.errors.split(separator: "\n")
+        let said = lines.filter { $0.hasPrefix("cumulusd: ") }
+        #expect(said.count == 1 && lines.count == 1, "\(lines)", sourceLocation: sourceLocation)
+        #expect(said.first?.contains(text) == true, "\(lines)", sourceLocation: sourceLocation)
+        #expect(node.output.isEmpty, sourceLocation: sourceLocation)
+    }
+
+    private func waitUntilReady(_ node: NodeProcess) async throws -> Bool {
+        for _ in 0..<1_000 {
+            if (try? node.endpoint) != nil { return true }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        return false
+    }
+
+    private func show(
+        _ arguments: [String],
+        environment: [String: String]
+    ) throws -> [String: [String: String]] {
+        let process = Process()
+        process.executableURL = URL(filePath: try NodeProcess.program)
+        process.arguments = ["config", "show", "--json"] + arguments
+        process.environment = environment
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        let said = try output.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        return try JSONDecoder().decode([String: [String: String]].self, from: said)
+    }
+}

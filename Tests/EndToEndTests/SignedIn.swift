@@ -1,0 +1,26 @@
+// A client of a node that runs as a process, for a user who is made on the way.
+
+import Cumulus
+import CumulusTesting
+
+extension NodeProcess {
+    static let container = "iCloud.dev.cumulus"
+
+    /// A new access token of "ada", whom the node may know already.
+    func makeToken() async throws -> String {
+        let admin = NodeOperator(endpoint: try endpoint, token: try operatorToken)
+        _ = try await admin.addUser("ada", in: nil)
+        let token = try await admin.addToken(forUser: "ada")
+        await admin.close()
+        return token
+    }
+
+    /// A signed-in client.
+    func signIn(timeout: Duration = .seconds(60), connections: Int = 4) async throws -> Container {
+        var configuration = Container.Configuration(endpoints: [try endpoint])
+        configuration.accessToken = try await makeToken()
+        configuration.timeout = timeout
+        configuration.connections = connections
+        return Container(identifier: NodeProcess.container, configuration: configuration)
+    }
+}
