@@ -127,7 +127,27 @@ let package = Package(
             ["RocksDBStorage", "CumulusStorage", "CumulusModel", "CumulusTesting"]
         ),
         tests("CumulusNodeTests", ["CumulusNode", "CumulusModel", "CumulusTesting"]),
+        tests(
+            "CumulusTransportTests",
+            [
+                "CumulusTransport", "CumulusNode", "CumulusWire", "CumulusModel", "CumulusTesting",
+                nioCore, nioEmbedded,
+            ]
+        ),
         tests("CumulusTests", ["Cumulus", "CumulusTesting"]),
+        .testTarget(
+            name: "CumulusCLITests",
+            dependencies: ["CumulusCLI", "Cumulus", "CumulusModel", arguments],
+            exclude: ["Fixtures"],
+            swiftSettings: house
+        ),
+        tests(
+            "EndToEndTests",
+            [
+                "CumulusCLI", "CumulusServer", "Cumulus", "CumulusModel", "CumulusStorage",
+                "CumulusTesting", "CumulusWire", "RocksDBStorage",
+            ]
+        ),
         // The tree itself: imports, top level, seams, comments.
         tests("TidyTests", []),
     ]

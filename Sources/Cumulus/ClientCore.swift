@@ -43,6 +43,8 @@ final class ClientCore: Sendable {
         var inFlight = 0
         /// Failed attempts since the last success.
         var failures = 0
+        /// The attempt whose connection this is; what older ones report means nothing any more.
+        var attempt: UInt64 = 0
     }
 
     private struct Waiter {
@@ -242,6 +244,8 @@ final class ClientCore: Sendable {
                 }
                 waiterID.withLock { $0 = id }
                 connect()
+                // A lease may have become free just before this call began to wait.
+                serveWaiters()
                 expire(id, at: deadline, wasSent: wasSent)
                 if Task.isCancelled { fail(id, ClientCore.cancelled) }
             }
@@ -325,18 +329,19 @@ final class ClientCore: Sendable {
             guard !state.isClosed else { return }
             for slot in state.slots.indices {
                 guard case .idle = state.slots[slot].state else { continue }
-                state.slots[slot].state = .connecting
                 state.nextAttempt += 1
                 let attempt = state.nextAttempt
+                state.slots[slot].state = .connecting
+                state.slots[slot].attempt = attempt
                 state.attempts[attempt] = Task {
-                    await connect(slot)
+                    await connect(slot, attempt)
                     self.state.withLock { $0.attempts[attempt] = nil }
                 }
             }
         }
     }
 
-    private func connect(_ slot: Int) async {
+    private func connect(_ slot: Int, _ attempt: UInt64) async {
         let failures = state.withLock { $0.slots[slot].failures }
         if failures > 0 { try? await environment.sleep(backoff(failures - 1)) }
         if Task.isCancelled { return }
@@ -345,20 +350,21 @@ final class ClientCore: Sendable {
         let clock = environment.now
         do {
             let notify: @Sendable (ClientConnection, ClientConnection.Event) -> Void = {
-                [weak self] in self?.handle($1, of: $0, in: slot)
+                [weak self] in self?.handle($1, of: $0, in: slot, attempt)
             }
             try await environment.dialer.connect(to: endpoint) { link, _ in
                 ClientConnection(hello: settings.hello, link: link, clock: clock, notify: notify)
             }
         } catch {
-            lose(slot, nil, "\(error)")
+            lose(slot, attempt, "\(error)")
         }
     }
 
     private func handle(
         _ event: ClientConnection.Event,
         of connection: ClientConnection,
-        in slot: Int
+        in slot: Int,
+        _ attempt: UInt64
     ) {
         switch event {
         case .opened(let hello):
@@ -368,26 +374,25 @@ final class ClientCore: Sendable {
                 hello: hello,
                 clockOffset: hello.clock - environment.wallClock()
             )
-            let isClosed = state.withLock { state in
-                state.slots[slot] = Slot(state: .open(lease))
-                return state.isClosed
+            let isWanted = state.withLock { state in
+                guard !state.isClosed, state.slots[slot].attempt == attempt else { return false }
+                state.slots[slot] = Slot(state: .open(lease), attempt: attempt)
+                return true
             }
-            if isClosed { return connection.close() }
+            guard isWanted else { return connection.close() }
             serveWaiters()
         case .refused(let error): failWaiters(error)
-        case .draining: lose(slot, connection, "the server is shutting down")
-        case .closed(let reason): lose(slot, connection, reason)
+        case .draining: lose(slot, attempt, "the server is shutting down")
+        case .closed(let reason): lose(slot, attempt, reason)
         }
     }
 
     /// A connection is of no use any more, or never was.
     ///
     /// Connects again if somebody waits.
-    private func lose(_ slot: Int, _ connection: ClientConnection?, _ problem: String) {
+    private func lose(_ slot: Int, _ attempt: UInt64, _ problem: String) {
         let isNeeded = state.withLock { state -> Bool in
-            if case .open(let lease) = state.slots[slot].state, lease.connection !== connection {
-                return false
-            }
+            guard state.slots[slot].attempt == attempt else { return false }
             let failures = state.slots[slot].failures + 1
             state.slots[slot] = Slot(failures: failures)
             state.lastProblem = problem

@@ -98,7 +98,9 @@ struct Connection: ParsableArguments {
     /// All settings; of the token only its beginning.
     var settings: [Setting] {
         var token = tokenSetting
-        if !token.value.isEmpty { token.value = token.value.prefix(4) + "…" }
+        if !token.value.isEmpty {
+            token.value = token.value.prefix(min(4, token.value.count / 2)) + "…"
+        }
         let timeout = setting(
             "timeout",
             flag: timeout.map { "\($0)" },

@@ -7,6 +7,15 @@ import Cumulus
 import CumulusModel
 import Foundation
 
+/// A file or a pipe that takes nothing: exit code 74.
+struct OutputProblem: Error, Equatable {
+    var message: String
+
+    init(_ message: String) {
+        self.message = message
+    }
+}
+
 struct Exporter {
     let records: RecordSequence
     let type: String
@@ -21,12 +30,12 @@ struct Exporter {
         let part = path + ".part"
         guard FileManager.default.createFile(atPath: part, contents: nil),
             let handle = FileHandle(forWritingAtPath: part)
-        else { throw InputProblem("\(part) can't be written") }
+        else { throw OutputProblem("\(part) can't be written") }
         do {
             let count = try await writeAll(to: handle)
             try handle.synchronize()
             try handle.close()
-            guard rename(part, path) == 0 else { throw InputProblem("\(path) can't be written") }
+            guard rename(part, path) == 0 else { throw OutputProblem("\(path) can't be written") }
             return count
         } catch {
             try? FileManager.default.removeItem(atPath: part)
@@ -54,11 +63,20 @@ struct Exporter {
             text += "\n"
             count += 1
             if text.utf8.count >= Exporter.chunkBytes {
-                try handle.write(contentsOf: Data(text.utf8))
+                try put(text, to: handle)
                 text.removeAll(keepingCapacity: true)
             }
         }
-        try handle.write(contentsOf: Data(text.utf8))
+        try put(text, to: handle)
         return count
+    }
+
+    private func put(_ text: String, to handle: FileHandle) throws {
+        do {
+            try handle.write(contentsOf: Data(text.utf8))
+        } catch {
+            let reason = (error as? CocoaError)?.underlying ?? error
+            throw OutputProblem("the output can't be written: \(reason.localizedDescription)")
+        }
     }
 }

@@ -53,10 +53,22 @@ struct LineReader {
         }
     }
 
+    /// Takes what is there; `FileHandle`'s own reading waits until a pipe has all that it asks for.
     private mutating func fill() throws {
-        let data = try handle.read(upToCount: 256 << 10) ?? Data()
-        isAtEnd = data.isEmpty
-        buffer += data
+        let room = 256 << 10
+        let old = buffer.count
+        buffer += repeatElement(0, count: room)
+        var count: Int
+        repeat {
+            count = buffer.withUnsafeMutableBytes { buffer in
+                read(handle.fileDescriptor, buffer.baseAddress?.advanced(by: old), room)
+            }
+        } while count < 0 && errno == EINTR
+        guard count >= 0 else {
+            throw InputProblem("the input can't be read: \(String(cString: strerror(errno)))")
+        }
+        buffer.removeLast(room - count)
+        isAtEnd = count == 0
     }
 
     private mutating func line(upTo end: Int, endBytes: Int, _ isTooLong: Bool) -> Line {

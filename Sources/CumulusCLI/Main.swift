@@ -56,6 +56,9 @@ struct Failure {
         case let problem as InputProblem:
             message = problem.message
             code = .badInput
+        case let problem as OutputProblem:
+            message = problem.message
+            code = .badOutput
         case let error as CocoaError:
             message = error.localizedDescription
             code = .badInput
@@ -85,6 +88,7 @@ extension ExitCode {
     static let badInput = ExitCode(65)
     static let unreachable = ExitCode(69)
     static let internalError = ExitCode(70)
+    static let badOutput = ExitCode(74)
 }
 
 /// The end of a command's `--help`: examples, then the exit codes, the same everywhere.
@@ -96,7 +100,8 @@ func help(_ examples: String..., note: String? = nil) -> String {
         \(lines)
 
         Exit codes: 0 done, 1 the server refused the call or an item of it, 64 wrong usage, \
-        65 bad input, 69 the server can't be reached, 70 internal error.
+        65 bad input, 69 the server can't be reached, 70 internal error, 74 the output can't be \
+        written.
         """
 }
 

@@ -42,8 +42,11 @@ extension Timestamp {
     // Safe: an immutable regular expression without transformations.
     private nonisolated(unsafe) static let pattern =
         #/
-        ([0-9]{4})-([0-9][0-9])-([0-9][0-9])
-        (?:[Tt\ ]([0-9][0-9]):([0-9][0-9])(?::([0-9][0-9])(?:[.,]([0-9]{1,9}))?)?([Zz]|[+-][0-9][0-9]:?[0-9][0-9]))?
+        ([0-9]{4})-([0-9]{2})-([0-9]{2})
+        (?:
+            [Tt\ ] ([0-9]{2}):([0-9]{2}) (?: :([0-9]{2}) (?: [.,]([0-9]{1,9}) )? )?
+            ( [Zz] | [+-][0-9]{2}:?[0-9]{2} )
+        )?
         /#
 
     private static let dayMilliseconds: Int64 = 86_400_000

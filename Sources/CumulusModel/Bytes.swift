@@ -3,7 +3,7 @@
 // Called by every target below the client's surface.
 
 /// Owned bytes.
-package typealias Bytes = [UInt8]
+@usableFromInline package typealias Bytes = [UInt8]
 
 /// The order of an ordered store: as unsigned bytes, a prefix before what it begins.
 package func precedes(_ left: Bytes, _ right: Bytes) -> Bool {

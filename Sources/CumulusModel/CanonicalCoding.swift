@@ -14,6 +14,7 @@ package struct MalformedBytes: Error, Equatable, Sendable {
 }
 
 /// protobuf's wire types; the two group types don't occur.
+@usableFromInline
 package enum WireType: UInt8, Sendable {
     case varint = 0
     case fixed64 = 1
@@ -24,15 +25,16 @@ package enum WireType: UInt8, Sendable {
 /// Appends protobuf fields to a buffer.
 ///
 /// Methods without a field number write bare values.
+@usableFromInline
 package struct CanonicalWriter: Sendable {
-    package var bytes: Bytes
+    @usableFromInline package var bytes: Bytes
 
-    package init(reserving capacity: Int = 0) {
+    @inlinable package init(reserving capacity: Int = 0) {
         bytes = []
         bytes.reserveCapacity(capacity)
     }
 
-    @inline(__always)
+    @inlinable @inline(__always)
     package mutating func varint(_ value: UInt64) {
         var rest = value
         while rest >= 0x80 {
@@ -42,76 +44,77 @@ package struct CanonicalWriter: Sendable {
         bytes.append(UInt8(truncatingIfNeeded: rest))
     }
 
-    package mutating func fixed64(_ value: UInt64) {
+    @inlinable package mutating func fixed64(_ value: UInt64) {
         withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
     /// Eight bytes, most significant first: memcmp order.
-    package mutating func bigEndian(_ value: UInt64) {
+    @inlinable package mutating func bigEndian(_ value: UInt64) {
         withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
     }
 
-    package mutating func raw(_ more: some Sequence<UInt8>) {
+    @inlinable package mutating func raw(_ more: some Sequence<UInt8>) {
         bytes.append(contentsOf: more)
     }
 
     /// A length and that many bytes.
-    package mutating func delimited(_ content: some Collection<UInt8>) {
+    @inlinable package mutating func delimited(_ content: some Collection<UInt8>) {
         varint(UInt64(content.count))
         bytes.append(contentsOf: content)
     }
 
-    @inline(__always)
+    @inlinable @inline(__always)
     package mutating func tag(_ field: Int, _ type: WireType) {
         varint(UInt64(field) << 3 | UInt64(type.rawValue))
     }
 
     // Fields that are left out when they hold the default value, as proto3 wants it.
 
-    package mutating func field(_ field: Int, varint value: UInt64) {
+    @inlinable package mutating func field(_ field: Int, varint value: UInt64) {
         guard value != 0 else { return }
         tag(field, .varint)
         varint(value)
     }
 
-    package mutating func field(_ field: Int, signed value: Int64) {
+    @inlinable package mutating func field(_ field: Int, signed value: Int64) {
         self.field(field, varint: zigzag(value))
     }
 
-    package mutating func field(_ field: Int, fixed64 value: UInt64) {
+    @inlinable package mutating func field(_ field: Int, fixed64 value: UInt64) {
         guard value != 0 else { return }
         tag(field, .fixed64)
         fixed64(value)
     }
 
-    package mutating func field(_ field: Int, bytes content: some Collection<UInt8>) {
+    @inlinable package mutating func field(_ field: Int, bytes content: some Collection<UInt8>) {
         guard !content.isEmpty else { return }
         present(field, bytes: content)
     }
 
-    package mutating func field(_ field: Int, text: String) {
+    @inlinable package mutating func field(_ field: Int, text: String) {
         self.field(field, bytes: text.utf8)
     }
 
     // Fields that are written whatever they hold: members of a oneof, elements of a list.
 
-    package mutating func present(_ field: Int, bytes content: some Collection<UInt8>) {
+    @inlinable package mutating func present(_ field: Int, bytes content: some Collection<UInt8>) {
         tag(field, .delimited)
         delimited(content)
     }
 
-    package mutating func present(_ field: Int, signed value: Int64) {
+    @inlinable package mutating func present(_ field: Int, signed value: Int64) {
         tag(field, .varint)
         varint(zigzag(value))
     }
 
-    package mutating func present(_ field: Int, double value: Double) {
+    @inlinable package mutating func present(_ field: Int, double value: Double) {
         tag(field, .fixed64)
         fixed64(value.bitPattern)
     }
 
     /// A nested message, also an empty one.
-    package mutating func message(_ field: Int, _ write: (inout CanonicalWriter) -> Void) {
+    @inlinable package mutating func message(_ field: Int, _ write: (inout CanonicalWriter) -> Void)
+    {
         var nested = CanonicalWriter()
         write(&nested)
         present(field, bytes: nested.bytes)
@@ -231,7 +234,7 @@ package struct CanonicalReader: Sendable {
     }
 }
 
-@inline(__always)
+@inlinable @inline(__always)
 package func zigzag(_ value: Int64) -> UInt64 {
     UInt64(bitPattern: value << 1 ^ value >> 63)
 }

@@ -9,7 +9,7 @@ package enum Names {
     /// Record and zone names: 1 to 255 printable ASCII characters, not beginning with an
     /// underscore.
     package static func checkIdentifier(
-        _ name: some Collection<UInt8>,
+        _ name: ArraySlice<UInt8>,
         _ what: String
     ) throws(ServiceError) -> String {
         let text = try checkText(name, what)
@@ -24,7 +24,7 @@ package enum Names {
 
     /// Record types and field names: a letter, then letters, digits and underscores.
     package static func checkSchemaName(
-        _ name: some Collection<UInt8>,
+        _ name: ArraySlice<UInt8>,
         _ what: String
     ) throws(ServiceError) -> String {
         let text = try checkText(name, what)
@@ -40,7 +40,7 @@ package enum Names {
 
     /// 1 to 255 bytes of UTF-8 without NUL.
     package static func checkText(
-        _ name: some Collection<UInt8>,
+        _ name: ArraySlice<UInt8>,
         _ what: String
     ) throws(ServiceError) -> String {
         guard !name.isEmpty else { throw invalid("\(what) must not be empty") }

@@ -121,6 +121,11 @@ public struct Record: Sendable {
         values[key] = value
     }
 
+    /// Room for so many fields.
+    package mutating func reserveCapacity(_ count: Int) {
+        values.reserveCapacity(count)
+    }
+
     package mutating func receive(parent: Reference?) {
         parentReference = parent
     }

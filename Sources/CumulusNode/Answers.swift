@@ -37,21 +37,18 @@ struct AnswerWriter {
 enum Answers {
     static func fetched(
         _ results: [Result<RecordView, ServiceError>],
-        for ids: [Result<RecordAddress, ServiceError>],
-        limit: Int
-    ) -> [Bytes] {
-        var answer = AnswerWriter(limit: limit)
+        for ids: ArraySlice<Result<RecordAddress, ServiceError>>
+    ) -> Bytes {
+        var writer = CanonicalWriter(reserving: 256)
         for (result, id) in zip(results, ids) {
-            answer.add { writer in
-                switch result {
-                case .success(let record):
-                    let address = try? id.get()
-                    writer.result(1, record: record.encoded(as: wireID(record.name, address?.zone)))
-                case .failure(let error): writer.result(1, status: error.encoded())
-                }
+            switch result {
+            case .success(let record):
+                let address = try? id.get()
+                writer.result(1, record: record.encoded(as: wireID(record.name, address?.zone)))
+            case .failure(let error): writer.result(1, status: error.encoded())
             }
         }
-        return answer.finish()
+        return writer.bytes
     }
 
     static func modified(_ outcome: ModifyOutcome, _ request: ModifyRecords, limit: Int) -> [Bytes]

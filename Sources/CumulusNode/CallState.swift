@@ -3,9 +3,6 @@
 // Values owned by `ClientSession`, changed on its loop only.
 
 import CumulusModel
-import CumulusOperations
-import CumulusStorage
-import CumulusWire
 
 struct CallState {
     let token: CallToken
@@ -16,17 +13,24 @@ struct CallState {
     /// Messages that wait for credit, and whether they are all.
     var waiting: [Bytes] = []
     var isComplete = false
-    var list: ListState?
+    /// Reads the next page of the answer; nil: there is none, or it is being read now.
+    var next: NextPage?
 
     var waitingBytes: Int { waiting.reduce(0) { $0 + $1.count } }
+
+    /// The answer has begun and goes on when its caller has room for it.
+    var isWaiting: Bool { !waiting.isEmpty || next != nil }
 }
 
-/// A list that is being streamed: where it goes on, in the snapshot in which it began.
-struct ListState {
-    let request: ListRecords
-    let zone: FoundZone
-    let snapshot: ReadTransaction
-    var next: Bytes?
-    /// A page is being read now.
-    var isReading = false
+/// On a reader thread.
+typealias NextPage = @Sendable () throws -> Page
+
+/// One message of an answer, and how to read the one after it.
+///
+/// A large answer is never in memory as a whole: a page is read when its caller has room for it,
+/// from the snapshot in which the call began.
+struct Page: Sendable {
+    var message: Bytes
+    /// nil: this is the last one.
+    var next: NextPage?
 }

@@ -53,13 +53,7 @@ extension ClientSession {
         case .recordsFetch:
             let request = try parser.fetchRecords(call.message)
             try read(call, isOneRead: request.ids.count == 1) { session, scope, caller, reader in
-                let results = try request.run(
-                    scope,
-                    by: caller,
-                    in: reader,
-                    zones: session.node.gate.zones
-                )
-                return Answers.fetched(results, for: request.ids, limit: session.limits.answerBytes)
+                try session.page(of: request, from: 0, scope, caller, reader)
             }
         case .recordsModify:
             let request = try parser.modifyRecords(call.message)
@@ -72,12 +66,12 @@ extension ClientSession {
         case .zonesList:
             let request = try parser.listZones(call.message)
             try read(call, isOneRead: false) { _, scope, caller, reader in
-                [Answers.zones(try request.run(scope, by: caller, in: reader))]
+                Page(message: Answers.zones(try request.run(scope, by: caller, in: reader)))
             }
         case .zonesFetch:
             let request = try parser.fetchZones(call.message)
             try read(call, isOneRead: false) { _, scope, caller, reader in
-                [Answers.fetched(try request.run(scope, by: caller, in: reader))]
+                Page(message: Answers.fetched(try request.run(scope, by: caller, in: reader)))
             }
         case .zonesModify:
             let request = try parser.modifyZones(call.message)
@@ -106,7 +100,7 @@ extension ClientSession {
     private typealias Read =
         @Sendable (
             ClientSession, ScopeNumber, Caller, ReadTransaction
-        ) throws -> [Bytes]
+        ) throws -> Page
 
     /// Answers from memory at once, or later from the disk.
     ///
@@ -138,22 +132,69 @@ extension ClientSession {
             if let refusal = token.refusal(now: node.environment.now()) {
                 return resume { $0.fail(stream, refusal) }
             }
-            let answer: Result<[Bytes], ServiceError>
-            do {
+            finishLater(stream) {
                 let number = try scopeNumber(scope, reach: .disk)
                 let reader = try node.gate.snapshot(reach: .disk)
-                answer = .success(try work(self, number, caller, reader))
-            } catch {
-                answer = .failure(serviceError(error))
-            }
-            resume { session in
-                switch answer {
-                case .success(let messages): session.finish(stream, messages)
-                case .failure(let error): session.fail(stream, error)
-                }
+                return try work(self, number, caller, reader)
             }
         }
         if !isQueued { fail(stream, overloaded("too many reads are waiting")) }
+    }
+
+    /// Reads on a reader thread, and comes back with the page or the error.
+    private func finishLater(_ stream: UInt32, _ read: () throws -> Page) {
+        let page: Result<Page, ServiceError>
+        do {
+            page = .success(try read())
+        } catch {
+            page = .failure(serviceError(error))
+        }
+        resume { session in
+            switch page {
+            case .success(let page): session.finish(stream, page)
+            case .failure(let error): session.fail(stream, error)
+            }
+        }
+    }
+
+    /// Reads the next page of an answer, unless it is being read or there is none.
+    func readOn(_ stream: UInt32) {
+        guard let call = calls[stream], let next = call.next else { return }
+        calls[stream]?.next = nil
+        let token = call.token
+        let isQueued = node.gate.read { [self] in
+            if let refusal = token.refusal(now: node.environment.now()) {
+                return resume { $0.fail(stream, refusal) }
+            }
+            node.meter.engineCalls.add(1)
+            finishLater(stream, next)
+        }
+        if !isQueued { fail(stream, overloaded("too many reads are waiting")) }
+    }
+
+    /// The records from the `start`-th on, until the message is large enough.
+    private func page(
+        of request: FetchRecords,
+        from start: Int,
+        _ scope: ScopeNumber,
+        _ caller: Caller,
+        _ reader: ReadTransaction
+    ) throws -> Page {
+        let results = try request.run(
+            scope,
+            by: caller,
+            in: reader,
+            zones: node.gate.zones,
+            from: start,
+            byteLimit: limits.answerBytes
+        )
+        let end = start + results.count
+        let message = Answers.fetched(results, for: request.ids[start..<end])
+        guard end < request.ids.count else { return Page(message: message) }
+        let rest = reader.reaching(.disk)
+        return Page(message: message) { [self] in
+            try page(of: request, from: end, scope, caller, rest)
+        }
     }
 
     /// The scope of the connection, or the one that an operator's call names.
@@ -196,66 +237,33 @@ extension ClientSession {
             if let refusal = token.refusal(now: node.environment.now()) {
                 return resume { $0.fail(stream, refusal) }
             }
-            let opened: Result<ListState, ServiceError>
-            do {
+            finishLater(stream) {
                 let number = try scopeNumber(scope, reach: .disk)
                 let snapshot = try node.gate.snapshot(reach: .disk)
                 let zone = try request.open(number, by: caller, in: snapshot)
-                opened = .success(ListState(request: request, zone: zone, snapshot: snapshot))
-            } catch {
-                opened = .failure(serviceError(error))
-            }
-            resume { session in
-                switch opened {
-                case .success(let list):
-                    session.calls[stream]?.list = list
-                    session.continueList(stream)
-                case .failure(let error): session.fail(stream, error)
-                }
+                node.meter.engineCalls.add(1)
+                return try page(of: request, zone, from: nil, snapshot)
             }
         }
         if !isQueued { fail(stream, overloaded("too many reads are waiting")) }
     }
 
-    /// Reads the next page of a list, unless one is being read or the list is over.
-    func continueList(_ stream: UInt32) {
-        guard let call = calls[stream], let list = call.list, !list.isReading, !call.isComplete
-        else { return }
-        calls[stream]?.list?.isReading = true
-        let token = call.token
-        let isQueued = node.gate.read { [self] in
-            if let refusal = token.refusal(now: node.environment.now()) {
-                return resume { $0.fail(stream, refusal) }
-            }
-            node.meter.engineCalls.add(1)
-            let page: Result<(Bytes, next: Bytes?), ServiceError>
-            do {
-                let read = try list.request.page(
-                    of: list.zone,
-                    from: list.next,
-                    byteLimit: limits.pageBytes,
-                    in: list.snapshot
-                )
-                page = .success((Answers.listed(read.records, of: list.request.zone), read.next))
-            } catch {
-                page = .failure(serviceError(error))
-            }
-            resume { $0.listed(stream, page) }
-        }
-        if !isQueued { fail(stream, overloaded("too many reads are waiting")) }
-    }
-
-    private func listed(_ stream: UInt32, _ page: Result<(Bytes, next: Bytes?), ServiceError>) {
-        switch page {
-        case .success(let (message, next)):
-            calls[stream]?.list?.isReading = false
-            calls[stream]?.list?.next = next
-            if next == nil {
-                finish(stream, [message])
-            } else {
-                push(stream, message)
-            }
-        case .failure(let error): fail(stream, error)
+    private func page(
+        of request: ListRecords,
+        _ zone: FoundZone,
+        from start: Bytes?,
+        _ snapshot: ReadTransaction
+    ) throws -> Page {
+        let read = try request.page(
+            of: zone,
+            from: start,
+            byteLimit: limits.pageBytes,
+            in: snapshot
+        )
+        let message = Answers.listed(read.records, of: request.zone)
+        guard let next = read.next else { return Page(message: message) }
+        return Page(message: message) { [self] in
+            try page(of: request, zone, from: next, snapshot)
         }
     }
 
@@ -314,23 +322,23 @@ extension ClientSession {
         switch method {
         case .operatorStatus: finish(call.stream, [node.status.encoded()])
         case .operatorListContainers:
-            readCluster(call) { [OperatorMessages.containers(try Containers.all(in: $0))] }
+            readCluster(call) { OperatorMessages.containers(try Containers.all(in: $0)) }
         case .operatorListUsers:
             let container = try containerOfUsers(call.header)
             readCluster(call) { reader in
                 let users = try Users.all(in: reader).map { WireUser($0, in: container) }
-                return [OperatorMessages.users(users)]
+                return OperatorMessages.users(users)
             }
         case .operatorCreateContainer:
             let raw = try OperatorMessages.containerName(wire: call.message)
-            let name = try Names.checkIdentifier(raw, "container")
+            let name = try Names.checkIdentifier(raw[...], "container")
             change(call, .createContainer(name)) { _, answer in
                 guard case .container(let existed) = answer else { return [] }
                 return [OperatorMessages.container(existed: existed)]
             }
         case .operatorAddUser:
             let raw = try OperatorMessages.newUserName(wire: call.message)
-            let name = try Names.checkIdentifier(raw, "user name")
+            let name = try Names.checkIdentifier(raw[...], "user name")
             let container = try containerOfUsers(call.header)
             var dice = NodeDice(node.environment)
             change(call, .addUser(name: name, id: dice.bytes(16))) { _, answer in
@@ -339,7 +347,7 @@ extension ClientSession {
             }
         case .operatorAddToken:
             let raw = try OperatorMessages.tokenUserName(wire: call.message)
-            let name = try Names.checkIdentifier(raw, "user name")
+            let name = try Names.checkIdentifier(raw[...], "user name")
             var dice = NodeDice(node.environment)
             let token = Bytes("cumulus_".utf8) + Bytes(dice.bytes(32).hex.utf8)
             change(call, .addToken(token, user: name)) { _, _ in [OperatorMessages.token(token)] }
@@ -357,15 +365,17 @@ extension ClientSession {
 
     private func readCluster(
         _ call: Call,
-        _ work: @escaping @Sendable (ReadTransaction) throws -> [Bytes]
+        _ work: @escaping @Sendable (ReadTransaction) throws -> Bytes
     ) {
-        readFromDisk(call.stream, .cluster) { _, _, _, reader in try work(reader) }
+        readFromDisk(call.stream, .cluster) { _, _, _, reader in
+            Page(message: try work(reader))
+        }
     }
 
     /// The container in which users' record names are wanted; none: without them.
     private func containerOfUsers(_ header: CallHeader) throws(ServiceError) -> String? {
         if header.container.isEmpty { return nil }
-        return try Names.checkIdentifier(header.container, "container")
+        return try Names.checkIdentifier(header.container[...], "container")
     }
 }
 

@@ -112,7 +112,7 @@ extension ClientSession {
 
     /// The scope that a HELLO or an operator's call names.
     func scope(_ container: Bytes, _ environment: UInt32) throws(ServiceError) -> ScopeID {
-        let name = try Names.checkIdentifier(container, "container")
+        let name = try Names.checkIdentifier(container[...], "container")
         guard let environment = UInt8(exactly: environment).flatMap(Environment.init(rawValue:))
         else {
             throw ServiceError(

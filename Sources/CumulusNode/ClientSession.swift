@@ -19,6 +19,8 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     private var phase = Phase.greeting
     private var highestStream: UInt32 = 0
     private var requestBytes = 0
+    /// Bytes of answers that wait for credit.
+    private var waitingBytes = 0
     /// What of `heldBytes` of the node's meter is ours.
     private var heldBytes = 0
     private var isClosed = false
@@ -74,18 +76,17 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     }
 
     func turnEnded(now: Instant) -> Turn {
+        // Frames may be left for which there was no room in the last turn.
+        takeFrames(now: now)
+        let isReading =
+            isTakingFrames && node.meter.heldBytes.value <= limits.nodeUnansweredBytes
         let output = connection.takeOutput()
-        let held =
-            requestBytes + connection.pendingBytes + output.count
-            + calls.values.reduce(0) { $0 + $1.waitingBytes }
+        let held = requestBytes + connection.pendingBytes + output.count
         node.meter.heldBytes.add(held - heldBytes)
         heldBytes = held
-        let isReading =
-            isTakingFrames && held <= limits.unansweredBytes
-            && node.meter.heldBytes.value <= limits.nodeUnansweredBytes
         connection.reading(isReading, now: now)
         var wake = connection.wakeTime
-        for call in calls.values where !call.waiting.isEmpty || call.list != nil {
+        for call in calls.values where call.isWaiting {
             wake = min(wake, call.token.deadline)
         }
         // A paused connection looks again soon: others may have let go of what they held.
@@ -99,7 +100,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         } catch {
             return fault(error)
         }
-        for (stream, call) in calls where !call.waiting.isEmpty || call.list != nil {
+        for (stream, call) in calls where call.isWaiting {
             if let refusal = call.token.refusal(now: now) { fail(stream, refusal) }
         }
     }
@@ -124,9 +125,15 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         if case .closing = phase { true } else { false }
     }
 
+    /// Whether it is the next frame's turn: nobody is being judged, and what is held is not too
+    /// much.
+    ///
+    /// Answers that wait for credit don't count: a frame has to bring it.
     private var isTakingFrames: Bool {
         switch phase {
-        case .greeting, .open: true
+        case .greeting, .open:
+            requestBytes + connection.pendingBytes + connection.output.count
+                <= limits.unansweredBytes
         case .judging, .closing: false
         }
     }
@@ -227,7 +234,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         if calls.count >= limits.streamsPerConnection {
             return overloaded("more than \(limits.streamsPerConnection) calls on one connection")
         }
-        if requestBytes + frame.payload.count > limits.unansweredBytes {
+        if requestBytes + waitingBytes + frame.payload.count > limits.unansweredBytes {
             return overloaded(
                 "more than \(limits.unansweredBytes) unanswered bytes on one connection"
             )
@@ -264,7 +271,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         sendWaiting(frame.stream)
     }
 
-    /// Sends what the caller has room for, and goes on with a list when it has room for more.
+    /// Sends what the caller has room for, and reads the next page when it has room for more.
     private func sendWaiting(_ stream: UInt32) {
         guard var call = calls[stream] else { return }
         var sent = 0
@@ -272,6 +279,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
             let message = call.waiting[sent]
             sent += 1
             call.credit -= message.count
+            waitingBytes -= message.count
             let isEnd = call.isComplete && sent == call.waiting.count
             connection.send(Frame(.message, isEnd: isEnd, stream: stream, payload: message))
         }
@@ -280,24 +288,28 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         if call.isComplete && call.waiting.isEmpty {
             end(stream)
         } else if call.waiting.isEmpty, call.credit > 0 {
-            continueList(stream)
+            readOn(stream)
         }
     }
 
     // MARK: Answers
 
-    /// The whole answer of a call, or the rest of it.
+    /// The whole answer of a call.
     func finish(_ stream: UInt32, _ messages: [Bytes]) {
         guard calls[stream] != nil else { return }
+        for message in messages { waitingBytes += message.count }
         calls[stream]?.waiting += messages
         calls[stream]?.isComplete = true
         sendWaiting(stream)
     }
 
-    /// A part of an answer.
-    func push(_ stream: UInt32, _ message: Bytes) {
+    /// The next part of an answer, or its last one.
+    func finish(_ stream: UInt32, _ page: Page) {
         guard calls[stream] != nil else { return }
-        calls[stream]?.waiting.append(message)
+        waitingBytes += page.message.count
+        calls[stream]?.waiting.append(page.message)
+        calls[stream]?.next = page.next
+        calls[stream]?.isComplete = page.next == nil
         sendWaiting(stream)
     }
 
@@ -315,6 +327,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     private func end(_ stream: UInt32) {
         guard let call = calls.removeValue(forKey: stream) else { return }
         requestBytes -= call.requestBytes
+        waitingBytes -= call.waitingBytes
         node.meter.callsInProgress.add(-1)
     }
 

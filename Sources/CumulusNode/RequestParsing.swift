@@ -104,7 +104,7 @@ struct RequestParser {
     private func keys(_ keys: [Bytes]?) throws(ServiceError) -> [String]? {
         guard let keys else { return nil }
         var names: Set<String> = []
-        for key in keys { names.insert(try Names.checkSchemaName(key, "a desired key")) }
+        for key in keys { names.insert(try Names.checkSchemaName(key[...], "a desired key")) }
         return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     }
 
@@ -112,10 +112,10 @@ struct RequestParser {
     func zone(_ id: WireZoneID?) throws(ServiceError) -> ZoneAddress {
         guard let id else { return ZoneAddress() }
         var owner = ""
-        if !id.owner.isEmpty { owner = try Names.checkText(id.owner, "zone owner") }
+        if !id.owner.isEmpty { owner = try Names.checkText(id.owner[...], "zone owner") }
         if caller.isOwner(named: owner) { owner = "" }
         if id.name.elementsEqual(Names.defaultZone.utf8) { return ZoneAddress(owner: owner) }
-        return ZoneAddress(name: try Names.checkIdentifier(id.name, "zone name"), owner: owner)
+        return ZoneAddress(name: try Names.checkIdentifier(id.name[...], "zone name"), owner: owner)
     }
 
     private func zoneResult(_ id: WireZoneID) -> Result<ZoneAddress, ServiceError> {
@@ -127,7 +127,7 @@ struct RequestParser {
             let zone = try zone(id.zone)
             return RecordAddress(
                 zone: zone,
-                name: try Names.checkIdentifier(id.name, "record name")
+                name: try Names.checkIdentifier(id.name[...], "record name")
             )
         }
     }
@@ -165,10 +165,11 @@ struct RequestParser {
         for field in save.fields { try canonicaliser.add(field) }
         var parent: String?
         if let name = save.parent {
-            parent = name.isEmpty ? "" : try Names.checkIdentifier(name, "parent's record name")
+            parent =
+                name.isEmpty ? "" : try Names.checkIdentifier(name[...], "parent's record name")
         }
         return SaveItem.Content(
-            type: try Names.checkSchemaName(save.type, "record type"),
+            type: try Names.checkSchemaName(save.type[...], "record type"),
             changeTag: save.changeTag.isEmpty ? nil : save.changeTag,
             fields: try canonicaliser.finish(),
             increments: try increments(save.increments),
@@ -181,7 +182,7 @@ struct RequestParser {
     ) throws(ServiceError) -> [Commit.Increment] {
         var increments: [Commit.Increment] = []
         for (name, delta) in raw {
-            let field = try Names.checkSchemaName(name, "field name")
+            let field = try Names.checkSchemaName(name[...], "field name")
             guard !increments.contains(where: { $0.field == field }) else {
                 throw ServiceError(
                     .invalidArguments,

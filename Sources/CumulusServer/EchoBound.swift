@@ -1,5 +1,5 @@
-// `cumulusd bound echo`: a node without a store. It greets like one, and answers every call with the
-// same record.
+// `cumulusd bound echo`: a node without a store. It greets like one, and answers every call with
+// the same record.
 //
 // The bound of fetches: our transport and our client, and nothing between them.
 

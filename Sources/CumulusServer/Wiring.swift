@@ -110,7 +110,12 @@ struct Wiring {
         settings.limits = try configuration.limits()
         settings.acceptsInsecureCredentials = try configuration.flag("insecure-credentials")
         do {
+            if let container = configuration.container {
+                _ = try Names.checkIdentifier(Bytes(container.utf8)[...], "container")
+            }
             return try Node(settings, engine: engine, environment: environment)
+        } catch let error as ServiceError {
+            throw Configuration.Problem(message: error.message)
         } catch let failure as OpenStore.Failure {
             throw Configuration.Problem(message: failure.message)
         }

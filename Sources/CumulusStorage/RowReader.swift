@@ -124,6 +124,11 @@ package struct ReadTransaction: RowReader, Sendable {
         self.reach = reach
     }
 
+    /// The same state, read with another reach.
+    package func reaching(_ reach: Reach) -> ReadTransaction {
+        ReadTransaction(reader, reach: reach)
+    }
+
     package func get(_ key: RowKey) throws(EngineError) -> Bytes? {
         try reader.get(key.family, key.bytes, reach: reach)
     }

@@ -40,7 +40,12 @@ package final class NodeProcess: Sendable {
         let words =
             [try NodeProcess.program, "--data", data, "--listen", "127.0.0.1:\(port)"]
             + ["--profile", "small", "--disk-reserve", "0"] + arguments
-        pid = try NodeProcess.spawn(words, environment, output: "\(data).out", errors: "\(data).err")
+        pid = try NodeProcess.spawn(
+            words,
+            environment,
+            output: "\(data).out",
+            errors: "\(data).err"
+        )
     }
 
     /// Starts a node and waits until it is ready.

@@ -6,6 +6,7 @@
 package import CumulusWire
 package import NIOCore
 package import NIOPosix
+import Synchronization
 
 package final class EventLoops: Sendable {
     package let group: MultiThreadedEventLoopGroup
@@ -32,14 +33,31 @@ package final class EventLoops: Sendable {
     }
 }
 
+/// One event loop, with a queue of its own before it.
+///
+/// Work that comes while the loop is busy is
+/// handed over in one go, and wakes the loop once. hot: once per call.
 package final class NIOFrameLoop: FrameLoop {
     private let loop: any EventLoop
+    private let waiting = Mutex<[@Sendable () -> Void]>([])
 
     package init(_ loop: any EventLoop) {
         self.loop = loop
     }
 
     package func execute(_ work: @escaping @Sendable () -> Void) {
-        loop.execute(work)
+        let isFirst = waiting.withLock { waiting in
+            waiting.append(work)
+            return waiting.count == 1
+        }
+        if isFirst { loop.execute { self.runWaiting() } }
+    }
+
+    private func runWaiting() {
+        let work = waiting.withLock { waiting in
+            defer { waiting = [] }
+            return waiting
+        }
+        for item in work { item() }
     }
 }

@@ -123,7 +123,12 @@ package final class FrameChannelHandler: ChannelInboundHandler, FrameLink, @unch
     private func setReading(_ reading: Bool, _ context: ChannelHandlerContext) {
         isReading = reading
         _ = context.channel.setOption(.autoRead, value: reading)
-        if reading { context.read() }
+        if reading {
+            context.read()
+        } else if pendingBytes == 0 {
+            // Nothing has to leave first: there may be room again already.
+            needsTurn()
+        }
     }
 
     private func schedule(_ time: Instant, _ context: ChannelHandlerContext) {

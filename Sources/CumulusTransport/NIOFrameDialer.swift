@@ -14,9 +14,17 @@ package struct NIOFrameDialer: FrameDialer {
         self.loops = loops
     }
 
-    package enum Failure: Error {
+    package enum Failure: Error, CustomStringConvertible {
         /// Not of the form "host:port".
         case badEndpoint(String)
+        case unreachable(String)
+
+        package var description: String {
+            switch self {
+            case .badEndpoint(let endpoint): "'\(endpoint)' is not of the form host:port"
+            case .unreachable(let reason): reason
+            }
+        }
     }
 
     package func connect(
@@ -26,6 +34,19 @@ package struct NIOFrameDialer: FrameDialer {
         guard let (host, port) = NIOFrameDialer.split(endpoint) else {
             throw Failure.badEndpoint(endpoint)
         }
+        do {
+            try await connect(host, port, make)
+        } catch let error as NIOConnectionError {
+            let reason = error.connectionErrors.first.map { "\($0.error)" }
+            throw Failure.unreachable(reason ?? "\(host) is not known")
+        }
+    }
+
+    private func connect(
+        _ host: String,
+        _ port: Int,
+        _ make: @escaping MakeFrameHandler
+    ) async throws {
         let loops = loops
         _ = try await ClientBootstrap(group: loops.group)
             .connectTimeout(.seconds(NIOFrameDialer.connectSeconds))

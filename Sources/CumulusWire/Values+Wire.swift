@@ -118,6 +118,7 @@ extension Record {
         if let parent = raw.parent {
             receive(parent: Reference(recordName: parent.pointee.record_name.swiftText))
         }
+        reserveCapacity(raw.n_fields)
         for field in elements(raw.n_fields, raw.fields) {
             receive(FieldValue(wire: field), for: field.name.swiftText)
         }

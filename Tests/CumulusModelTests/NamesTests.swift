@@ -5,11 +5,11 @@ import Testing
 
 @Suite struct NamesTests {
     private static func identifier(_ bytes: Bytes) throws(ServiceError) -> String {
-        try Names.checkIdentifier(bytes, "record name")
+        try Names.checkIdentifier(bytes[...], "record name")
     }
 
     private static func schemaName(_ text: String) throws(ServiceError) -> String {
-        try Names.checkSchemaName(Bytes(text.utf8), "field name")
+        try Names.checkSchemaName(Bytes(text.utf8)[...], "field name")
     }
 
     @Test(arguments: ["a", "A b~c!", " ", "x_", "0", String(repeating: "n", count: 255)])
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test func textMayBeAnyUTF8() throws {
-        #expect(try Names.checkText(Bytes("_é 漢".utf8), "user") == "_é 漢")
+        #expect(try Names.checkText(Bytes("_é 漢".utf8)[...], "user") == "_é 漢")
         #expect(throws: ServiceError.self) { try Names.checkText([0x61, 0], "user") }
     }
 }

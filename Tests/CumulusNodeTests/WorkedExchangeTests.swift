@@ -16,7 +16,10 @@ import Testing
                 continue
             }
             while pending.count < part.bytes.count {
-                let more = try #require(try client.receive(), "the node said less than the contract")
+                let more = try #require(
+                    try client.receive(),
+                    "the node said less than the contract"
+                )
                 pending += more
             }
             for (index, expected) in part.bytes.enumerated() {

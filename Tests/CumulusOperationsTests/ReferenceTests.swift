@@ -251,6 +251,12 @@ import Testing
         #expect(try names() == ["p"])
     }
 
+    @Test func inAnAtomicZoneOnlyTheParentHasAnErrorOfItsOwn() throws {
+        try store.save([save("typed", ["title": "text"])])
+        let codes = try store.save([save("c", parent: "p"), save("p", ["title": 1])]).codes
+        #expect(codes == [.batchRequestFailed, .invalidArguments])
+    }
+
     @Test func whereItemsCountAloneAChildFailsWithItsParent() throws {
         try store.save([SaveItem("typed", ["title": "text"])])
         let codes = try store.save([

@@ -95,7 +95,11 @@ final class Writers: Sendable {
         }
         ledger.withLock { ledger in
             ledger.inFlight.remove(names)
-            if let failure { ledger.failed[names] = failure } else { ledger.acknowledged.insert(names) }
+            if let failure {
+                ledger.failed[names] = failure
+            } else {
+                ledger.acknowledged.insert(names)
+            }
         }
     }
 

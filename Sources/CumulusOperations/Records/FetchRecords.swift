@@ -27,12 +27,16 @@ package struct FetchRecords: Sendable {
         case engine(EngineError)
     }
 
-    /// One result per id, in their order.
+    /// One result per id from `start` on, in their order, until the records have `byteLimit` bytes.
+    ///
+    /// At least one, if there is an id left.
     package func run(
         _ scope: ScopeNumber,
         by caller: Caller,
         in reader: ReadTransaction,
-        zones directory: ZoneDirectory = ZoneDirectory()
+        zones directory: ZoneDirectory = ZoneDirectory(),
+        from start: Int = 0,
+        byteLimit: Int = .max
     ) throws(Failure) -> [Result<RecordView, ServiceError>] {
         let database: DatabaseID
         do {
@@ -43,8 +47,9 @@ package struct FetchRecords: Sendable {
         do {
             var zones: [ZoneAddress: FoundZone?] = [:]
             var results: [Result<RecordView, ServiceError>] = []
-            results.reserveCapacity(ids.count)
-            for id in ids {
+            results.reserveCapacity(ids.count - start)
+            var byteCount = 0
+            for id in ids[start...] where byteCount < byteLimit {
                 switch id {
                 case .failure(let error): results.append(.failure(error))
                 case .success(let address):
@@ -61,7 +66,9 @@ package struct FetchRecords: Sendable {
                         )
                         zones[address.zone] = .some(zone)
                     }
-                    results.append(try fetch(address, in: zone, reader))
+                    let result = try fetch(address, in: zone, reader)
+                    if case .success(let record) = result { byteCount += record.fields.count }
+                    results.append(result)
                 }
             }
             return results

@@ -1,0 +1,200 @@
+// The commands as a user meets them: help texts, arguments, settings, exit codes, tables.
+
+import ArgumentParser
+import Cumulus
+import CumulusModel
+import Testing
+
+@testable import CumulusCLI
+
+/// A subcommand and the words that lead to it.
+struct CommandPath: CustomTestStringConvertible, Sendable {
+    var words: [String]
+    var type: any ParsableCommand.Type
+    var testDescription: String { words.joined(separator: " ") }
+
+    /// Every command that does something, with those that only lead to others left out.
+    static let leaves = paths(["cumulus"], Main.self)
+
+    private static func paths(_ words: [String], _ type: any ParsableCommand.Type) -> [CommandPath]
+    {
+        let children = type.configuration.subcommands
+        if children.isEmpty { return [CommandPath(words: words, type: type)] }
+        return children.flatMap { paths(words + [$0._commandName], $0) }
+    }
+}
+
+@Suite struct HelpTests {
+    @Test func everyNounIsThere() {
+        let nouns = Set(CommandPath.leaves.map { $0.words[1] })
+        #expect(
+            nouns == [
+                "record", "zone", "import", "export", "user", "container", "status", "bench",
+                "config",
+            ]
+        )
+    }
+
+    @Test(arguments: CommandPath.leaves)
+    func everyCommandExplainsItself(command: CommandPath) {
+        let help = Main.helpMessage(for: command.type, columns: 400)
+        #expect(help.contains("--json"))
+        #expect(help.contains("Exit codes: 0 done, 1 "))
+        for code in ["64", "65", "69", "70", "74"] { #expect(help.contains(", \(code) ")) }
+        let name = command.words.joined(separator: " ")
+        let examples = help.split(separator: "\n").filter { line in
+            line.hasPrefix("  ") && (line + " ").contains(name + " ")
+        }
+        #expect(!examples.isEmpty)
+        #expect(help.contains("Example:\n") || help.contains("Examples:\n"))
+    }
+}
+
+@Suite struct ArgumentTests {
+    private func parse<Command: ParsableCommand>(
+        _ words: String...,
+        as type: Command.Type
+    ) throws -> Command {
+        try #require(try Main.parseAsRoot(words) as? Command)
+    }
+
+    @Test func aSaveGathersItsFields() throws {
+        let command = try parse(
+            "record",
+            "save",
+            "Place",
+            "home",
+            "--field",
+            "a=b=c",
+            "--field",
+            "e=",
+            "--json-fields",
+            "{\"n\": 2, \"gone\": null}",
+            "--increment",
+            "visits=-3",
+            "--parent",
+            "town",
+            "--zone",
+            "Z",
+            "--database",
+            "private",
+            "--policy",
+            "changed",
+            as: RecordCommand.Save.self
+        )
+        let record = try command.record()
+        #expect(record.recordType == "Place")
+        #expect(record.recordID == Record.ID(recordName: "home", zoneID: .init(zoneName: "Z")))
+        #expect(record["a"] == "b=c")
+        #expect(record["e"] == "")
+        #expect(record["n"] == 2)
+        #expect(record.changedKeys() == ["a", "e", "gone", "n"])
+        #expect(record.increments == ["visits": -3])
+        #expect(record.parent?.recordName == "town")
+        #expect(command.database.scope == .private)
+        #expect(command.policy.savePolicy == .changedKeys)
+    }
+
+    @Test func aSaveOverwritesUnlessToldOtherwise() throws {
+        let command = try parse("record", "save", "T", "n", as: RecordCommand.Save.self)
+        #expect(command.policy.savePolicy == .allKeys)
+        #expect(command.database.scope == .public)
+        #expect(command.zone.zoneID == .default)
+    }
+
+    @Test(arguments: [
+        ["record", "save", "T"], ["record", "get"], ["record", "save", "T", "n", "--field", "a"],
+        ["record", "save", "T", "n", "--policy", "maybe"], ["import", "f"],
+        ["import", "f", "--type", "T", "--batch", "0"],
+        ["import", "f", "--type", "T", "--batch", "401"],
+        ["import", "f", "--type", "T", "--parallel", "0"], ["record", "list", "--limit", "0"],
+        ["zone", "list", "--database", "theirs"], ["status", "--timeout", "0"],
+        ["status", "--environment", "staging"], ["status", "--endpoint", ","],
+        ["export", "--type", "T", "--json"], ["nonsense"],
+    ])
+    func wrongUsageEndsWith64(words: [String]) throws {
+        let error = #expect(throws: (any Error).self) { try Main.parseAsRoot(words) }
+        #expect(Main.exitCode(for: try #require(error)) == ExitCode(64))
+    }
+
+    @Test func keysMayBeNone() throws {
+        let get = RecordCommand.Get.self
+        #expect(try parse("record", "get", "a", as: get).keys.list == nil)
+        #expect(try parse("record", "get", "a", "--keys", "", as: get).keys.list == [])
+        #expect(try parse("record", "get", "a", "--keys", "b,c", as: get).keys.list == ["b", "c"])
+    }
+}
+
+@Suite struct SettingTests {
+    private func settings(
+        _ variables: [String: String],
+        _ words: String...
+    ) throws -> [String: Connection.Setting] {
+        try Connection.$variables.withValue(variables) {
+            let command = try Main.parseAsRoot(["config", "show"] + words)
+            let show = try #require(command as? ConfigCommand.Show)
+            return Dictionary(uniqueKeysWithValues: show.connection.settings.map { ($0.name, $0) })
+        }
+    }
+
+    @Test func defaultsStandAlone() throws {
+        let settings = try settings([:])
+        #expect(settings.values.allSatisfy { $0.origin == "default" })
+        #expect(settings["endpoint"]?.value == "127.0.0.1:7420")
+        #expect(settings["container"]?.value == "iCloud.dev.cumulus")
+        #expect(settings["environment"]?.value == "development")
+    }
+
+    @Test func aFlagGoesBeforeTheEnvironmentAndThatBeforeTheDefault() throws {
+        let variables = ["CUMULUS_ENDPOINT": "a:1", "CUMULUS_CONTAINER": "c", "CUMULUS_TOKEN": ""]
+        let settings = try settings(variables, "--endpoint", "b:2,c:3", "--endpoint", "d:4")
+        #expect(settings["endpoint"]?.value == "b:2,c:3,d:4")
+        #expect(settings["endpoint"]?.origin == "flag")
+        #expect(settings["container"]?.origin == "environment CUMULUS_CONTAINER")
+        #expect(settings["token"]?.origin == "default")
+    }
+
+    @Test func aTokenIsNeverShownWhole() throws {
+        let settings = try settings(["CUMULUS_TOKEN": "cumulus_0123456789"])
+        #expect(settings["token"]?.value == "cumu…")
+        #expect(try self.settings([:], "--token", "abc")["token"]?.value == "a…")
+    }
+}
+
+@Suite struct FailureTests {
+    @Test func eachKindOfErrorHasItsCode() {
+        func code(_ error: any Error) -> Int32? { Failure(error)?.code.rawValue }
+        #expect(code(ServiceError(.unknownItem, "gone")) == 1)
+        #expect(code(ServiceError(.networkFailure, "away")) == 69)
+        #expect(code(ServiceError(.serverResponseLost, "lost")) == 69)
+        #expect(code(InputProblem("bad")) == 65)
+        #expect(code(OutputProblem("full")) == 74)
+        #expect(code(CancellationError()) == 70)
+        #expect(code(ValidationError("wrong")) == nil)
+        #expect(code(ExitCode(1)) == nil)
+    }
+
+    @Test func aRefusalNamesCodeAndNumber() {
+        let failure = Failure(ServiceError(.unknownItem, "record 'a' is not there"))
+        #expect(failure?.message == "record 'a' is not there (unknownItem 11)")
+    }
+}
+
+@Suite struct TableTests {
+    @Test func columnsAreAligned() {
+        let table = Table.aligned([["A", "LONG", "C"], ["aaa", "b", "c"], ["é", ""]])
+        #expect(table == "A    LONG  C\naaa  b     c\né    ")
+    }
+
+    @Test func whatATerminalActsOnIsNotPrinted() {
+        #expect(Table.aligned([["a\u{1B}[2J\n\u{9B}b"]]) == "a\u{FFFD}[2J\u{FFFD}\u{FFFD}b")
+    }
+
+    @Test func aProgressLineSaysHowFarAndHowLong() {
+        #expect(
+            Progress.line(250, of: 1_000, records: 100, seconds: 2)
+                == "[######------------------] 25 %  100 records  50/s  6 s left"
+        )
+        #expect(Progress.line(250, of: nil, records: 3, seconds: 0) == "3 records  0/s")
+    }
+}

@@ -1,0 +1,170 @@
+// Import and export with real processes: the data comes back as it was, also when the node is
+// killed under the import.
+
+import Cumulus
+import CumulusTesting
+import Foundation
+import Testing
+
+@testable import CumulusCLI
+
+@Suite(.timeLimit(.minutes(2))) struct ImportTests {
+    private let folder: TestFolder
+
+    init() throws {
+        folder = try TestFolder()
+    }
+
+    private static let fixture = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent()
+        .appending(path: "CumulusCLITests/Fixtures/places.jsonl").path
+
+    /// The fixture as an export writes it.
+    private static func expected() throws -> [String] {
+        try records(String(contentsOfFile: fixture, encoding: .utf8))
+            .sorted { $0.recordID.recordName < $1.recordID.recordName }
+            .map(\.line.text)
+    }
+
+    private static func records(_ text: String) throws -> [Record] {
+        try text.split(separator: "\n").map {
+            try Record(line: JSONReader.read($0.utf8), type: "Place")
+        }
+    }
+
+    /// The command line as a user of a node.
+    private struct User: Sendable {
+        /// Runs as long as it is held.
+        let node: NodeProcess
+        let variables: [String: String]
+
+        init(of node: NodeProcess) async throws {
+            self.node = node
+            variables = [
+                "CUMULUS_ENDPOINT": try node.endpoint,
+                "CUMULUS_TOKEN": try await node.makeToken(),
+            ]
+        }
+
+        func cumulus(
+            _ words: [String],
+            input: FileHandle = .nullDevice
+        ) async throws -> CommandLineRun {
+            try await CommandLineRun(words, variables: variables, input: input)
+        }
+
+        func export() async throws -> [String] {
+            let run = try await cumulus(["export", "--type", "Place"])
+            #expect(run.code == 0, "\(run.errors)")
+            return run.output.split(separator: "\n").map(String.init)
+        }
+    }
+
+    /// Strings compare by code point here, as bytes.
+    private func expectEqual(_ found: [String], _ expected: [String]) {
+        #expect(found.count == expected.count)
+        for (found, expected) in zip(found, expected) {
+            #expect(Array(found.utf8) == Array(expected.utf8), "\(found) is not \(expected)")
+        }
+    }
+
+    @Test func theExportEqualsTheInputHoweverOftenItIsImported() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let user = try await User(of: node)
+        for _ in 1...2 {
+            let result = try await user.cumulus(
+                ["import", Self.fixture, "--type", "Place", "--batch", "30", "--json"]
+            )
+            #expect(result.code == 0, "\(result.errors)")
+            #expect(try JSONReader.read(result.output.utf8)["saved"] == .integer(200))
+            try await expectEqual(user.export(), Self.expected())
+        }
+    }
+
+    @Test func anImportRidesThroughAKillAndARestart() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let user = try await User(of: node)
+        let lines = try String(contentsOfFile: Self.fixture, encoding: .utf8)
+            .split(separator: "\n").map { $0 + "\n" }
+        let pipe = Pipe()
+        async let result = user.cumulus(
+            ["import", "-", "--type", "Place", "--batch", "3", "--timeout", "60"],
+            input: pipe.fileHandleForReading
+        )
+        // The rest follows only after the node was killed: the import can't have ended before.
+        try pipe.fileHandleForWriting.write(contentsOf: Data(lines[..<150].joined().utf8))
+        while try await user.export().count < 10 {}
+        try await node.end(SIGKILL)
+        try pipe.fileHandleForWriting.write(contentsOf: Data(lines[150...].joined().utf8))
+        try pipe.fileHandleForWriting.close()
+        let second = try await NodeProcess.ready(data: folder.node, port: node.port)
+        let end = try await result
+        #expect(end.code == 0, "\(end.errors)")
+        #expect(end.output.hasPrefix("200 records saved, 0 lines failed"))
+        try await expectEqual(user.export(), Self.expected())
+        #expect(try await second.end(SIGTERM) == .exit(0))
+    }
+
+    private static let damaged = """
+        {"recordName": "a", "n": 1}
+        {"recordName": "b", "n":
+
+        {"n": 1}
+        {"recordName": "_c", "n": 1}
+        {"recordName": "d", "n": "text"}
+        {"recordName": "a", "n": 2}
+        {"recordName": "e", "n": 3}
+        """
+
+    private func damagedFile() throws -> String {
+        let file = "\(folder.path)/damaged.jsonl"
+        try Data(Self.damaged.utf8).write(to: URL(filePath: file))
+        return file
+    }
+
+    @Test func aBadLineIsReportedByNumberAndTheRestGoesOn() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let user = try await User(of: node)
+        let file = try damagedFile()
+        let result = try await user.cumulus(["import", file, "--type", "Place"])
+        #expect(result.code == 65)
+        #expect(result.output.hasPrefix("3 records saved, 4 lines failed"))
+        let numbers = result.errors.split(separator: "\n").compactMap { line in
+            line.firstMatch(of: #/^cumulus: line (\d+): /#).flatMap { Int($0.1) }
+        }
+        #expect(numbers.sorted() == [2, 4, 5, 6])
+        try await expectEqual(
+            user.export(),
+            [#"{"recordName": "a", "n": 2}"#, #"{"recordName": "e", "n": 3}"#]
+        )
+    }
+
+    @Test func strictStopsAtTheFirstBadLine() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let user = try await User(of: node)
+        let file = try damagedFile()
+        let result = try await user.cumulus(["import", file, "--type", "Place", "--strict"])
+        #expect(result.code == 65)
+        #expect(result.errors.hasPrefix("cumulus: line 2: "))
+        #expect(result.errors.split(separator: "\n").count == 1)
+        try await expectEqual(user.export(), [#"{"recordName": "a", "n": 1}"#])
+    }
+
+    @Test func anExportThatCanNotBeWrittenEndsWith74() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let user = try await User(of: node)
+        let file = "\(folder.path)/missing/places.jsonl"
+        let run = try await user.cumulus(["export", "--type", "Place", "--output", file])
+        #expect(run.code == 74)
+        #expect(run.errors == "cumulus: \(file).part can't be written\n")
+    }
+
+    @Test func withoutANodeTheCodeIs69() async throws {
+        let result = try await CommandLineRun(
+            ["record", "get", "a", "--endpoint", "127.0.0.1:1", "--timeout", "0.5"]
+        )
+        #expect(result.code == 69)
+        #expect(result.errors.hasPrefix("cumulus: could not reach 127.0.0.1:1"))
+        #expect(result.errors.split(separator: "\n").count == 1)
+    }
+}
