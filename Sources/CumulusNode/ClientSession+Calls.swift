@@ -212,7 +212,7 @@ extension ClientSession {
     }
 
     /// What the caller is told about a failed read; damage goes to the log as well.
-    private func serviceError(_ error: any Error) -> ServiceError {
+    func serviceError(_ error: any Error) -> ServiceError {
         switch error {
         case let error as ServiceError: return error
         case FetchRecords.Failure.service(let error): return error

@@ -68,7 +68,7 @@ extension ClientSession {
             if !isQueued { close(overloaded("too many reads are waiting")) }
             return
         } catch {
-            result = .failure(StoreGate.corrupt)
+            result = .failure(serviceError(error))
         }
         switch result {
         case .success(let (identity, role)): greet(identity, role: role)

@@ -78,12 +78,12 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     func turnEnded(now: Instant) -> Turn {
         // Frames may be left for which there was no room in the last turn.
         takeFrames(now: now)
-        let isReading =
-            isTakingFrames && node.meter.heldBytes.value <= limits.nodeUnansweredBytes
+        let isTaking = isTakingFrames
         let output = connection.takeOutput()
         let held = requestBytes + connection.pendingBytes + output.count
         node.meter.heldBytes.add(held - heldBytes)
         heldBytes = held
+        let isReading = isTaking && hasShare
         connection.reading(isReading, now: now)
         var wake = connection.wakeTime
         for call in calls.values where call.isWaiting {
@@ -92,6 +92,16 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         // A paused connection looks again soon: others may have let go of what they held.
         if !isReading { wake = min(wake, now + 50) }
         return Turn(output: output, wake: wake, closes: isClosing, isReading: isReading)
+    }
+
+    /// Whether the node has room for more of this connection.
+    ///
+    /// When all of them together hold too much, those go on that hold less than their share: a few
+    /// that read nothing hold up only themselves.
+    private var hasShare: Bool {
+        let limit = limits.nodeUnansweredBytes
+        return node.meter.heldBytes.value <= limit
+            || heldBytes <= limit / max(1, node.meter.connections.value)
     }
 
     func timePassed(now: Instant) {

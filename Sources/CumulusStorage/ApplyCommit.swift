@@ -343,6 +343,18 @@ extension RecordRow {
         targets newTargets: [ReferenceTarget],
         _ stamp: Stamp
     ) throws(MalformedBytes) {
+        let effective = counters.isEmpty ? fields : try setCounters(fields)
+        absent.removeAll { effective.entry(named: $0.name) != nil }
+        targets.removeAll { effective.entry(named: $0.field) != nil }
+        targets += newTargets
+        targets.sort { ($0.field, $0.element) < ($1.field, $1.element) }
+        merge(effective, absent: absent) { _ in stamp }
+    }
+
+    /// What sets a counter becomes its base; the field shows the base and what was added.
+    private mutating func setCounters(
+        _ fields: RecordBody
+    ) throws(MalformedBytes) -> RecordBody {
         var effective = RecordBody()
         for entry in fields.entries {
             let name = fields.name(of: entry)
@@ -356,12 +368,7 @@ extension RecordRow {
                 effective.append(entry, of: fields)
             }
         }
-        let names = Set(effective.entries.map { effective.name(of: $0) })
-        absent.removeAll { names.contains($0.name) }
-        targets.removeAll { names.contains($0.field) }
-        targets += newTargets
-        targets.sort { ($0.field, $0.element) < ($1.field, $1.element) }
-        merge(effective, absent: absent) { _ in stamp }
+        return effective
     }
 
     private mutating func merge(
@@ -370,7 +377,9 @@ extension RecordRow {
         stamp: (RecordBody.Entry) -> Stamp
     ) {
         var merged = RecordBody()
+        merged.reserveCapacity(for: body, fields)
         var stamps: [Stamp] = []
+        stamps.reserveCapacity(body.entries.count + fields.entries.count)
         var absences = kept
         var oldIndex = 0
         func keepOld(before entry: RecordBody.Entry?) -> Bool {

@@ -67,6 +67,12 @@ package struct RecordBody: Hashable, Sendable {
         return try reader.signed()
     }
 
+    /// Room for the fields of two bodies.
+    package mutating func reserveCapacity(for one: RecordBody, _ other: RecordBody) {
+        bytes.reserveCapacity(one.bytes.count + other.bytes.count)
+        entries.reserveCapacity(one.entries.count + other.entries.count)
+    }
+
     /// Appends a field that stands in another body; fields must come in ascending order.
     package mutating func append(_ entry: Entry, of source: RecordBody) {
         let shift = bytes.count - entry.whole.lowerBound

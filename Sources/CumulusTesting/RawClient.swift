@@ -47,6 +47,14 @@ package final class RawClient {
         guard descriptor >= 0 else { throw RawClient.lastError("socket") }
         // Processes that other tests start must not keep the connection open.
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        var noDelay: Int32 = 1
+        setsockopt(
+            descriptor,
+            Int32(IPPROTO_TCP),
+            TCP_NODELAY,
+            &noDelay,
+            socklen_t(MemoryLayout<Int32>.size)
+        )
         if var size = receiveBuffer {
             setsockopt(
                 descriptor,

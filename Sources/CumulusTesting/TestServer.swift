@@ -64,7 +64,7 @@ package final class TestServer: Sendable {
     /// A client of this node; anonymous without a token.
     package func container(
         token: String? = nil,
-        timeout: Duration = .seconds(20),
+        timeout: Duration = .seconds(60),
         connections: Int = 1
     ) -> Container {
         var configuration = Container.Configuration(endpoints: [endpoint])
@@ -76,7 +76,11 @@ package final class TestServer: Sendable {
 
     /// Makes a user, and an access token for it.
     package func makeUser(_ name: String) async throws -> String {
-        let admin = NodeOperator(endpoint: endpoint, token: TestServer.operatorToken)
+        let admin = NodeOperator(
+            endpoint: endpoint,
+            token: TestServer.operatorToken,
+            timeout: .seconds(60)
+        )
         _ = try await admin.addUser(name, in: nil)
         let token = try await admin.addToken(forUser: name)
         await admin.close()

@@ -52,7 +52,11 @@ package final class RocksDBReader: EngineReader, @unchecked Sendable {
         defer { rocksdb_pinnableslice_destroy(value) }
         if let message { throw EngineError(reading: message) }
         guard let value else { return nil }
-        return Bytes { count in rocksdb_pinnableslice_value(value, count) }
+        let bytes = Bytes { count in rocksdb_pinnableslice_value(value, count) }
+        // For a key of a table that isn't open yet, RocksDB reports success and an empty value: it
+        // means that the key may exist.
+        if reach == .memory, bytes.isEmpty { throw .notInMemory }
+        return bytes
     }
 
     /// With `Reach.memory`, rows may have been visited before `.notInMemory` is thrown.

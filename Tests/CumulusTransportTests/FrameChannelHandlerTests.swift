@@ -75,19 +75,25 @@ import Testing
         let socket = try PlayedSocket(limits: limits)
         try socket.greet(token: TestServer.operatorToken)
         #expect(socket.isReading)
-        let request = OperatorMessages.request(name: Bytes(repeating: 0x61, count: 2_000))
-        let call = CallHeader(.operatorAddUser).encoded(before: request)
-        try socket.receive([Frame(.call, isEnd: true, stream: 1, payload: call)])
-        // The name is too long: answered at once, and nothing is held.
-        #expect(socket.isReading)
-        socket.node.meter.heldBytes.add(2_000)
-        try socket.receive([Frame(.ping, payload: Bytes(repeating: 0, count: 8))])
+        try socket.queueWrites()
         #expect(!socket.isReading)
         let reads = socket.meter.reads
-        socket.node.meter.heldBytes.add(-2_000)
-        socket.loop.advanceTime(by: .milliseconds(60))
+        #expect(socket.node.gate.runBatch())
+        socket.loop.run()
         #expect(socket.isReading)
         #expect(socket.meter.reads == reads + 1)
+    }
+
+    /// A slow neighbour holds up only itself.
+    @Test func readingGoesOnWhileOthersHoldTooMuch() throws {
+        var limits = Limits.standard
+        limits.nodeUnansweredBytes = 1_000
+        let socket = try PlayedSocket(limits: limits)
+        try socket.greet()
+        socket.node.meter.heldBytes.add(1_000_000)
+        try socket.receive([Frame(.ping, payload: Bytes(repeating: 0, count: 8))])
+        #expect(socket.isReading)
+        #expect(try socket.sent().last?.kind == .pong)
     }
 
     /// Silence of a connection that nobody reads says nothing about its other side.
@@ -97,17 +103,16 @@ import Testing
         limits.idleMilliseconds = 40
         limits.frameMilliseconds = 40
         let socket = try PlayedSocket(limits: limits)
-        try socket.greet()
-        socket.node.meter.heldBytes.add(2_000)
-        // Half a frame, so that the clock of frames runs too.
-        try socket.receive(Bytes([0, 0, 0, 13, 7]))
+        try socket.greet(token: TestServer.operatorToken)
+        // Half a frame behind them, so that the clock of frames runs too.
+        try socket.queueWrites(followedBy: [0, 0, 0, 13, 7])
         #expect(!socket.isReading)
         for _ in 0..<8 {
             Thread.sleep(forTimeInterval: 0.02)
             socket.loop.advanceTime(by: .milliseconds(60))
         }
-        socket.node.meter.heldBytes.add(-2_000)
-        socket.loop.advanceTime(by: .milliseconds(60))
+        #expect(socket.node.gate.runBatch())
+        socket.loop.run()
         #expect(socket.isReading)
         try socket.receive(Bytes(repeating: 0, count: 12))
         #expect(try socket.sent().last?.kind == .pong)
@@ -213,6 +218,21 @@ private final class PlayedSocket {
         try receive(RawClient.greeting(hello))
         let kinds = try sent().map(\.kind)
         #expect(kinds == [.nonce, .hello])
+    }
+
+    /// Sends eight calls of 200 bytes that wait for the writer.
+    func queueWrites(followedBy rest: Bytes = []) throws {
+        let name = Bytes(repeating: 0x61, count: 200)
+        let call = CallHeader(.operatorAddUser).encoded(
+            before: OperatorMessages.request(name: name)
+        )
+        var bytes: Bytes = []
+        for number in 0..<8 {
+            let stream = UInt32(2 * number + 1)
+            let frame = Frame(.call, isEnd: true, stream: stream, payload: call)
+            FrameEncoder.append(frame, to: &bytes)
+        }
+        try receive(bytes + rest)
     }
 
     func receive(_ frames: [Frame]) throws {

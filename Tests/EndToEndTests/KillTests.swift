@@ -27,6 +27,8 @@ import Testing
             try await Task.sleep(for: .milliseconds(Int.random(in: 10...500, using: &dice)))
             let before = writers.state
             try await #expect(node.end(SIGKILL) == .signal(SIGKILL))
+            let damage = node.errors.split(separator: "\n").filter { $0.contains("damaged") }
+            #expect(damage.isEmpty, "round \(round), seed \(Chaos.seed)")
             // Every second time the node itself finds what the kill left.
             if round % 2 == 0 { try inspect(before, writers.state, &found) }
             node = try await NodeProcess.ready(data: folder.node, port: port)

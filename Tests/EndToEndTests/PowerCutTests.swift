@@ -63,8 +63,12 @@
             ]
             environment["CUMULUS_POWERCUT_DEAF"] = suffix
             let node = try await NodeProcess.ready(data: folder.node, environment: environment)
-            let container = try await node.signIn(timeout: .seconds(2))
+            let container = try await node.signIn(timeout: .seconds(10))
             let database = container.privateCloudDatabase
+            // However slow the machine is, something is acknowledged before the kill.
+            let first = "r\(round)-first"
+            let id = Record.ID(recordName: first)
+            try await database.save(Record(recordType: "Note", recordID: id))
             let names = await withTaskGroup(of: Set<String>.self) { group in
                 for writer in 0..<16 {
                     group.addTask { await save("r\(round)-w\(writer)", to: database) }
@@ -77,7 +81,7 @@
                     await container.close()
                     return []
                 }
-                return await group.reduce(into: Set()) { $0.formUnion($1) }
+                return await group.reduce(into: [first]) { $0.formUnion($1) }
             }
             try await #expect(node.waitForEnd() == .signal(SIGKILL))
             let script = "\(PowerCutTests.root)/cluster/powercut"

@@ -1,0 +1,230 @@
+// An attacker with dice: sends valid frames with small damage, and sorts what the node makes of each
+// into verdicts.
+//
+// Behind each damaged frame stands a PING. The verdict is known when its PONG and the ends of all
+// calls are there, or the connection is closed: one of them has to come. What leaves the node
+// waiting for the rest of a frame is completed with zeros, or given up.
+
+import CumulusModel
+import CumulusTesting
+import CumulusWire
+
+struct WireAttack {
+    private(set) var verdicts: [String: Int] = [:]
+    /// Accepted messages that don't say the same after being encoded again.
+    private(set) var unstable: [String] = []
+    private let endpoint: String
+    private let token: String
+    private var dice: SeededGenerator
+    private var client: RawClient?
+    private var stream: UInt32 = 1
+    private var pings: UInt8 = 0
+
+    init(_ endpoint: String, token: String, seed: UInt64) {
+        self.endpoint = endpoint
+        self.token = token
+        dice = SeededGenerator(seed: seed)
+    }
+
+    var report: String {
+        verdicts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
+    }
+
+    /// Sends one damaged frame and counts the verdict.
+    mutating func sendOne() throws {
+        let isGreeting = Int.random(in: 0..<10, using: &dice) == 0
+        let verdict = try isGreeting ? sendGreeting() : sendFrame()
+        verdicts[verdict, default: 0] += 1
+    }
+
+    // MARK: Greetings
+
+    private mutating func sendGreeting() throws -> String {
+        let bytes = Damage.mutation(of: RawClient.greeting(token: token), using: &dice)
+        var judge = FrameDecoder(frameLimit: Limits.standard.greetingBytes)
+        let frames = read(bytes, with: &judge)
+        let client = try RawClient(endpoint)
+        try client.send(bytes)
+        if frames?.isEmpty == true { return "greeting incomplete" }
+        do {
+            try client.readHello()
+            return "greeting accepted"
+        } catch let error as ServiceError {
+            return "greeting refused \(error.code.rawValue)"
+        } catch RawClient.Failure.closed {
+            return "closed"
+        }
+    }
+
+    /// The frames in bytes; nil where they can't be cut into frames.
+    private func read(_ bytes: Bytes, with decoder: inout FrameDecoder) -> [Frame]? {
+        bytes.withUnsafeBytes { decoder.append($0) }
+        var frames: [Frame] = []
+        do {
+            while let frame = try decoder.next() { frames.append(frame) }
+        } catch {
+            return nil
+        }
+        return frames
+    }
+
+    // MARK: Frames
+
+    private mutating func sendFrame() throws -> String {
+        let client = try self.client ?? RawClient(greeting: endpoint, token: token)
+        if self.client == nil { stream = 1 }
+        self.client = client
+        var bytes = damagedFrame()
+        var judge = FrameDecoder(frameLimit: Limits.standard.frameBytes, expectsPreface: false)
+        var frames = read(bytes, with: &judge)
+        for _ in 0..<300 where frames != nil && judge.isMidFrame {
+            bytes.append(0)
+            frames = read([0], with: &judge).flatMap { more in frames.map { $0 + more } }
+        }
+        do {
+            try client.send(bytes)
+            guard let frames else { return try expectEnd(of: client) }
+            if judge.isMidFrame {
+                self.client = nil
+                return "incomplete"
+            }
+            return try verdict(on: frames, client)
+        } catch RawClient.Failure.closed {
+            self.client = nil
+            return "closed"
+        }
+    }
+
+    /// What can't be cut into frames has to end the connection.
+    private mutating func expectEnd(of client: RawClient) throws -> String {
+        self.client = nil
+        _ = try client.refusal()
+        return "closed"
+    }
+
+    private mutating func verdict(on frames: [Frame], _ client: RawClient) throws -> String {
+        var open: Set<UInt32> = []
+        for frame in frames where frame.kind == .call {
+            if frame.stream % 2 == 1, frame.stream >= stream {
+                open.insert(frame.stream)
+                stream = frame.stream &+ 2
+            }
+            if stream < 3 || stream > UInt32(Int32.max) { self.client = nil }
+        }
+        // Damaged names make new records: a list of them may be long.
+        for stream in open {
+            try client.send(Frame(.credit, stream: stream, payload: [0x01, 0, 0, 0]))
+        }
+        pings &+= 1
+        let mark = Bytes(repeating: pings, count: 8)
+        try client.send(Frame(.ping, payload: mark))
+        var verdict = "no answer"
+        var isMarked = false
+        while !isMarked || !open.isEmpty {
+            let answer = try client.nextFrame()
+            switch answer.kind {
+            case .pong where answer.payload == mark: isMarked = true
+            case .message where answer.isEnd:
+                if open.remove(answer.stream) != nil {
+                    verdict = "answered"
+                    checkStability(frames.first { $0.stream == answer.stream })
+                }
+            case .status:
+                let error = try ServiceError(wire: answer.payload)
+                if answer.stream == 0 { continue }
+                open.remove(answer.stream)
+                verdict = "refused \(error.code.rawValue)"
+            default: continue
+            }
+        }
+        return verdict
+    }
+
+    /// What was accepted and is encoded again reads the same.
+    private mutating func checkStability(_ call: Frame?) {
+        guard let call, let (header, message) = try? CallHeader.split(call.payload) else { return }
+        let isStable: Bool? =
+            switch Method(rawValue: header.method) {
+            case .recordsFetch:
+                (try? FetchRecordsRequest(wire: message)).map { request in
+                    (try? FetchRecordsRequest(wire: request.encoded())) == request
+                }
+            case .recordsList:
+                (try? ListRecordsRequest(wire: message)).map { request in
+                    (try? ListRecordsRequest(wire: request.encoded())) == request
+                }
+            case .zonesFetch:
+                (try? FetchZonesRequest(wire: message)).map { request in
+                    (try? FetchZonesRequest(wire: request.encoded())) == request
+                }
+            case .zonesModify:
+                (try? ModifyZonesRequest(wire: message)).map { request in
+                    (try? ModifyZonesRequest(wire: request.encoded())) == request
+                }
+            default: true
+            }
+        if isStable != true { unstable.append(call.payload.hex) }
+    }
+
+    // MARK: Material
+
+    /// A valid frame with damage: mostly in its payload, so that it is still a frame.
+    private mutating func damagedFrame() -> Bytes {
+        var frame = validFrame()
+        if Int.random(in: 0..<5, using: &dice) > 0 {
+            frame.payload = Damage.mutation(of: frame.payload, using: &dice)
+            return encoded(frame)
+        }
+        return Damage.mutation(of: encoded(frame), using: &dice)
+    }
+
+    private func encoded(_ frame: Frame) -> Bytes {
+        var bytes: Bytes = []
+        FrameEncoder.append(frame, to: &bytes)
+        return bytes
+    }
+
+    private mutating func validFrame() -> Frame {
+        switch Int.random(in: 0..<12, using: &dice) {
+        case 0: call(.accountsWhoAmI, [])
+        case 1: call(.recordsFetch, RawRequest.fetch(["one", "two"]))
+        case 2: call(.recordsFetch, RawRequest.fetch(["one"], in: .public))
+        case 3...5: call(.recordsModify, RawRequest.save([record()]))
+        case 6: call(.recordsList, RawRequest.list(in: .public))
+        case 7: call(.zonesList, ListZonesRequest.encoded(database: .private))
+        case 8: call(.zonesFetch, FetchZonesRequest(database: .private, ids: [zone]).encoded())
+        case 9:
+            call(
+                .zonesModify,
+                ModifyZonesRequest(database: .private, saves: [zone], deletes: []).encoded()
+            )
+        case 10: Frame(.credit, stream: 1, payload: [0, 1, 0, 0])
+        default: Frame(.ping, payload: [1, 2, 3, 4, 5, 6, 7, 8])
+        }
+    }
+
+    private func call(_ method: Method, _ message: Bytes) -> Frame {
+        var header = CallHeader(method)
+        header.timeout = 5_000
+        header.requestID = RawRequest.newID()
+        let payload = header.encoded(before: message)
+        return Frame(.call, isEnd: true, stream: stream, payload: payload)
+    }
+
+    private let zone = WireZoneID(name: Bytes("Notes".utf8), owner: [])
+
+    /// One of few records, so that lists stay short, with a value of each kind.
+    private mutating func record() -> Record {
+        let name = "r\(Int.random(in: 0..<20, using: &dice))"
+        var record = Record(recordType: "Note", recordID: .init(recordName: name))
+        record["text"] = "some text"
+        record["count"] = 7
+        record["ratio"] = .double(0.5)
+        record["day"] = .timestamp(Timestamp(millisecondsSince1970: 1_000_000))
+        record["data"] = .bytes([1, 2, 3])
+        record["place"] = .location(Location(latitude: 48, longitude: 16))
+        record["tags"] = ["a", "b"]
+        record["numbers"] = [1, 2, 3]
+        return record
+    }
+}
