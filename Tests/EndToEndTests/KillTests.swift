@@ -16,8 +16,8 @@ import Testing
 
     @Test(.timeLimit(.minutes(60))) func acknowledgedSavesSurviveKills() async throws {
         var dice = SeededGenerator(seed: Chaos.seed)
-        var node = try await NodeProcess.ready(data: folder.node)
-        let port = try node.port
+        let port = TestPort.random()
+        var node = try await NodeProcess.ready(data: folder.node, port: port)
         let container = try await node.signIn()
         let writers = Writers(container.privateCloudDatabase)
         try await writers.prepare()

@@ -81,7 +81,7 @@
                     await container.close()
                     return []
                 }
-                return await group.reduce(into: [first]) { $0.formUnion($1) }
+                return await group.reduce(into: Set([first])) { $0.formUnion($1) }
             }
             try await #expect(node.waitForEnd() == .signal(SIGKILL))
             let script = "\(PowerCutTests.root)/cluster/powercut"
