@@ -126,12 +126,18 @@ let package = Package(
             "RocksDBStorageTests",
             ["RocksDBStorage", "CumulusStorage", "CumulusModel", "CumulusTesting"]
         ),
-        tests("CumulusNodeTests", ["CumulusNode", "CumulusModel", "CumulusTesting"]),
+        tests(
+            "CumulusNodeTests",
+            [
+                "CumulusNode", "Cumulus", "CumulusStorage", "CumulusWire", "CumulusModel",
+                "CumulusTesting",
+            ]
+        ),
         tests(
             "CumulusTransportTests",
             [
-                "CumulusTransport", "CumulusNode", "CumulusWire", "CumulusModel", "CumulusTesting",
-                nioCore, nioEmbedded,
+                "CumulusTransport", "CumulusNode", "CumulusStorage", "CumulusWire", "CumulusModel",
+                "CumulusTesting", nioCore, nioEmbedded,
             ]
         ),
         tests("CumulusTests", ["Cumulus", "CumulusTesting"]),

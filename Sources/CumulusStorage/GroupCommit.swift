@@ -29,7 +29,7 @@ package struct GroupCommit: ~Copyable {
         _ request: (inout WriteTransaction) throws(EngineError) -> (Outcome, keep: Bool)
     ) throws(EngineError) -> Outcome {
         let point = transaction.savePoint
-        transaction.now = now
+        transaction.begin(now: now)
         do {
             let (outcome, keep) = try request(&transaction)
             if keep {

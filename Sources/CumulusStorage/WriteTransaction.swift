@@ -14,11 +14,17 @@ package struct WriteTransaction: ~Copyable, RowReader {
     /// Record rows that were decoded and not written since.
     private var loaded: [Bytes: StoredRecord] = [:]
     /// The wall clock when the current request was taken, in milliseconds.
-    package var now: Int64 = 0
+    package private(set) var now: Int64 = 0
 
     package init(engine: any StorageEngine, state: WriterState) {
         self.engine = engine
         self.state = state
+    }
+
+    /// The next request is about to run; what was kept for the last one is let go.
+    package mutating func begin(now: Int64) {
+        self.now = now
+        loaded = [:]
     }
 
     // MARK: Raw rows

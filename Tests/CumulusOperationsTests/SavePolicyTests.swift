@@ -52,6 +52,18 @@ import Testing
 
     // MARK: The record is there
 
+    @Test func theServersRecordsOfOneAnswerAreBounded() throws {
+        let text = FieldValue.string(String(repeating: "x", count: 400_000))
+        for name in ["a", "b", "c", "d"] { try store.save([SaveItem(name, ["text": text])]) }
+        let items = ["a", "b", "c", "d"].map { SaveItem($0, ["new": 1]) }
+        let records = try store.save(items, .ifUnchanged).saves.map { item -> Bool in
+            guard case .failure(let failure) = item else { return false }
+            #expect(failure.code == .serverRecordChanged)
+            return failure.serverRecord != nil
+        }
+        #expect(records == [true, true, false, false])
+    }
+
     @Test func existingWithoutATagIsAConflictThatCarriesTheRecord() throws {
         try store.save([SaveItem("n", ["old": 2])])
         let item = try save(.ifUnchanged, tag: nil)

@@ -1,5 +1,5 @@
-// An attacker with dice: sends valid frames with small damage, and sorts what the node makes of each
-// into verdicts.
+// An attacker with dice: sends valid frames with small damage, and sorts what the node makes of
+// each into verdicts.
 //
 // Behind each damaged frame stands a PING. The verdict is known when its PONG and the ends of all
 // calls are there, or the connection is closed: one of them has to come. What leaves the node

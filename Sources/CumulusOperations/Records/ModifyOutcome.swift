@@ -67,6 +67,23 @@ package struct ModifyOutcome: Hashable, Sendable {
         self.deletes = Array(repeating: .success(Saved()), count: deletes)
     }
 
+    /// Leaves out the server's records once they have so many bytes; the first one always stays.
+    ///
+    /// A small request can't ask for more than it could fetch in one message.
+    mutating func limitServerRecords(to byteLimit: Int) {
+        var byteCount = 0
+        for index in saves.indices {
+            guard case .failure(var failure) = saves[index], let record = failure.serverRecord
+            else { continue }
+            if byteCount > 0, byteCount + record.fields.count > byteLimit {
+                failure.serverRecord = nil
+                saves[index] = .failure(failure)
+            } else {
+                byteCount += record.fields.count
+            }
+        }
+    }
+
     package static let atomicFailure = Failure(
         ServiceError(
             .batchRequestFailed,

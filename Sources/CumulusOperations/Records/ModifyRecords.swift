@@ -108,6 +108,7 @@ package struct ModifyRecords: Sendable {
             var batch = ZoneBatch(request: self, scope: scope, caller: caller, address: address)
             try batch.run(zone, requestID, in: &transaction, &outcome)
         }
+        outcome.limitServerRecords(to: limits.answerBytes)
         return .success(outcome)
     }
 
