@@ -37,7 +37,7 @@ package struct NIOFrameDialer: FrameDialer {
         do {
             try await connect(host, port, make)
         } catch let error as NIOConnectionError {
-            let reason = error.connectionErrors.first.map { "\($0.error)" }
+            let reason = error.connectionErrors.first.map { SocketProblem($0.error).description }
             throw Failure.unreachable(reason ?? "\(host) is not known")
         }
     }

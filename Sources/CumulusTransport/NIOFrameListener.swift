@@ -24,8 +24,20 @@ package final class NIOFrameListener: FrameListener {
     }
 
     package func start(_ make: @escaping MakeFrameHandler) async throws -> String {
+        let channel: any Channel
+        do {
+            channel = try await bind(make)
+        } catch {
+            throw SocketProblem(error)
+        }
+        channels.withLock { $0 = channel }
+        guard let address = channel.localAddress, let port = address.port else { return host }
+        return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+
+    private func bind(_ make: @escaping MakeFrameHandler) async throws -> any Channel {
         let loops = loops
-        let channel = try await ServerBootstrap(group: loops.group)
+        return try await ServerBootstrap(group: loops.group)
             .serverChannelOption(.backlog, value: NIOFrameListener.backlog)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
@@ -39,9 +51,6 @@ package final class NIOFrameListener: FrameListener {
             }
             .bind(host: host, port: port)
             .get()
-        channels.withLock { $0 = channel }
-        guard let address = channel.localAddress, let port = address.port else { return host }
-        return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
     package func stopAccepting() async {

@@ -38,7 +38,7 @@ enum ImportRules {
             "CumulusModel", "CumulusOperations", "CumulusStorage", "CumulusWire", "Logging",
             "NIOCore",
         ]),
-        "CumulusTransport": ["CumulusWire", "NIOCore", "NIOPosix", "Synchronization"],
+        "CumulusTransport": system.union(["CumulusWire", "NIOCore", "NIOPosix"]),
         "RocksDBStorage": system.union(["CRocksDB", "CumulusModel", "CumulusStorage"]),
         // Edges, harness, programs.
         "Cumulus": system.union(["CumulusModel", "CumulusTransport", "CumulusWire", "NIOCore"]),
