@@ -74,6 +74,35 @@ import Testing
         try await server.stop()
     }
 
+    @Test func aListShowsTheMomentInWhichItBegan() async throws {
+        let server = try await TestServer()
+        let container = try await server.container(user: "ada")
+        let database = container.privateCloudDatabase
+        let text = FieldValue.string(String(repeating: "x", count: 20_000))
+        let records = (0..<100).map { index in
+            var record = Record(
+                recordType: "Item",
+                recordID: Record.ID(recordName: "item-\(100 + index)")
+            )
+            record["text"] = text
+            return record
+        }
+        _ = try await database.modifyRecords(saving: records, deleting: [])
+        var names: [String] = []
+        for try await record in database.allRecords() {
+            if names.isEmpty {
+                // Far beyond what the node has read ahead: 2 MB in pages of 128 KB.
+                try await database.deleteRecord(withID: records[99].recordID)
+                let late = Record.ID(recordName: "item-150-late")
+                try await database.save(Record(recordType: "Item", recordID: late))
+            }
+            names.append(record.recordID.recordName)
+        }
+        #expect(names == records.map(\.recordID.recordName))
+        await container.close()
+        try await server.stop()
+    }
+
     @Test func incrementsAddUpUnderConcurrency() async throws {
         let server = try await TestServer()
         let container = try await server.container(user: "ada", connections: 4)
