@@ -21,7 +21,7 @@ package struct Limits: Hashable, Sendable {
     /// of their answers.
     package var unansweredBytes = 8 << 20
     /// The same over all connections; beyond it the node stops reading from sockets.
-    package var nodeUnansweredBytes = 64 << 20
+    package var nodeUnansweredBytes = 32 << 20
     /// Bytes per stream and direction before the first CREDIT.
     package var initialCredit = 64 << 10
     /// Bytes after which a message of a fetch, modify or list answer is closed and the next begins.
@@ -56,6 +56,21 @@ package struct Limits: Hashable, Sendable {
     package var longestCallMilliseconds: Int64 = 3_600_000
 
     package init() {}
+
+    /// Two limits that can't both be kept; nil: all can.
+    ///
+    /// What is larger than the room that it is given would wait for ever.
+    package var contradiction: String? {
+        let rising = [
+            ("recordBytes", recordBytes), ("requestBytes", requestBytes),
+            ("frameBytes", frameBytes), ("unansweredBytes", unansweredBytes),
+            ("nodeUnansweredBytes", nodeUnansweredBytes),
+        ]
+        let pair = zip(rising, rising.dropFirst()).first { $0.1 > $1.1 }
+        return pair.map { small, large in
+            "\(small.0) (\(small.1)) must not be more than \(large.0) (\(large.1))"
+        }
+    }
 
     package static let standard = Limits()
 }

@@ -23,6 +23,8 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     private var waitingBytes = 0
     /// What of `heldBytes` of the node's meter is ours.
     private var heldBytes = 0
+    /// The incoming frame that may be kept whole, by the number of those before it.
+    private var admittedFrame: Int?
     private var isClosed = false
     var calls: [UInt32: CallState] = [:]
     var identity = Identity()
@@ -80,10 +82,8 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         takeFrames(now: now)
         let isTaking = isTakingFrames
         let output = connection.takeOutput()
-        let held = requestBytes + connection.pendingBytes + output.count
-        node.meter.heldBytes.add(held - heldBytes)
-        heldBytes = held
-        let isReading = isTaking && hasShare
+        let hasRoom = takeRoom(output.count)
+        let isReading = isTaking && hasRoom
         connection.reading(isReading, now: now)
         var wake = connection.wakeTime
         for call in calls.values where call.isWaiting {
@@ -94,14 +94,39 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         return Turn(output: output, wake: wake, closes: isClosing, isReading: isReading)
     }
 
-    /// Whether the node has room for more of this connection.
+    /// Tells the node what this connection holds; whether there is room for more.
+    ///
+    /// A frame takes room for all its bytes once its length is known, and waits outside until it
+    /// has it: half frames never hold up each other.
+    private func takeRoom(_ outputBytes: Int) -> Bool {
+        let kept = requestBytes + waitingBytes + connection.pendingBytes + outputBytes
+        let incoming = connection.incomingBytes
+        guard incoming > 0 else {
+            hold(kept)
+            // Answers that wait need a frame that brings credit.
+            return waitingBytes > 0 || hasShare(kept)
+        }
+        if admittedFrame != connection.endedFrames, hasShare(kept + incoming) {
+            admittedFrame = connection.endedFrames
+        }
+        let isAdmitted = admittedFrame == connection.endedFrames
+        hold(isAdmitted ? kept + incoming : kept)
+        return isAdmitted
+    }
+
+    private func hold(_ bytes: Int) {
+        node.meter.heldBytes.add(bytes - heldBytes)
+        heldBytes = bytes
+    }
+
+    /// Whether the node has room for so many bytes of this connection.
     ///
     /// When all of them together hold too much, those go on that hold less than their share: a few
     /// that read nothing hold up only themselves.
-    private var hasShare: Bool {
+    private func hasShare(_ bytes: Int) -> Bool {
         let limit = limits.nodeUnansweredBytes
-        return node.meter.heldBytes.value <= limit
-            || heldBytes <= limit / max(1, node.meter.connections.value)
+        return node.meter.heldBytes.value - heldBytes + bytes <= limit
+            || bytes <= limit / max(1, node.meter.connections.value)
     }
 
     func timePassed(now: Instant) {
@@ -123,8 +148,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         isClosed = true
         for call in calls.values { call.token.cancel() }
         node.meter.callsInProgress.add(-calls.count)
-        node.meter.heldBytes.add(-heldBytes)
-        heldBytes = 0
+        hold(0)
         calls = [:]
         node.forget(self)
     }
@@ -247,6 +271,11 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         if requestBytes + waitingBytes + frame.payload.count > limits.unansweredBytes {
             return overloaded(
                 "more than \(limits.unansweredBytes) unanswered bytes on one connection"
+            )
+        }
+        if waitingBytes > 0, !hasShare(heldBytes + frame.payload.count) {
+            return overloaded(
+                "more than \(limits.nodeUnansweredBytes) unanswered bytes on this node"
             )
         }
         return nil

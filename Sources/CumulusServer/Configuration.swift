@@ -249,6 +249,9 @@ struct Configuration {
                 )
             }
         }
+        if let contradiction = limits.contradiction {
+            throw Problem(message: "limits: \(contradiction)")
+        }
         return limits
     }
 }

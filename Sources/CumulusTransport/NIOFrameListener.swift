@@ -15,6 +15,12 @@ package final class NIOFrameListener: FrameListener {
     private let channels = Mutex<(any Channel)?>(nil)
     /// Connections that wait for `accept`.
     private static let backlog: Int32 = 1_024
+    /// What a connection may bring in one turn is what it can't be held back from: four of these.
+    private static let receiveBuffers = AdaptiveRecvByteBufferAllocator(
+        minimum: 1_024,
+        initial: 4_096,
+        maximum: 32 << 10
+    )
 
     /// Port 0 takes a free one.
     package init(host: String, port: Int, loops: EventLoops) {
@@ -41,7 +47,8 @@ package final class NIOFrameListener: FrameListener {
             .serverChannelOption(.backlog, value: NIOFrameListener.backlog)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
-            .childChannelOption(.maxMessagesPerRead, value: 16)
+            .childChannelOption(.maxMessagesPerRead, value: 4)
+            .childChannelOption(.recvAllocator, value: NIOFrameListener.receiveBuffers)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let loop = loops.frameLoop(channel.eventLoop)

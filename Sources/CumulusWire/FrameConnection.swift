@@ -52,6 +52,12 @@ package struct FrameConnection: Sendable {
     /// Whether the other side has not been greeted yet.
     package var isGreeting: Bool { greetingDeadline != nil }
 
+    /// Bytes that the frame which has begun will take; 0 if none has, as far as can be told.
+    package var incomingBytes: Int { decoder.incomingBytes }
+
+    /// Frames that have ended so far: tells one incoming frame from the next.
+    package var endedFrames: Int { decoder.ended }
+
     /// The greeting is over: larger frames are accepted, and the connection may be idle.
     package mutating func finishGreeting() {
         greetingDeadline = nil

@@ -17,6 +17,10 @@ package struct FrameDecoder: Sendable {
     private var isPrefaceRead: Bool
     /// Frames that have ended, skipped ones and the preface too.
     package private(set) var ended = 0
+    /// Bytes that the frame which has begun will take, by its length field.
+    ///
+    /// 0: none has, its length has not come yet, or it is being skipped.
+    package private(set) var incomingBytes = 0
 
     package init(frameLimit: Int, expectsPreface: Bool = true) {
         self.frameLimit = frameLimit
@@ -39,6 +43,7 @@ package struct FrameDecoder: Sendable {
 
     /// The next whole frame, nil if more bytes are needed.
     package mutating func next() throws(ProtocolFault) -> Frame? {
+        incomingBytes = 0
         if !isPrefaceRead {
             guard try readPreface() else { return nil }
         }
@@ -56,7 +61,10 @@ package struct FrameDecoder: Sendable {
                 toSkip = Frame.lengthSize + length
                 continue
             }
-            guard available >= Frame.lengthSize + length else { return nil }
+            guard available >= Frame.lengthSize + length else {
+                incomingBytes = Frame.lengthSize + length
+                return nil
+            }
             let start = position + Frame.lengthSize + Frame.headSize
             let end = position + Frame.lengthSize + length
             defer {

@@ -22,6 +22,13 @@ import Testing
         #expect(limits.answerBytes + limits.recordBytes + 64 << 10 < limits.frameBytes)
     }
 
+    @Test func limitsThatContradictEachOtherAreNamed() {
+        var limits = limits
+        #expect(limits.contradiction == nil)
+        limits.nodeUnansweredBytes = 5
+        #expect(limits.contradiction?.contains("nodeUnansweredBytes (5)") == true)
+    }
+
     @Test func allFieldsOfATypeMayHaveTheLongestNames() {
         #expect(limits.fieldsPerType * (limits.nameBytes + 16) < limits.recordBytes)
     }

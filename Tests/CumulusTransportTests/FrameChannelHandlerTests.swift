@@ -96,6 +96,55 @@ import Testing
         #expect(try socket.sent().last?.kind == .pong)
     }
 
+    /// Room is taken for a whole frame, before its bytes are; the one before it gives no right.
+    @Test func aLargeFrameWaitsOutsideUntilThereIsRoom() throws {
+        var limits = Limits.standard
+        limits.nodeUnansweredBytes = 10_000
+        let socket = try PlayedSocket(limits: limits)
+        try socket.greet()
+        let meter = socket.node.meter
+        meter.heldBytes.add(10_000)
+        var ping: Bytes = []
+        FrameEncoder.append(Frame(.ping, payload: Bytes(repeating: 0, count: 8)), to: &ping)
+        try socket.receive(Bytes(ping.prefix(10)))
+        #expect(socket.isReading)
+        var large: Bytes = []
+        FrameEncoder.append(
+            Frame(.call, isEnd: true, stream: 1, payload: Bytes(repeating: 0xFF, count: 20_000)),
+            to: &large
+        )
+        try socket.receive(Bytes(ping.dropFirst(10)) + Bytes(large.prefix(1_000)))
+        #expect(!socket.isReading)
+        #expect(meter.heldBytes.value < 11_000)
+        meter.heldBytes.add(-10_000)
+        socket.loop.advanceTime(by: .milliseconds(60))
+        #expect(!socket.isReading, "it is larger than all the room there is")
+    }
+
+    @Test func aLargeFrameGoesOnWhenOthersHaveLetGo() throws {
+        var limits = Limits.standard
+        limits.nodeUnansweredBytes = 30_000
+        let socket = try PlayedSocket(limits: limits)
+        try socket.greet()
+        let meter = socket.node.meter
+        meter.heldBytes.add(30_000)
+        socket.node.meter.connections.add(9)
+        var large: Bytes = []
+        FrameEncoder.append(
+            Frame(.call, isEnd: true, stream: 1, payload: Bytes(repeating: 0xFF, count: 20_000)),
+            to: &large
+        )
+        try socket.receive(Bytes(large.prefix(1_000)))
+        #expect(!socket.isReading)
+        meter.heldBytes.add(-30_000)
+        socket.loop.advanceTime(by: .milliseconds(60))
+        #expect(socket.isReading)
+        #expect(meter.heldBytes.value >= 20_000)
+        try socket.receive(Bytes(large.dropFirst(1_000)))
+        #expect(try socket.sent().last?.kind == .status)
+        #expect(meter.heldBytes.value < 1_000)
+    }
+
     /// Silence of a connection that nobody reads says nothing about its other side.
     @Test func aPausedConnectionIsNotTakenForDead() throws {
         var limits = Limits.standard

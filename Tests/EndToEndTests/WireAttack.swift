@@ -161,6 +161,7 @@ struct WireAttack {
                 (try? ModifyZonesRequest(wire: message)).map { request in
                     (try? ModifyZonesRequest(wire: request.encoded())) == request
                 }
+            case .recordsModify: try? RequestStability.isKept(message)
             default: true
             }
         if isStable != true { unstable.append(call.payload.hex) }
