@@ -21,6 +21,7 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
     private let clock: @Sendable () -> Instant
     private let notify: @Sendable (ClientConnection, Event) -> Void
     private var connection: FrameConnection
+    private let silenceMilliseconds: Int64
     private var isOpen = false
     private var isClosed = false
     private var closeReason = "the server closed the connection"
@@ -36,7 +37,7 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
     }
 
     init(
-        hello: Hello,
+        _ settings: ClientCore.Settings,
         link: any FrameLink,
         clock: @escaping @Sendable () -> Instant,
         notify: @escaping @Sendable (ClientConnection, Event) -> Void
@@ -44,8 +45,9 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
         self.link = link
         self.clock = clock
         self.notify = notify
+        silenceMilliseconds = settings.silenceMilliseconds
         connection = FrameConnection(limits: .standard, now: clock())
-        connection.send(Frame(.hello, payload: hello.encoded()))
+        connection.send(Frame(.hello, payload: settings.hello.encoded()))
     }
 
     // MARK: Calls
@@ -96,6 +98,7 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
     func close() {
         closeReason = "the client was closed"
         isClosed = true
+        loseCalls()
         link.needsTurn()
     }
 
@@ -111,6 +114,9 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
     }
 
     func turnEnded(now: Instant) -> Turn {
+        // A server that owes nothing may be silent for long.
+        connection.idleMilliseconds =
+            calls.isEmpty ? Limits.standard.idleMilliseconds : silenceMilliseconds
         var wake = connection.wakeTime
         if let earliestDeadline {
             wake = min(wake, earliestDeadline + ClientConnection.graceMilliseconds)
@@ -144,10 +150,14 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
 
     func closed() {
         isClosed = true
+        loseCalls()
+        notify(self, .closed(closeReason))
+    }
+
+    private func loseCalls() {
         let ended = calls.values
         calls = [:]
         for flight in ended { flight.call.finish(.lost(wasSent: true)) }
-        notify(self, .closed(closeReason))
     }
 
     // MARK: Frames

@@ -18,6 +18,8 @@ final class ClientCore: Sendable {
         /// Milliseconds that a call may take, retries included.
         var callMilliseconds: Int64
         var waitingLimit = 1_000
+        /// How long a server that owes an answer may say nothing, twice, before it is given up.
+        var silenceMilliseconds: Int64 = 10_000
         /// Between two attempts to connect: doubled with each, up to the longest, with jitter.
         var firstBackoffMilliseconds: Int64 = 50
         var longestBackoffMilliseconds: Int64 = 2_000
@@ -58,7 +60,13 @@ final class ClientCore: Sendable {
         var nextWaiter: UInt64 = 0
         var nextSlot = 0
         var lastProblem = "no connection was tried yet"
+        /// Leases that were not given back yet, also those of connections that are lost.
+        var leases = 0
+        /// All that were greeted and have not ended, those of a draining server too.
+        var connections: [ObjectIdentifier: ClientConnection] = [:]
         var isClosed = false
+        /// Waits for the last lease of a container that is closed.
+        var onLastRelease: [@Sendable () -> Void] = []
         /// Connections that are being made.
         var attempts: [UInt64: Task<Void, Never>] = [:]
         var nextAttempt: UInt64 = 0
@@ -279,14 +287,33 @@ final class ClientCore: Sendable {
         guard let best else { return nil }
         state.nextSlot = (best.slot + 1) % state.slots.count
         state.slots[best.slot].inFlight += 1
+        state.leases += 1
         return best.lease
     }
 
     private func release(_ lease: Lease) {
-        state.withLock { state in
+        let toResume = state.withLock { state -> [@Sendable () -> Void] in
+            state.leases -= 1
             if isCurrent(lease, state) { state.slots[lease.slot].inFlight -= 1 }
+            guard state.leases == 0 else { return [] }
+            defer { state.onLastRelease = [] }
+            return state.onLastRelease
         }
+        for resume in toResume { resume() }
         serveWaiters()
+    }
+
+    /// Waits until no call uses a connection any more.
+    ///
+    /// Only for a closed container: calls of an open one go on and on.
+    private func lastRelease() async {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if state.leases > 0 { state.onLastRelease.append { continuation.resume() } }
+                return state.leases == 0
+            }
+            if isOver { continuation.resume() }
+        }
     }
 
     private func isCurrent(_ lease: Lease, _ state: State) -> Bool {
@@ -353,7 +380,7 @@ final class ClientCore: Sendable {
                 [weak self] in self?.handle($1, of: $0, in: slot, attempt)
             }
             try await environment.dialer.connect(to: endpoint) { link, _ in
-                ClientConnection(hello: settings.hello, link: link, clock: clock, notify: notify)
+                ClientConnection(settings, link: link, clock: clock, notify: notify)
             }
         } catch {
             lose(slot, attempt, "\(error)")
@@ -377,13 +404,16 @@ final class ClientCore: Sendable {
             let isWanted = state.withLock { state in
                 guard !state.isClosed, state.slots[slot].attempt == attempt else { return false }
                 state.slots[slot] = Slot(state: .open(lease), attempt: attempt)
+                state.connections[ObjectIdentifier(connection)] = connection
                 return true
             }
             guard isWanted else { return connection.close() }
             serveWaiters()
         case .refused(let error): failWaiters(error)
         case .draining: lose(slot, attempt, "the server is shutting down")
-        case .closed(let reason): lose(slot, attempt, reason)
+        case .closed(let reason):
+            state.withLock { $0.connections[ObjectIdentifier(connection)] = nil }
+            lose(slot, attempt, reason)
         }
     }
 
@@ -412,20 +442,19 @@ final class ClientCore: Sendable {
 
     /// Ends all connections; calls in flight fail.
     ///
-    /// When it returns, none is being made any more: the loops may be stopped.
+    /// When it returns, none is being made any more and no call waits for an answer: the loops may
+    /// be stopped.
     func close() async {
-        let (leases, attempts) = state.withLock { state in
+        let (connections, attempts) = state.withLock { state in
             state.isClosed = true
-            let leases = state.slots.compactMap { slot -> Lease? in
-                if case .open(let lease) = slot.state { lease } else { nil }
-            }
-            return (leases, Array(state.attempts.values))
+            return (Array(state.connections.values), Array(state.attempts.values))
         }
         failWaiters(ServiceError(.operationCancelled, "the container was closed"))
         for attempt in attempts { attempt.cancel() }
         for attempt in attempts { await attempt.value }
-        for lease in leases {
-            lease.connection.link.loop.execute { lease.connection.close() }
+        for connection in connections {
+            connection.link.loop.execute { connection.close() }
         }
+        await lastRelease()
     }
 }

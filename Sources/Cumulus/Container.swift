@@ -25,6 +25,9 @@ public struct Container: Sendable {
         public var timeout: Duration = .seconds(60)
         /// How many connections are kept.
         public var connections = 1
+        /// Milliseconds that a node which owes an answer may be silent before it is asked, and again
+        /// before another one is.
+        package var silenceMilliseconds: Int64 = 10_000
 
         /// Settings for nodes at these addresses.
         public init(endpoints: [String] = ["127.0.0.1:7420"]) {
@@ -111,7 +114,8 @@ extension ClientCore.Settings {
             endpoints: configuration.endpoints,
             connections: configuration.connections,
             hello: hello,
-            callMilliseconds: max(1, seconds * 1_000 + attoseconds / 1_000_000_000_000_000)
+            callMilliseconds: max(1, seconds * 1_000 + attoseconds / 1_000_000_000_000_000),
+            silenceMilliseconds: configuration.silenceMilliseconds
         )
     }
 }

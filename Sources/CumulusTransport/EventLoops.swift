@@ -28,35 +28,47 @@ package final class EventLoops: Sendable {
         frameLoop(group.next())
     }
 
+    /// Ends the threads; work that comes later is dropped.
     package func stop() async throws {
+        for loop in loops.values { loop.refuseWork() }
         try await group.shutdownGracefully()
     }
 }
 
 /// One event loop, with a queue of its own before it.
 ///
-/// Work that comes while the loop is busy is
-/// handed over in one go, and wakes the loop once. hot: once per call.
+/// Work that comes while the loop is busy is handed over in one go, and wakes the loop once. hot:
+/// once per call.
 package final class NIOFrameLoop: FrameLoop {
+    private struct Queue {
+        var work: [@Sendable () -> Void] = []
+        /// The loop ends: nobody would do the work.
+        var isRefusing = false
+    }
+
     private let loop: any EventLoop
-    private let waiting = Mutex<[@Sendable () -> Void]>([])
+    private let queue = Mutex(Queue())
 
     package init(_ loop: any EventLoop) {
         self.loop = loop
     }
 
     package func execute(_ work: @escaping @Sendable () -> Void) {
-        let isFirst = waiting.withLock { waiting in
-            waiting.append(work)
-            return waiting.count == 1
+        queue.withLock { queue in
+            guard !queue.isRefusing else { return }
+            queue.work.append(work)
+            if queue.work.count == 1 { loop.execute { self.runQueue() } }
         }
-        if isFirst { loop.execute { self.runWaiting() } }
     }
 
-    private func runWaiting() {
-        let work = waiting.withLock { waiting in
-            defer { waiting = [] }
-            return waiting
+    func refuseWork() {
+        queue.withLock { $0.isRefusing = true }
+    }
+
+    private func runQueue() {
+        let work = queue.withLock { queue in
+            defer { queue.work = [] }
+            return queue.work
         }
         for item in work { item() }
     }

@@ -30,6 +30,8 @@ package struct FrameConnection: Sendable {
     /// Bytes to be written at the end of the turn.
     package var output: Bytes = []
 
+    /// How long silence may last before a PING is sent, and again before it ends the connection.
+    package var idleMilliseconds: Int64
     private var greetingDeadline: Instant?
     private var greetingBytes = 0
     /// When the frame began that is not complete yet.
@@ -43,6 +45,7 @@ package struct FrameConnection: Sendable {
 
     package init(limits: Limits, now: Instant) {
         self.limits = limits
+        idleMilliseconds = limits.idleMilliseconds
         decoder = FrameDecoder(frameLimit: limits.greetingBytes)
         greetingDeadline = now + limits.greetingMilliseconds
         lastReceived = now
@@ -159,7 +162,7 @@ package struct FrameConnection: Sendable {
 
     /// When `timePassed` wants to be called next.
     package var wakeTime: Instant {
-        var wake = (pingSent ?? lastReceived) + limits.idleMilliseconds
+        var wake = (pingSent ?? lastReceived) + idleMilliseconds
         if let greetingDeadline { wake = min(wake, greetingDeadline) }
         if let frameStart { wake = min(wake, frameStart + limits.frameMilliseconds) }
         if let writeStart { wake = min(wake, writeStart + limits.stalledWriteMilliseconds) }
@@ -179,10 +182,10 @@ package struct FrameConnection: Sendable {
             throw ProtocolFault("nothing was read for \(limits.stalledWriteMilliseconds) ms")
         }
         if let pingSent {
-            guard pingSent + limits.idleMilliseconds <= now else { return }
+            guard pingSent + idleMilliseconds <= now else { return }
             throw ProtocolFault("no answer to PING")
         }
-        if lastReceived + limits.idleMilliseconds <= now {
+        if lastReceived + idleMilliseconds <= now {
             send(Frame(.ping, payload: Bytes(repeating: 0, count: 8)))
             pingSent = now
         }

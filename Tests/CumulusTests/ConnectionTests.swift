@@ -1,0 +1,115 @@
+// What becomes of a client's calls when its connections end or fall silent.
+
+import Cumulus
+import CumulusModel
+import CumulusTesting
+import CumulusTransport
+import CumulusWire
+import Foundation
+import Testing
+
+@Suite struct ConnectionTests {
+    /// Each of them ends, at whatever step of its way the container is closed.
+    @Test(.timeLimit(.minutes(1))) func noCallOutlivesItsContainer() async throws {
+        let server = try await TestServer()
+        let token = try await server.makeUser("ada")
+        for round in 0..<60 {
+            let container = server.container(token: token, connections: 2)
+            let database = container.privateCloudDatabase
+            let known = Record.ID(recordName: "\(round)")
+            try await database.save(Record(recordType: "Note", recordID: known))
+            await withTaskGroup(of: Void.self) { group in
+                for number in 0..<16 {
+                    group.addTask {
+                        while (try? await database.record(for: known)) != nil {}
+                    }
+                    group.addTask {
+                        let id = Record.ID(recordName: "\(round)-\(number)")
+                        while (try? await database.save(Record(recordType: "Note", recordID: id)))
+                            != nil
+                        {}
+                    }
+                }
+                group.addTask {
+                    try? await Task.sleep(for: .microseconds(round * 200))
+                    await container.close()
+                }
+            }
+        }
+        try await server.stop()
+    }
+
+    @Test(.timeLimit(.minutes(1))) func aListEndsWithItsContainer() async throws {
+        let server = try await TestServer()
+        let container = try await server.container(user: "ada")
+        let database = container.privateCloudDatabase
+        let text = FieldValue.string(String(repeating: "x", count: 100_000))
+        for number in 0..<8 {
+            var record = Record(recordType: "Note", recordID: .init(recordName: "r\(number)"))
+            record["text"] = text
+            try await database.save(record)
+        }
+        var records = database.allRecords().makeAsyncIterator()
+        #expect(try await records.next() != nil)
+        await container.close()
+        await #expect(throws: ServiceError.self) {
+            while try await records.next() != nil {}
+        }
+        try await server.stop()
+    }
+
+    /// A node whose process hangs, or whose cable was cut, closes nothing.
+    @Test(.timeLimit(.minutes(1))) func aSilentNodeIsLeftForAnother() async throws {
+        let silent = try await SilentServer()
+        let server = try await TestServer()
+        var configuration = Container.Configuration(endpoints: [silent.endpoint, server.endpoint])
+        configuration.accessToken = try await server.makeUser("ada")
+        configuration.timeout = .seconds(50)
+        configuration.silenceMilliseconds = 200
+        let container = Container(
+            identifier: TestServer.container,
+            configuration: configuration
+        )
+        var note = Record(recordType: "Note", recordID: .init(recordName: "r"))
+        note["title"] = "one"
+        let saved = try await container.privateCloudDatabase.save(note)
+        #expect(saved["title"] == "one")
+        await container.close()
+        try await silent.stop()
+        try await server.stop()
+    }
+}
+
+/// Greets whoever comes and says no word more.
+private final class SilentServer: Sendable {
+    let endpoint: String
+    private let listener: NIOFrameListener
+
+    init() async throws {
+        listener = NIOFrameListener(host: "127.0.0.1", port: 0, loops: EventLoops(threads: 1))
+        endpoint = try await listener.start { _, _ in SilentHandler() }
+    }
+
+    func stop() async throws { try await listener.stop() }
+}
+
+private final class SilentHandler: FrameHandler {
+    private var output = Frame.preface
+
+    init() {
+        var hello = ServerHello()
+        hello.limits = .standard
+        hello.clock = Int64(Date().timeIntervalSince1970 * 1_000)
+        FrameEncoder.append(Frame(.hello, payload: hello.encoded()), to: &output)
+    }
+
+    func turnEnded(now: Instant) -> Turn {
+        defer { output = [] }
+        return Turn(output: output, wake: nil, closes: false)
+    }
+
+    func received(_ bytes: UnsafeRawBufferPointer, now: Instant) {}
+    func timePassed(now: Instant) {}
+    func writing(_ pendingBytes: Int, now: Instant) {}
+    func closed() {}
+}
