@@ -16,6 +16,9 @@ func room(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: house)
 }
 
+/// The programs' memory: 4 % more fetches a second than with the allocator of glibc.
+let allocator: [LinkerSetting] = [.linkedLibrary("jemalloc", .when(platforms: [.linux]))]
+
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, swiftSettings: house)
 }
@@ -100,7 +103,8 @@ let package = Package(
                 "CumulusModel", arguments, log,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
-            swiftSettings: house
+            swiftSettings: house,
+            linkerSettings: allocator
         ),
         .executableTarget(
             name: "CumulusCLI",
@@ -108,7 +112,8 @@ let package = Package(
                 "Cumulus", "CumulusModel", arguments,
                 .product(name: "Histogram", package: "hdrhistogram-swift"),
             ],
-            swiftSettings: house
+            swiftSettings: house,
+            linkerSettings: allocator
         ),
 
         // Tests, named after what they test.

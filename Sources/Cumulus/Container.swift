@@ -25,8 +25,8 @@ public struct Container: Sendable {
         public var timeout: Duration = .seconds(60)
         /// How many connections are kept.
         public var connections = 1
-        /// Milliseconds that a node which owes an answer may be silent before it is asked, and again
-        /// before another one is.
+        /// Milliseconds that a node which owes an answer may be silent before it is asked, and
+        /// again before another one is.
         package var silenceMilliseconds: Int64 = 10_000
 
         /// Settings for nodes at these addresses.

@@ -280,6 +280,7 @@ extension ClientSession {
         guard let requestID = RequestID(call.header.requestID) else {
             throw ServiceError(
                 .invalidArguments,
+                .invalidValue,
                 "this call needs a request id of 16 bytes, so that it can be repeated safely"
             )
         }

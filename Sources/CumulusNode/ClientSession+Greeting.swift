@@ -35,6 +35,13 @@ extension ClientSession {
                 "callers of role \(hello.role) are not served by this release"
             )
         }
+        guard hello.largestFrame == 0 || Int(hello.largestFrame) >= limits.frameBytes else {
+            throw ServiceError(
+                .invalidArguments,
+                .invalidValue,
+                "largest_frame must be 0, or at least this server's \(limits.frameBytes) bytes"
+            )
+        }
         guard hello.deviceID.count <= limits.deviceBytes else {
             throw ServiceError(
                 .invalidArguments,
@@ -85,7 +92,7 @@ extension ClientSession {
             guard isEqual(hello.token, node.configuration.operatorToken) else {
                 throw ServiceError(
                     .notAuthenticated,
-                    "this is not the token in operator.token of this node's data directory"
+                    "this is not the node's operator token"
                 )
             }
             identity.caller = Caller(role: .operator, device: hello.deviceID)

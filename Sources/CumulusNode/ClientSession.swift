@@ -81,7 +81,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         // Frames may be left for which there was no room in the last turn.
         takeFrames(now: now)
         let isTaking = isTakingFrames
-        let output = connection.takeOutput()
+        let output = connection.isSilent && !isClosing ? [] : connection.takeOutput()
         let hasRoom = takeRoom(output.count)
         let isReading = isTaking && hasRoom
         connection.reading(isReading, now: now)
@@ -135,8 +135,15 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         } catch {
             return fault(error)
         }
-        for (stream, call) in calls where call.isWaiting {
-            if let refusal = call.token.refusal(now: now) { fail(stream, refusal) }
+        for (stream, call) in calls where call.isWaiting && call.token.refusal(now: now) != nil {
+            fail(
+                stream,
+                ServiceError(
+                    .serviceUnavailable,
+                    .deadline,
+                    "the call's time was up before the caller gave credit for the rest"
+                )
+            )
         }
     }
 

@@ -86,6 +86,7 @@ struct RequestParser {
         else {
             throw ServiceError(
                 .invalidArguments,
+                .invalidValue,
                 "the request names no database; use 1 (public), 2 (private) or 3 (shared)"
             )
         }
@@ -186,6 +187,7 @@ struct RequestParser {
             guard !increments.contains(where: { $0.field == field }) else {
                 throw ServiceError(
                     .invalidArguments,
+                    .invalidValue,
                     "field '\(field)' is incremented twice in one save; add the amounts up"
                 )
             }

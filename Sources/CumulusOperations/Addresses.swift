@@ -66,7 +66,10 @@ extension RowReader where Self: ~Copyable {
 
 extension ServiceError {
     package static func zoneNotFound(_ name: String) -> ServiceError {
-        ServiceError(.zoneNotFound, "Zone '\(name)' does not exist; create it first")
+        ServiceError(
+            .zoneNotFound,
+            "Zone '\(name)' does not exist; check its name and owner, or create it"
+        )
     }
 
     package static let recordNotFound = ServiceError(.unknownItem, "Record not found")

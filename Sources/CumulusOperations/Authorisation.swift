@@ -66,7 +66,7 @@ package enum Authorisation {
         case .anonymous:
             return ServiceError(
                 .notAuthenticated,
-                "saving to the public database needs a signed-in user; connect with an access token"
+                "changing the public database needs a signed-in user; connect with an access token"
             )
         case .operator:
             return ServiceError(

@@ -54,11 +54,13 @@ package final class NIOFrameLoop: FrameLoop {
     }
 
     package func execute(_ work: @escaping @Sendable () -> Void) {
-        queue.withLock { queue in
-            guard !queue.isRefusing else { return }
+        let isFirst = queue.withLock { queue in
+            guard !queue.isRefusing else { return false }
             queue.work.append(work)
-            if queue.work.count == 1 { loop.execute { self.runQueue() } }
+            return queue.work.count == 1
         }
+        // Not under the lock: the loop wakes and wants it.
+        if isFirst { loop.execute { self.runQueue() } }
     }
 
     func refuseWork() {

@@ -69,6 +69,10 @@ package struct FrameConnection: Sendable {
 
     // MARK: Bytes
 
+    /// Whether nothing came yet: a listener speaks second, so that it can answer an HTTP client as
+    /// one.
+    package var isSilent: Bool { opening.isEmpty }
+
     /// The first bytes of the other side, for a word to those who expected another protocol.
     private var opening: Bytes = []
 
@@ -186,7 +190,10 @@ package struct FrameConnection: Sendable {
             throw ProtocolFault("no answer to PING")
         }
         if lastReceived + idleMilliseconds <= now {
-            send(Frame(.ping, payload: Bytes(repeating: 0, count: 8)))
+            var number: Bytes = []
+            FrameEncoder.append(UInt32(truncatingIfNeeded: now.milliseconds >> 32), to: &number)
+            FrameEncoder.append(UInt32(truncatingIfNeeded: now.milliseconds), to: &number)
+            send(Frame(.ping, payload: number))
             pingSent = now
         }
     }

@@ -84,6 +84,13 @@ import Testing
         try await expectRefusal(.invalidArguments) { $0.role = role }
     }
 
+    /// A caller can't ask for smaller frames than records need.
+    @Test(arguments: [1, 65_536, 4 << 20 - 1]) func aFrameLimitOfACallerMustBeLarge(
+        bytes: UInt32
+    ) async throws {
+        try await expectRefusal(.invalidArguments) { $0.largestFrame = bytes }
+    }
+
     @Test func aDeviceMayHaveALongNameButNotAnyName() async throws {
         try await expectRefusal(.invalidArguments) {
             $0.deviceID = Bytes(repeating: 1, count: Limits.standard.deviceBytes + 1)

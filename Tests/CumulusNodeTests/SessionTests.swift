@@ -234,7 +234,7 @@ import Testing
             let list = client.call(.recordsList, RawRequest.list(), milliseconds: 200)
             try client.send(list)
             let error = try error { _ = try client.answer(to: list) }
-            #expect(error.reason == .deadline)
+            #expect(error.reason == .deadline && error.message.contains("credit"))
             #expect(server.node.callsInProgress == 0)
         }
     }

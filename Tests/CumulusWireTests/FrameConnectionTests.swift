@@ -37,7 +37,12 @@ extension Frame {
 
 @Suite struct FrameConnectionTests {
     private static let call = Frame(.call, isEnd: true, stream: 1, payload: [1, 2, 3])
-    private static let ping = Frame(.ping, payload: Bytes(repeating: 0, count: 8))
+    /// The PING of a moment: no two of a connection are equal.
+    private static func ping(_ milliseconds: UInt32) -> Frame {
+        var payload = Bytes(repeating: 0, count: 4)
+        FrameEncoder.append(milliseconds, to: &payload)
+        return Frame(.ping, payload: payload)
+    }
 
     // MARK: Bytes
 
@@ -129,7 +134,7 @@ extension Frame {
         try connection.timePassed(at: 59_999)
         #expect(connection.takeOutput() == [])
         try connection.timePassed(at: 60_000)
-        #expect(connection.takeOutput() == Self.ping.encoded)
+        #expect(connection.takeOutput() == Self.ping(60_000).encoded)
         #expect(connection.wakeTime == Instant(milliseconds: 120_000))
         try connection.timePassed(at: 119_999)
         #expect(connection.takeOutput() == [])
@@ -148,7 +153,7 @@ extension Frame {
         try connection.timePassed(at: 129_999)
         _ = connection.takeOutput()
         try connection.timePassed(at: 130_000)
-        #expect(connection.takeOutput() == Self.ping.encoded)
+        #expect(connection.takeOutput() == Self.ping(130_000).encoded)
     }
 
     @Test func aFrameHasItsTime() throws {

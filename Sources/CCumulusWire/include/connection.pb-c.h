@@ -177,7 +177,7 @@ struct  Cumulus__V1__Hello
    */
   ProtobufCBinaryData token;
   /*
-   * bytes that the caller accepts in one frame; 0: the default
+   * bytes that the caller accepts in one frame; 0: limits.frame_bytes
    */
   uint32_t largest_frame;
   /*
@@ -301,7 +301,13 @@ struct  Cumulus__V1__CallHeader
    * 16 bytes; needed by RECORDS_MODIFY and ZONES_MODIFY
    */
   ProtobufCBinaryData request_id;
+  /*
+   * reserved: leave it empty
+   */
   ProtobufCBinaryData causal_token;
+  /*
+   * reserved: leave it empty
+   */
   ProtobufCBinaryData trace_context;
   /*
    * operators only

@@ -130,6 +130,7 @@ package struct ModifyRecords: Sendable {
             guard seen.insert(address).inserted else {
                 throw ServiceError(
                     .invalidArguments,
+                    .invalidValue,
                     "record '\(address.name)' occurs twice in the request; name each record once"
                 )
             }

@@ -243,6 +243,7 @@ struct SavePlanner {
                 throw .item(
                     ServiceError(
                         .invalidArguments,
+                        .invalidValue,
                         "a save can't set and increment field '\(increment.field)'; do one of both"
                     )
                 )

@@ -130,7 +130,11 @@ package struct ModifyZones: Sendable {
         guard case .success(let address) = address else { return address.map { _ in nil } }
         guard address.name != Names.defaultZone else {
             return .failure(
-                ServiceError(.invalidArguments, "the default zone can't be deleted")
+                ServiceError(
+                    .invalidArguments,
+                    .invalidValue,
+                    "the default zone can't be deleted"
+                )
             )
         }
         guard let found = try transaction.find(address, in: database, of: scope, by: caller) else {
