@@ -75,8 +75,9 @@ let package = Package(
         room("CumulusWire", ["CumulusModel", "CCumulusWire"]),
         room("CumulusStorage", ["CumulusModel", crypto]),
 
-        // Core: what a request means, without I/O.
+        // Core: what a request means, and what nodes owe each other, without I/O.
         room("CumulusOperations", ["CumulusModel", "CumulusStorage", crypto]),
+        room("CumulusReplication", ["CumulusModel", "CumulusStorage"]),
 
         // Shell and real I/O.
         room(
@@ -92,7 +93,7 @@ let package = Package(
             "CumulusTesting",
             [
                 "CumulusNode", "Cumulus", "CumulusTransport", "CumulusModel", "CumulusStorage",
-                "CumulusOperations", log,
+                "CumulusOperations", "CumulusReplication", log,
             ]
         ),
         .executableTarget(
@@ -126,6 +127,10 @@ let package = Package(
         tests(
             "CumulusOperationsTests",
             ["CumulusOperations", "CumulusStorage", "CumulusModel", "CumulusTesting"]
+        ),
+        tests(
+            "CumulusReplicationTests",
+            ["CumulusReplication", "CumulusStorage", "CumulusModel", "CumulusTesting"]
         ),
         tests(
             "RocksDBStorageTests",

@@ -805,7 +805,7 @@ const ProtobufCMessageDescriptor cumulus__v1__operation__descriptor =
   (ProtobufCMessageInit) cumulus__v1__operation__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__put__field_descriptors[8] =
+static const ProtobufCFieldDescriptor cumulus__v1__put__field_descriptors[9] =
 {
   {
     "record_name",
@@ -892,6 +892,18 @@ static const ProtobufCFieldDescriptor cumulus__v1__put__field_descriptors[8] =
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
+    "absorbed",
+    8,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__Put, n_absorbed),
+    offsetof(Cumulus__V1__Put, absorbed),
+    &cumulus__v1__dot__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
     "fields",
     10,
     PROTOBUF_C_LABEL_REPEATED,
@@ -905,8 +917,9 @@ static const ProtobufCFieldDescriptor cumulus__v1__put__field_descriptors[8] =
   },
 };
 static const unsigned cumulus__v1__put__field_indices_by_name[] = {
+  7,   /* field[7] = absorbed */
   1,   /* field[1] = birth */
-  7,   /* field[7] = fields */
+  8,   /* field[8] = fields */
   3,   /* field[3] = increments */
   5,   /* field[5] = parent */
   0,   /* field[0] = record_name */
@@ -917,8 +930,8 @@ static const unsigned cumulus__v1__put__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__put__number_ranges[2 + 1] =
 {
   { 1, 0 },
-  { 10, 7 },
-  { 0, 8 }
+  { 10, 8 },
+  { 0, 9 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__put__descriptor =
 {
@@ -928,7 +941,7 @@ const ProtobufCMessageDescriptor cumulus__v1__put__descriptor =
   "Cumulus__V1__Put",
   "cumulus.v1",
   sizeof(Cumulus__V1__Put),
-  8,
+  9,
   cumulus__v1__put__field_descriptors,
   cumulus__v1__put__field_indices_by_name,
   2,  cumulus__v1__put__number_ranges,

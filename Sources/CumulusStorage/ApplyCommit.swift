@@ -31,31 +31,73 @@ extension WriteTransaction {
         bytes: Bytes,
         in scope: ScopeNumber
     ) throws(EngineError) -> [RecordRow] {
-        try log(commit, bytes: bytes, in: scope, isVisible: commit.zone != nil)
-        var rows: [RecordRow] = []
-        var place: ZonePlace?
+        let cut = try log(commit, bytes: bytes, in: scope, isVisible: commit.zone != nil)
+        var application = Application(commit: commit, cut: cut, scope: scope)
         for operation in commit.operations {
-            if case .register(let register) = operation {
-                try apply(register, commit, in: scope)
-                continue
-            }
-            let known: ZonePlace
-            if let place {
-                known = place
-            } else {
-                known = try zonePlace(of: commit, in: scope, for: operation)
-                place = known
-            }
             switch operation {
-            case .put(let put): rows.append(try apply(put, commit, at: known))
-            case .delete(let name, let births):
-                try applyDelete(name, births, commit, at: known)
-            case .zoneDelete(let reason): try applyZoneDelete(reason, commit, at: known)
-            case .zoneCreate, .register: break
+            case .register(let register): try apply(register, commit, in: scope)
+            case .zoneCreate: try applyZoneCreate(&application)
+            case .zoneDelete(let reason): try applyZoneDelete(reason, &application)
+            case .put(let put): try apply(put, &application)
+            case .delete(let name, let births): try applyDelete(name, births, &application)
             }
         }
-        if let place { touch(place.database, zone: place.zone.name, commit.stamp.dot) }
-        return rows
+        if let zone = commit.zone {
+            let database = try makeDatabase(scope, zone.database)
+            touch(database, zone: zone.name, commit.stamp.dot)
+        }
+        try store(application.conflicts, of: commit, in: scope)
+        return application.rows
+    }
+
+    private mutating func store(
+        _ conflicts: [Conflict],
+        of commit: Commit,
+        in scope: ScopeNumber
+    ) throws(EngineError) {
+        for (number, conflict) in conflicts.enumerated() {
+            put(.conflict(scope, commit.stamp, UInt16(truncatingIfNeeded: number)), conflict)
+        }
+    }
+}
+
+/// A commit on its way into the rows.
+private struct Application {
+    let commit: Commit
+    let cut: CausalCut
+    let scope: ScopeNumber
+    /// Where its records stand; found with the first of them.
+    var place: ZonePlace?
+    /// What its puts left, in their order.
+    var rows: [RecordRow] = []
+    var conflicts: [Conflict] = []
+
+    init(commit: Commit, cut: CausalCut, scope: ScopeNumber) {
+        self.commit = commit
+        self.cut = cut
+        self.scope = scope
+    }
+
+    mutating func note(_ clashes: [Clash], of name: String) {
+        guard let zone = commit.zone else { return }
+        for clash in clashes {
+            conflicts.append(
+                Conflict(
+                    zone: zone,
+                    recordName: name,
+                    field: clash.field,
+                    winner: clash.winner,
+                    loser: clash.loser,
+                    lost: clash.lost
+                )
+            )
+        }
+    }
+
+    /// A change that comes too late for what it changes: all of it is lost.
+    mutating func noteLoss(of lost: Bytes, named name: String, to winner: Stamp) {
+        let clash = Clash(field: "", winner: winner, loser: commit.stamp, lost: lost)
+        note([clash], of: name)
     }
 }
 
@@ -78,41 +120,49 @@ struct ZonePlace {
 // MARK: - Zones and registers
 
 extension WriteTransaction {
-    /// Finds the zone of a commit; a `zoneCreate` makes it.
-    private mutating func zonePlace(
-        of commit: Commit,
-        in scope: ScopeNumber,
-        for operation: Commit.Operation
-    ) throws(EngineError) -> ZonePlace {
-        guard let zone = commit.zone else {
+    /// Where the records of a commit stand; nil if their zone is gone: the commit has no effect.
+    private mutating func place(
+        of application: inout Application
+    ) throws(EngineError) -> ZonePlace? {
+        if let place = application.place { return place }
+        guard let zone = application.commit.zone else {
             throw .corrupt("a commit changes records and names no zone")
         }
-        let database = try makeDatabase(scope, zone.database)
+        let database = try makeDatabase(application.scope, zone.database)
         var row = try self.zone(database, zone.name)
-        var created: Stamp?
-        if case .zoneCreate = operation, row.map({ $0.generation < zone.generation }) ?? true {
-            created = commit.stamp
-        } else if row == nil, zone.name == Names.defaultZone {
+        if row == nil, zone.name == Names.defaultZone {
             // A default zone has always been there; its row is made when something is written to
             // it.
-            created = .zero
+            row = makeZone(nil, zone, in: database, created: .zero)
         }
-        if let created {
-            let made = makeZone(row, zone, created: created)
-            put(.zone(database, zone.name), made)
-            row = made
+        guard let row, row.exists, row.generation == zone.generation else { return nil }
+        application.place = ZonePlace(database: database, number: row.number, zone: zone)
+        return application.place
+    }
+
+    /// Makes a zone of a new generation; of several that are made concurrently, the first one's
+    /// stamp stays.
+    private mutating func applyZoneCreate(_ application: inout Application) throws(EngineError) {
+        guard let zone = application.commit.zone else { return }
+        let stamp = application.commit.stamp
+        let database = try makeDatabase(application.scope, zone.database)
+        guard var row = try self.zone(database, zone.name), row.generation >= zone.generation else {
+            let earlier = try self.zone(database, zone.name)
+            _ = makeZone(earlier, zone, in: database, created: stamp)
+            return
         }
-        guard let row, row.exists, row.generation == zone.generation else {
-            throw .corrupt("a commit changes zone '\(zone.name)', which doesn't exist")
-        }
-        return ZonePlace(database: database, number: row.number, zone: zone)
+        guard row.generation == zone.generation, stamp < row.created else { return }
+        row.created = stamp
+        put(.zone(database, zone.name), row)
     }
 
     private mutating func makeZone(
         _ earlier: ZoneRow?,
         _ zone: Commit.Zone,
+        in database: DatabaseNumber,
         created: Stamp
     ) -> ZoneRow {
+        if let earlier, earlier.exists { dropRows(of: earlier.number) }
         var row = ZoneRow(
             number: nextZoneNumber(),
             generation: zone.generation,
@@ -121,23 +171,37 @@ extension WriteTransaction {
         )
         row.deadThrough = earlier?.deadThrough ?? 0
         row.deleted = earlier?.deleted
+        row.reason = earlier?.reason ?? 0
+        put(.zone(database, zone.name), row)
         return row
     }
 
+    /// Ends a generation; of several deletions, the first one's stamp and reason stay.
     private mutating func applyZoneDelete(
         _ reason: UInt8,
-        _ commit: Commit,
-        at place: ZonePlace
+        _ application: inout Application
     ) throws(EngineError) {
-        guard var row = try zone(place.database, place.zone.name) else { return }
-        row.deadThrough = max(row.deadThrough, place.zone.generation)
-        row.deleted = commit.stamp
+        guard let zone = application.commit.zone else { return }
+        let stamp = application.commit.stamp
+        let database = try makeDatabase(application.scope, zone.database)
+        guard var row = try self.zone(database, zone.name),
+            zone.generation > row.deadThrough
+                || (zone.generation == row.deadThrough && stamp < row.deleted ?? stamp)
+        else { return }
+        if row.exists, row.generation <= zone.generation { dropRows(of: row.number) }
+        row.deadThrough = zone.generation
+        row.deleted = stamp
         row.reason = reason
-        put(.zone(place.database, place.zone.name), row)
-        deleteRange(.records, .records(of: place.number))
-        deleteRange(.index, .changes(of: place.number))
-        deleteRange(.index, .backReferences(of: place.number))
-        forgetZone(place.number)
+        put(.zone(database, zone.name), row)
+        application.place = nil
+    }
+
+    private mutating func dropRows(of zone: ZoneNumber) {
+        deleteRange(.records, .records(of: zone))
+        deleteRange(.records, .siblings(of: zone))
+        deleteRange(.index, .changes(of: zone))
+        deleteRange(.index, .backReferences(of: zone))
+        forgetZone(zone)
     }
 
     private mutating func apply(
@@ -146,10 +210,14 @@ extension WriteTransaction {
         in scope: ScopeNumber
     ) throws(EngineError) {
         let current = try self.register(scope, register.namespace, register.key)
-        if let current, current.stamp >= commit.stamp { return }
+        let isSchema = [Schema.typeNamespace, Schema.fieldNamespace].contains(register.namespace)
+        if let current {
+            // The first to give a field its type keeps it: what is stored fits.
+            let isFirst = isSchema && current.value != nil && register.value != nil
+            if isFirst ? current.stamp <= commit.stamp : current.stamp >= commit.stamp { return }
+        }
         let key = RowKey.register(scope, register.namespace, register.key)
         put(key, RegisterRow(stamp: commit.stamp, value: register.value))
-        let isSchema = [Schema.typeNamespace, Schema.fieldNamespace].contains(register.namespace)
         if isSchema, let type = register.key.first {
             forgetSchema(scope, String(decoding: type, as: UTF8.self))
         }
@@ -171,79 +239,151 @@ package enum Zones {
 extension WriteTransaction {
     private mutating func apply(
         _ put: Commit.Put,
-        _ commit: Commit,
-        at place: ZonePlace
-    ) throws(EngineError) -> RecordRow {
-        let key = RowKey.record(place.number, put.recordName)
-        let old = try load(place.number, put.recordName)
-        var new: RecordRow
-        if put.birth == nil, old?.row.isDead ?? true {
-            new = RecordRow(type: put.type, birth: commit.stamp, createdBy: commit.user)
-            new.frontier = old?.row.frontier ?? []
-        } else if let row = old?.row, !row.isDead, row.birth.dot == put.birth {
-            new = row
-        } else {
-            throw .corrupt("a commit writes a life of '\(put.recordName)' that isn't there")
+        _ application: inout Application
+    ) throws(EngineError) {
+        let commit = application.commit
+        guard let place = try place(of: &application) else {
+            return application.noteLoss(of: put.fields.bytes, named: put.recordName, to: .zero)
         }
-        let deltas = try decoding(key.bytes) { () throws(MalformedBytes) in
-            try new.apply(put, commit)
+        var record = try record(place, put.recordName)
+        var merge = PutMerge(put, commit, application.cut)
+        merge.voids = try enterIncrements(of: put, commit)
+        let born = put.birth ?? commit.stamp.dot
+        let isLatest = application.cut.covers(record.frontier)
+        if put.birth == nil {
+            record.add(RecordRow(type: put.type, birth: commit.stamp, createdBy: commit.user))
         }
-        if let request = RequestID(commit.requestID) {
-            for delta in deltas {
-                let row = IncrementRow(stamp: commit.stamp, delta: delta.delta)
-                self.put(.increment(request, new.birth.dot, delta.field), row)
+        record.end(put.absorbed.filter { $0 != born }, by: commit)
+        let isThere = try decoding(RowKey.record(place.number, put.recordName).bytes) {
+            () throws(MalformedBytes) in
+            try record.change(born) { (row) throws(MalformedBytes) in
+                try merge.run(on: &row, isLatest: isLatest)
             }
         }
-        try store(&new, named: put.recordName, replacing: old, commit, at: place)
-        return new
+        application.note(merge.clashes, of: put.recordName)
+        if !isThere {
+            let winner = record.frontier.last ?? .zero
+            application.noteLoss(of: put.fields.bytes, named: put.recordName, to: winner)
+        }
+        record.enter(commit, application.cut)
+        application.rows.append(try store(&record, commit, at: place))
     }
 
     private mutating func applyDelete(
         _ name: String,
         _ births: [Dot],
-        _ commit: Commit,
-        at place: ZonePlace
+        _ application: inout Application
     ) throws(EngineError) {
-        guard let old = try load(place.number, name), !old.row.isDead,
-            births.contains(old.row.birth.dot)
-        else { return }
-        var new = RecordRow(
-            type: old.row.type,
-            birth: old.row.birth,
-            createdBy: old.row.createdBy
-        )
-        new.isDead = true
-        new.frontier = old.row.frontier
-        new.modified = commit.stamp
-        new.modifiedBy = commit.user
-        try store(&new, named: name, replacing: old, commit, at: place)
+        guard let place = try place(of: &application) else { return }
+        var record = try record(place, name)
+        let ended = record.end(births, by: application.commit)
+        for row in ended where !application.cut.covers(row.modified.dot) {
+            // Somebody changed it, and didn't know.
+            let clash = Clash(
+                field: "",
+                winner: application.commit.stamp,
+                loser: row.modified,
+                lost: row.body.bytes
+            )
+            application.note([clash], of: name)
+        }
+        record.enter(application.commit, application.cut)
+        _ = try store(&record, application.commit, at: place)
     }
 
-    /// Writes a record row with all rows that are derived from it.
+    /// Remembers the increments of a request.
+    ///
+    /// Returns those that were made twice: of two commits that say the same for one request, the
+    /// later one doesn't count.
+    private mutating func enterIncrements(
+        of put: Commit.Put,
+        _ commit: Commit
+    ) throws(EngineError) -> [(field: String, dot: Dot, delta: Int64)] {
+        guard let request = RequestID(commit.requestID) else { return [] }
+        var voids: [(field: String, dot: Dot, delta: Int64)] = []
+        for increment in put.increments {
+            let birth = put.birth ?? commit.stamp.dot
+            let key = RowKey.increment(request, birth, put.recordName, increment.field)
+            let row = IncrementRow(stamp: commit.stamp, delta: increment.delta)
+            guard let known: IncrementRow = try self.row(key), known.stamp != commit.stamp else {
+                self.put(key, row)
+                continue
+            }
+            if known.stamp < row.stamp {
+                voids.append((increment.field, row.stamp.dot, row.delta))
+            } else {
+                voids.append((increment.field, known.stamp.dot, known.delta))
+                self.put(key, row)
+            }
+        }
+        return voids
+    }
+
+    private mutating func record(
+        _ place: ZonePlace,
+        _ name: String
+    ) throws(EngineError) -> RecordLives {
+        let shown = try load(place.number, name)
+        var siblings: [StoredRecord] = []
+        if shown?.row.hasSiblings == true {
+            for (key, value) in try rows(.records, .siblings(of: place.number, name)) {
+                let row = try decoding(key) { () throws(MalformedBytes) in try RecordRow(value) }
+                siblings.append(StoredRecord(row: row, byteCount: value.count))
+            }
+        }
+        return RecordLives(name: name, shown: shown, siblings: siblings)
+    }
+
+    /// Writes the rows of a record with all rows that are derived from them.
+    ///
+    /// Returns the row that is shown.
     private mutating func store(
-        _ new: inout RecordRow,
-        named name: String,
-        replacing old: StoredRecord?,
+        _ record: inout RecordLives,
         _ commit: Commit,
         at place: ZonePlace
-    ) throws(EngineError) {
-        new.enter(commit)
-        var sealed = new
-        let key = RowKey.record(place.number, name)
-        let bytes = try decoding(key.bytes) { () throws(MalformedBytes) in
-            try sealed.seal(at: place.record(name))
+    ) throws(EngineError) -> RecordRow {
+        let name = record.name
+        let before = record.stored
+        var rows = record.rows(commit)
+        var state = try zoneState(place.number)
+        for (index, old) in before.enumerated() {
+            state.count(old.row, byteCount: old.byteCount, sign: -1, isShown: index == 0)
         }
-        new = sealed
-        put(key, bytes)
-        for stamp in old?.row.frontier ?? [] where !new.frontier.contains(stamp) {
+        for index in rows.indices {
+            let key =
+                index == 0
+                ? RowKey.record(place.number, name)
+                : RowKey.sibling(place.number, name, rows[index].birth.dot)
+            var row = rows[index]
+            let bytes = try decoding(key.bytes) { () throws(MalformedBytes) in
+                try row.seal(at: place.record(name))
+            }
+            rows[index] = row
+            put(key, bytes)
+            state.count(row, byteCount: bytes.count, sign: 1, isShown: index == 0)
+        }
+        setZoneState(place.number, state)
+        let births = Set(rows.dropFirst().map(\.birth.dot))
+        for old in before.dropFirst() where !births.contains(old.row.birth.dot) {
+            put(.sibling(place.number, name, old.row.birth.dot), nil)
+        }
+        storeChanges(of: name, before.first?.row.frontier ?? [], rows[0].frontier, at: place)
+        try storeBackReferences(of: name, before.first?.row, rows[0], at: place)
+        return rows[0]
+    }
+
+    private mutating func storeChanges(
+        of name: String,
+        _ old: [Stamp],
+        _ new: [Stamp],
+        at place: ZonePlace
+    ) {
+        for stamp in old where !new.contains(stamp) {
             put(.change(place.number, stamp.dot, name), nil)
         }
-        put(.change(place.number, commit.stamp.dot, name), Bytes())
-        try storeBackReferences(of: name, old?.row, new, at: place)
-        var state = try zoneState(place.number)
-        if let old { state.count(old.row, byteCount: old.byteCount, sign: -1) }
-        state.count(new, byteCount: bytes.count, sign: 1)
-        setZoneState(place.number, state)
+        for stamp in new where !old.contains(stamp) {
+            put(.change(place.number, stamp.dot, name), Bytes())
+        }
     }
 
     private mutating func storeBackReferences(
@@ -267,146 +407,5 @@ extension WriteTransaction {
         of row: RecordRow
     ) throws(EngineError) -> Set<BackReference> {
         try decoding([]) { () throws(MalformedBytes) in try row.backReferences() }
-    }
-}
-
-extension RecordRow {
-    /// Merges a put into this life.
-    ///
-    /// Returns the increments that it made.
-    fileprivate mutating func apply(
-        _ put: Commit.Put,
-        _ commit: Commit
-    ) throws(MalformedBytes) -> [Commit.Increment] {
-        try merge(put.fields, targets: put.targets, commit.stamp)
-        for reset in put.resetCounters {
-            guard let index = counters.firstIndex(where: { $0.field == reset.field }) else {
-                continue
-            }
-            counters[index].base = reset.delta
-        }
-        if let change = put.parent, commit.stamp > parent?.stamp ?? .zero {
-            parent = NamedTarget(
-                name: change.recordName.isEmpty ? nil : change.recordName,
-                birth: change.birth,
-                stamp: commit.stamp
-            )
-        }
-        for increment in put.increments { try add(increment, commit.stamp) }
-        if commit.stamp >= modified {
-            modified = commit.stamp
-            modifiedBy = commit.user
-            device = commit.device
-        }
-        return put.increments
-    }
-
-    /// The frontier after a commit that names this record: what the commit has seen is no longer in
-    /// it.
-    fileprivate mutating func enter(_ commit: Commit) {
-        // Everything this node applied before one of its own commits is in that commit's `dep`.
-        frontier = [commit.stamp]
-    }
-
-    private mutating func add(
-        _ increment: Commit.Increment,
-        _ stamp: Stamp
-    ) throws(MalformedBytes) {
-        let entry = body.entry(named: increment.field)
-        let index: Int
-        if let known = counters.firstIndex(where: { $0.field == increment.field }) {
-            index = known
-        } else {
-            let base = try entry.map { (entry) throws(MalformedBytes) in try body.int64(entry) }
-            counters.append(Counter(field: increment.field, base: base ?? 0))
-            counters.sort { $0.field.utf8.lexicographicallyPrecedes($1.field.utf8) }
-            index = counters.firstIndex { $0.field == increment.field } ?? 0
-        }
-        guard counters[index].add(increment.delta, at: stamp.dot), let value = counters[index].value
-        else { throw MalformedBytes("counter '\(increment.field)' overflows") }
-        let set = entry.flatMap { body.entries.firstIndex(of: $0) }.map { fieldStamps[$0] }
-        let absence = absent.first { $0.name == increment.field }?.stamp
-        show(increment.field, int64: value, stamp: set ?? absence ?? birth)
-    }
-
-    /// Puts a counter's value into the body without touching its set stamp.
-    private mutating func show(_ field: String, int64 value: Int64, stamp: Stamp) {
-        var shown = RecordBody()
-        shown.append(field, int64: value)
-        merge(shown, absent: []) { _ in stamp }
-        absent.removeAll { $0.name == field }
-    }
-
-    /// Merges fields by stamp: the newer one stands; one without a value leaves an absence.
-    private mutating func merge(
-        _ fields: RecordBody,
-        targets newTargets: [ReferenceTarget],
-        _ stamp: Stamp
-    ) throws(MalformedBytes) {
-        let effective = counters.isEmpty ? fields : try setCounters(fields)
-        absent.removeAll { effective.entry(named: $0.name) != nil }
-        targets.removeAll { effective.entry(named: $0.field) != nil }
-        targets += newTargets
-        targets.sort { ($0.field, $0.element) < ($1.field, $1.element) }
-        merge(effective, absent: absent) { _ in stamp }
-    }
-
-    /// What sets a counter becomes its base; the field shows the base and what was added.
-    private mutating func setCounters(
-        _ fields: RecordBody
-    ) throws(MalformedBytes) -> RecordBody {
-        var effective = RecordBody()
-        for entry in fields.entries {
-            let name = fields.name(of: entry)
-            if let index = counters.firstIndex(where: { $0.field == name }), entry.type != nil {
-                counters[index].base = try fields.int64(entry)
-                guard let value = counters[index].value else {
-                    throw MalformedBytes("counter '\(name)' overflows")
-                }
-                effective.append(name, int64: value)
-            } else {
-                effective.append(entry, of: fields)
-            }
-        }
-        return effective
-    }
-
-    private mutating func merge(
-        _ fields: RecordBody,
-        absent kept: [Absence],
-        stamp: (RecordBody.Entry) -> Stamp
-    ) {
-        var merged = RecordBody()
-        merged.reserveCapacity(for: body, fields)
-        var stamps: [Stamp] = []
-        stamps.reserveCapacity(body.entries.count + fields.entries.count)
-        var absences = kept
-        var oldIndex = 0
-        func keepOld(before entry: RecordBody.Entry?) -> Bool {
-            while oldIndex < body.entries.count {
-                let old = body.entries[oldIndex]
-                let order = entry.map { RecordBody.order(body, old, fields, $0) } ?? -1
-                if order > 0 { return false }
-                oldIndex += 1
-                if order == 0 { return true }
-                merged.append(old, of: body)
-                stamps.append(fieldStamps[oldIndex - 1])
-            }
-            return false
-        }
-        for entry in fields.entries {
-            _ = keepOld(before: entry)
-            if entry.type == nil {
-                absences.append(Absence(name: fields.name(of: entry), stamp: stamp(entry)))
-            } else {
-                merged.append(entry, of: fields)
-                stamps.append(stamp(entry))
-            }
-        }
-        _ = keepOld(before: nil)
-        absences.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
-        body = merged
-        fieldStamps = stamps
-        absent = absences
     }
 }

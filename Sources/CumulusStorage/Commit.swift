@@ -98,6 +98,10 @@ extension Commit {
         package var parent: ParentChange?
         /// Sorted by field and element.
         package var targets: [RecordRow.ReferenceTarget]
+        /// Births of the other lives that the origin saw, which end here.
+        ///
+        /// Ascending.
+        package var absorbed: [Dot]
         /// Fields without a value are removed.
         ///
         /// What sets a counter carries its base.
@@ -111,6 +115,7 @@ extension Commit {
             increments = []
             resetCounters = []
             targets = []
+            absorbed = []
         }
     }
 
@@ -213,6 +218,7 @@ extension Commit.Put {
                 writer.field(3, dot: target.birth)
             }
         }
+        for birth in absorbed { writer.field(8, dot: birth) }
         writer.raw(fields.bytes)
     }
 }
@@ -373,6 +379,7 @@ extension Commit.Put {
             case 6: parent = try Commit.ParentChange(reading: try reader.message())
             case 7:
                 targets.append(try RecordRow.ReferenceTarget(reading: try reader.message()))
+            case 8: absorbed.append(try Dot(reading: try reader.message()))
             case RecordBody.fieldNumber:
                 body = start..<reader.end
                 _ = try reader.take(reader.end - reader.position)

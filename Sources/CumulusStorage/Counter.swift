@@ -29,45 +29,57 @@ package struct Counter: Hashable, Sendable {
     package var retired: Int64 = 0
     /// Ascending.
     package var voids: [Void] = []
+    /// The newest increment, counted or not: a removal before it doesn't hide the field.
+    package var latest = Stamp.zero
 
     package init(field: String, base: Int64) {
         self.field = field
         self.base = base
     }
 
-    /// nil if it doesn't fit into 64 bits.
-    package var total: Int64? {
-        var total: Int128 = Int128(retired)
+    private var exactTotal: Int128 {
+        var total = Int128(retired)
         for sum in sums { total += Int128(sum.sum) }
         for void in voids { total -= Int128(void.delta) }
-        return Int64(exactly: total)
+        return total
     }
 
     /// nil if it doesn't fit into 64 bits.
-    package var value: Int64? {
-        guard let total else { return nil }
-        let (value, overflow) = base.addingReportingOverflow(total)
-        return overflow ? nil : value
-    }
+    package var total: Int64? { Int64(exactly: exactTotal) }
+
+    /// Whether the value fits into 64 bits.
+    package var fits: Bool { Int64(exactly: Int128(base) + exactTotal) != nil }
+
+    /// What the field shows.
+    ///
+    /// Each increment was within bounds where it was made; where several nodes together left them,
+    /// the bound is shown.
+    package var value: Int64 { Int64(clamping: Int128(base) + exactTotal) }
 
     /// Adds to the running sum of the incarnation that made the increment.
     ///
-    /// False if a sum overflows: nothing changed.
-    package mutating func add(_ delta: Int64, at dot: Dot) -> Bool {
-        let before = self
-        if let index = sums.firstIndex(where: { $0.dot.incarnation == dot.incarnation }) {
-            let (sum, overflow) = sums[index].sum.addingReportingOverflow(delta)
-            if overflow { return false }
+    /// False if that sum overflows: nothing changed.
+    package mutating func add(_ delta: Int64, at stamp: Stamp) -> Bool {
+        let dot = stamp.dot
+        let index = sums.firstIndex { $0.dot.incarnation == dot.incarnation }
+        let before = index.map { sums[$0].sum } ?? 0
+        let (sum, overflow) = before.addingReportingOverflow(delta)
+        if overflow { return false }
+        if let index {
             sums[index] = Sum(dot: dot, sum: sum)
         } else {
-            sums.append(Sum(dot: dot, sum: delta))
+            sums.append(Sum(dot: dot, sum: sum))
             sums.sort { $0.dot < $1.dot }
         }
-        guard value != nil else {
-            self = before
-            return false
-        }
+        latest = max(latest, stamp)
         return true
+    }
+
+    /// An increment counts no more: it was made twice.
+    package mutating func void(_ delta: Int64, at dot: Dot) {
+        guard !voids.contains(where: { $0.dot == dot }) else { return }
+        voids.append(Void(dot: dot, delta: delta))
+        voids.sort { $0.dot < $1.dot }
     }
 }
 
@@ -88,6 +100,7 @@ extension Counter {
             writer.dot(void.dot)
             writer.varint(zigzag(void.delta))
         }
+        writer.stamp(latest)
     }
 
     init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
@@ -100,5 +113,6 @@ extension Counter {
         voids = try reader.list { (reader: inout CanonicalReader) throws(MalformedBytes) in
             Void(dot: try reader.dot(), delta: try reader.signed())
         }
+        latest = try reader.stamp()
     }
 }

@@ -16,12 +16,14 @@
 // | meta    | vector         | scope, incarnation                 | `VectorRow`             |
 // | meta    | register       | scope, namespace, key ...          | `RegisterRow`           |
 // | records | record         | zone, name                         | `RecordRow`             |
+// | records | sibling        | zone, name, birth                  | `RecordRow` not shown   |
 // | index   | change         | zone, view, incarnation, seq, name | empty, derived          |
 // | index   | back reference | zone, target, kind, child, field   | target's birth, derived |
 // | log     | commit         | scope, incarnation, seq            | canonical bytes         |
 // | log     | order          | scope, local position              | dot, visible or not     |
-// | log     | increment      | request id, birth, field           | dot, stamp, delta       |
+// | log     | increment      | request id, birth, name, field     | dot, stamp, delta       |
 // | log     | request        | request id, scope, caller          | `RequestRow`            |
+// | log     | conflict       | scope, stamp of the commit, no.    | `Conflict`, local       |
 //
 // All of it is written by the release that introduced the format, version 1.
 
@@ -39,20 +41,22 @@ package enum Subspace: UInt8, Sendable {
     case vector = 8
     case register = 10
     case record = 32
+    case sibling = 33
     case change = 64
     case backReference = 65
     case commit = 96
     case order = 97
     case increment = 98
     case request = 99
+    case conflict = 100
 
     package var family: Family {
         switch self {
         case .format, .node, .scope, .database, .zone, .zoneState, .zoneHead, .vector, .register:
             .meta
-        case .record: .records
+        case .record, .sibling: .records
         case .change, .backReference: .index
-        case .commit, .order, .increment, .request: .log
+        case .commit, .order, .increment, .request, .conflict: .log
         }
     }
 }
@@ -140,6 +144,25 @@ package struct RowKey: Hashable, Sendable {
         }
     }
 
+    /// A life of a record that is not shown.
+    package static func sibling(_ zone: ZoneNumber, _ name: String, _ birth: Dot) -> RowKey {
+        RowKey(.sibling) {
+            $0.add(zone)
+            $0.add(name)
+            $0.add(birth)
+        }
+    }
+
+    /// What a commit cost others, or was cost by them.
+    package static func conflict(_ scope: ScopeNumber, _ stamp: Stamp, _ number: UInt16) -> RowKey {
+        RowKey(.conflict) {
+            $0.add(scope)
+            $0.add(stamp.time.value)
+            $0.add(stamp.dot)
+            $0.add(number)
+        }
+    }
+
     /// View 0 is the whole zone.
     package static func change(_ zone: ZoneNumber, _ dot: Dot, _ name: String) -> RowKey {
         RowKey(.change) {
@@ -180,10 +203,17 @@ package struct RowKey: Hashable, Sendable {
         }
     }
 
-    package static func increment(_ request: RequestID, _ birth: Dot, _ field: String) -> RowKey {
+    /// Records that one commit created share their birth, so the name is part of the key.
+    package static func increment(
+        _ request: RequestID,
+        _ birth: Dot,
+        _ name: String,
+        _ field: String
+    ) -> RowKey {
         RowKey(.increment) {
             $0.add(fixed: request.bytes)
             $0.add(birth)
+            $0.add(name)
             $0.add(field)
         }
     }
@@ -232,6 +262,22 @@ package struct RequestID: Hashable, Sendable {
 extension KeyRange {
     package static func records(of zone: ZoneNumber) -> KeyRange {
         KeyRange(prefix: RowKey(.record) { $0.add(zone) }.bytes)
+    }
+
+    package static func siblings(of zone: ZoneNumber) -> KeyRange {
+        KeyRange(prefix: RowKey(.sibling) { $0.add(zone) }.bytes)
+    }
+
+    package static func siblings(of zone: ZoneNumber, _ name: String) -> KeyRange {
+        let prefix = RowKey(.sibling) {
+            $0.add(zone)
+            $0.add(name)
+        }
+        return KeyRange(prefix: prefix.bytes)
+    }
+
+    package static func conflicts(of scope: ScopeNumber) -> KeyRange {
+        KeyRange(prefix: RowKey(.conflict) { $0.add(scope) }.bytes)
     }
 
     package static func changes(of zone: ZoneNumber) -> KeyRange {

@@ -1,16 +1,19 @@
 // Opens a store: checks its format, or makes a new one, and mints this run's incarnation.
 //
-// Called once, before anything else reads or writes. A store of a newer format is refused and left
+// Called once, before anything else reads or writes. A store of another format is refused and left
 // as it is.
 
 import CumulusModel
 
 package enum OpenStore {
     /// The layout that this release reads and writes.
-    package static let formatVersion: UInt32 = 1
+    ///
+    /// Format 1 was never released.
+    package static let formatVersion: UInt32 = 2
 
     package enum Failure: Error, Equatable, Sendable {
         case newerFormat(UInt32)
+        case olderFormat(UInt32)
         case engine(EngineError)
 
         /// One line for the person who started the node.
@@ -20,6 +23,11 @@ package enum OpenStore {
                 """
                 the data directory has storage format \(version), and this release reads up to \
                 \(OpenStore.formatVersion); run the newer release, or restore a backup
+                """
+            case .olderFormat(let version):
+                """
+                the data directory has storage format \(version), and this release reads \
+                \(OpenStore.formatVersion) only; export with the older release and import here
                 """
             case .engine(.corrupt(let what)): "the data directory is damaged: \(what)"
             case .engine(.failed(let what)): what
@@ -56,6 +64,7 @@ package enum OpenStore {
             return try create(engine, incarnation, using: &dice)
         }
         guard format.number <= formatVersion else { throw Failure.newerFormat(format.number) }
+        guard format.number == formatVersion else { throw Failure.olderFormat(format.number) }
         guard let node: NodeRow = try reader.row(.node) else {
             throw EngineError.corrupt("the node's own row is missing")
         }

@@ -46,6 +46,8 @@ package struct RecordRow: Hashable, Sendable {
 
     /// No life is visible: the row is a tombstone with an empty body.
     package var isDead = false
+    /// Other lives of the record stand in rows of their own, unseen.
+    package var hasSiblings = false
     package var type: String
     package var birth: Stamp
     /// Fields with stamps below it have vanished.
@@ -161,6 +163,7 @@ extension RecordRow {
 extension RecordRow {
     private struct Flags {
         static let dead: UInt64 = 1
+        static let siblings: UInt64 = 2
         static let counters: UInt64 = 4
     }
 
@@ -182,7 +185,10 @@ extension RecordRow {
         }
         var head = CanonicalWriter(reserving: 192)
         head.varint(RecordRow.version)
-        head.varint((isDead ? Flags.dead : 0) | (counters.isEmpty ? 0 : Flags.counters))
+        var flags = isDead ? Flags.dead : 0
+        if hasSiblings { flags |= Flags.siblings }
+        if !counters.isEmpty { flags |= Flags.counters }
+        head.varint(flags)
         head.delimited(type.utf8)
         head.varint(UInt64(stamps.count))
         for stamp in stamps { head.stamp(stamp) }
@@ -242,6 +248,7 @@ extension RecordRow {
             return stamps[index]
         }
         isDead = flags & Flags.dead != 0
+        hasSiblings = flags & Flags.siblings != 0
         birth = try stamp(&head)
         floor = try stamp(&head)
         modified = try stamp(&head)
@@ -292,7 +299,24 @@ extension CanonicalWriter {
     }
 }
 
+extension CanonicalWriter {
+    package mutating func vector(_ vector: VersionVector) {
+        let dots = vector.dots
+        varint(UInt64(dots.count))
+        for dot in dots { self.dot(dot) }
+    }
+}
+
 extension CanonicalReader {
+    package mutating func vector() throws(MalformedBytes) -> VersionVector {
+        let dots = try list { (reader: inout CanonicalReader) throws(MalformedBytes) in
+            try reader.dot()
+        }
+        var vector = VersionVector()
+        for dot in dots { vector[dot.incarnation] = dot.seq }
+        return vector
+    }
+
     package mutating func stamp() throws(MalformedBytes) -> Stamp {
         Stamp(HybridTime(try bigEndian()), try dot())
     }

@@ -110,9 +110,7 @@ package struct ZoneRow: RowValue, Equatable {
         writer.stamp(created)
         writer.stamp(deleted ?? .zero)
         writer.varint(UInt64(reason))
-        let dots = horizon.dots
-        writer.varint(UInt64(dots.count))
-        for dot in dots { writer.dot(dot) }
+        writer.vector(horizon)
     }
 
     package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
@@ -124,10 +122,7 @@ package struct ZoneRow: RowValue, Equatable {
         let stamp = try reader.stamp()
         deleted = stamp == .zero ? nil : stamp
         reason = UInt8(try reader.count(limit: 255))
-        let dots = try reader.list { (reader: inout CanonicalReader) throws(MalformedBytes) in
-            try reader.dot()
-        }
-        for dot in dots { horizon[dot.incarnation] = dot.seq }
+        horizon = try reader.vector()
     }
 }
 
@@ -142,9 +137,14 @@ package struct ZoneState: RowValue, Equatable {
     /// Accounts for a row that comes or, with a negative sign, goes.
     ///
     /// Tombstones count for nothing.
-    package mutating func count(_ row: RecordRow, byteCount: Int, sign: Int64) {
+    package mutating func count(
+        _ row: RecordRow,
+        byteCount: Int,
+        sign: Int64,
+        isShown: Bool = true
+    ) {
         guard !row.isDead else { return }
-        records += sign
+        if isShown { records += sign }
         bytes += sign * Int64(byteCount)
         let value = row.digest.reduce(UInt128(0)) { $0 << 8 | UInt128($1) }
         digest = sign > 0 ? digest &+ value : digest &- value
@@ -169,23 +169,28 @@ package struct VectorRow: RowValue, Equatable {
     package var seq: UInt64
     package var time: HybridTime
     package var hash: Bytes
+    /// What the last of them depends on, whole: a commit says only how that changed.
+    package var dep: VersionVector
 
-    package init(seq: UInt64, time: HybridTime, hash: Bytes) {
+    package init(seq: UInt64, time: HybridTime, hash: Bytes, dep: VersionVector) {
         self.seq = seq
         self.time = time
         self.hash = hash
+        self.dep = dep
     }
 
     package func write(to writer: inout CanonicalWriter) {
         writer.varint(seq)
         writer.bigEndian(time.value)
         writer.delimited(hash)
+        writer.vector(dep)
     }
 
     package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
         seq = try reader.varint()
         time = HybridTime(try reader.bigEndian())
         hash = try reader.delimitedBytes()
+        dep = try reader.vector()
     }
 }
 

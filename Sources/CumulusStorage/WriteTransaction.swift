@@ -228,7 +228,7 @@ extension WriteTransaction {
         let dot = Dot(state.incarnation, (own?.seq ?? 0) + 1)
         return Commit(
             stamp: Stamp(time, dot),
-            dep: scope.others.changes(since: scope.lastDep ?? VersionVector()),
+            dep: scope.others.changes(since: own?.dep ?? VersionVector()),
             previousHash: own?.hash ?? Commit.noHash,
             requestID: author.requestID?.bytes ?? [],
             user: author.user,
@@ -241,22 +241,26 @@ extension WriteTransaction {
 
     /// Enters a commit into the log: its row, its place in the local order, the vector and the
     /// chain.
+    ///
+    /// Returns what its origin knew.
     package mutating func log(
         _ commit: Commit,
         bytes: Bytes,
         in number: ScopeNumber,
         isVisible: Bool
-    ) throws(EngineError) {
+    ) throws(EngineError) -> CausalCut {
         var scope = try loadScope(number)
         let dot = commit.stamp.dot
+        var dep = scope.vectors[dot.incarnation]?.dep ?? VersionVector()
+        for entry in commit.dep { dep[entry.incarnation] = entry.seq }
         scope.vectors[dot.incarnation] = VectorRow(
             seq: dot.seq,
             time: commit.stamp.time,
-            hash: Commit.hash(previous: commit.previousHash, commit: bytes)
+            hash: Commit.hash(previous: commit.previousHash, commit: bytes),
+            dep: dep
         )
         scope.touched.insert(dot.incarnation)
         if dot.incarnation == state.incarnation {
-            scope.lastDep = scope.others
             state.node.lastIncarnation = dot.incarnation
         } else {
             scope.others[dot.incarnation] = dot.seq
@@ -266,6 +270,7 @@ extension WriteTransaction {
         put(.order(number, scope.nextPosition), OrderRow(dot: dot, isVisible: isVisible))
         scope.nextPosition += 1
         state.scopes[number] = scope
+        return CausalCut(dep: dep, dot: dot)
     }
 }
 

@@ -19,8 +19,6 @@ package struct ScopeState: Sendable {
     package var vectors: [Incarnation: VectorRow]
     /// `vectors` without our own entry: what our next commit depends on.
     package var others: VersionVector
-    /// The `dep` of our last commit; nil before the first one of this run.
-    package var lastDep: VersionVector?
     /// The next place in the local order of application.
     package var nextPosition: UInt64
     /// Incarnations whose vector rows this batch changed.

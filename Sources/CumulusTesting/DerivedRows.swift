@@ -10,6 +10,7 @@ package import CumulusStorage
 package struct DerivedRows {
     private let reader: ReadTransaction
     private var expected: [Subspace: [Bytes: Bytes]] = [:]
+    private var deps: [RowKey: VersionVector] = [:]
     private var differences: [String] = []
 
     private init(_ engine: any EngineReader) {
@@ -64,16 +65,18 @@ package struct DerivedRows {
             return differences.append("zone '\(zoneName)' is gone, its records are not")
         }
         var state = ZoneState()
-        for (key, value) in records {
+        let siblings = try reader.rows(.records, .siblings(of: zone.number))
+        for (key, value) in records + siblings {
             var parts = KeyReader(key)
             _ = try parts.number(ZoneNumber.self)
             let name = try parts.text()
+            let isShown = parts.isAtEnd
             var row = try RecordRow(value)
-            state.count(row, byteCount: value.count, sign: 1)
+            state.count(row, byteCount: value.count, sign: 1, isShown: isShown)
             for stamp in row.frontier {
                 expect(.change(zone.number, stamp.dot, name), [], .change)
             }
-            try addReferences(of: row, named: name, in: zone.number)
+            if isShown { try addReferences(of: row, named: name, in: zone.number) }
             let place = RecordRow.Place(
                 database: database,
                 zone: zoneName,
@@ -139,12 +142,17 @@ package struct DerivedRows {
             return differences.append("commit \(dot) has a place in the order and is not there")
         }
         let commit = try Commit(bytes)
+        let vector = RowKey.vector(scope, dot.incarnation)
+        for entry in commit.dep {
+            deps[vector, default: VersionVector()][entry.incarnation] = entry.seq
+        }
         let row = VectorRow(
             seq: dot.seq,
             time: commit.stamp.time,
-            hash: Commit.hash(previous: commit.previousHash, commit: bytes)
+            hash: Commit.hash(previous: commit.previousHash, commit: bytes),
+            dep: deps[vector] ?? VersionVector()
         )
-        expect(.vector(scope, dot.incarnation), row.rowBytes, .vector)
+        expect(vector, row.rowBytes, .vector)
         guard let zone = commit.zone else { return }
         guard let database = try reader.database(scope, zone.database) else {
             return differences.append("commit \(dot) changes a database that has no number")

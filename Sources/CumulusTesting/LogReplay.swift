@@ -74,8 +74,8 @@ package struct LogReplay {
     private mutating func compare() throws {
         let replayed = ReadTransaction(engine, reach: .disk)
         let subspaces: [Subspace] = [
-            .scope, .database, .zone, .zoneState, .zoneHead, .vector, .register, .record, .change,
-            .backReference, .commit, .order, .increment,
+            .scope, .database, .zone, .zoneState, .zoneHead, .vector, .register, .record, .sibling,
+            .change, .backReference, .conflict, .commit, .order, .increment,
         ]
         for subspace in subspaces {
             let before = try source.rows(subspace.family, .all(subspace)).map(StoredRow.init)

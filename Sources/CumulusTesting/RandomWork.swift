@@ -6,7 +6,7 @@
 // time.
 
 import CumulusModel
-import CumulusOperations
+package import CumulusOperations
 import CumulusStorage
 
 package struct RandomWork {
@@ -71,6 +71,16 @@ package struct RandomWork {
                 }
             }
         }
+    }
+
+    /// Runs requests that the model doesn't follow: where others change the records too, it would
+    /// know nothing.
+    ///
+    /// Returns the requests.
+    package mutating func edit(requests: Int) throws -> [WriteRequest] {
+        let requests = (0..<requests).map { _ in request() }
+        try store.run(requests)
+        return requests
     }
 
     private mutating func note(_ outcome: ModifyOutcome) {

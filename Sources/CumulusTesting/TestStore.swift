@@ -57,6 +57,18 @@ package final class TestStore {
         return answers
     }
 
+    /// Changes the store as the writer would, without a request.
+    package func change(
+        _ body: (inout WriteTransaction) throws(EngineError) -> Void
+    ) throws(EngineError) {
+        var group = GroupCommit(engine: engine, state: state)
+        try group.run(now: now) { (transaction: inout WriteTransaction) throws(EngineError) in
+            try body(&transaction)
+            return ((), true)
+        }
+        state = try group.commit()
+    }
+
     package func newRequestID() -> RequestID {
         RequestID(milliseconds: now, using: &dice)
     }

@@ -66,18 +66,36 @@ import Testing
         #expect(try store.perform([.put(try Commit.Put("p", [:]))]).commit.dep == [])
     }
 
-    @Test func aLifeThatIsNotThereCantBeWrittenOrEnded() throws {
+    /// What is written to a life that ended is lost, and said to be.
+    @Test func aLifeThatIsNotThereStaysAway() throws {
         var store = try ScratchStore()
         try store.perform([.put(try Commit.Put("n", ["a": 1]))])
-        let rows = try store.allRows()
+        let before = try store.record("n")
         let elsewhere = Dot(Incarnation(7), 7)
-        #expect(throws: EngineError.self) {
-            try store.perform([.put(try Commit.Put("n", birth: elsewhere, ["a": 2]))])
-        }
-        #expect(throws: EngineError.self) { try store.perform([.put(try Commit.Put("n", [:]))]) }
-        #expect(try store.allRows() == rows)
+        try store.perform([.put(try Commit.Put("n", birth: elsewhere, ["a": 2]))])
         try store.perform([.delete(recordName: "n", births: [elsewhere])])
-        #expect(try store.record("n")?.isDead == false)
+        let after = try store.record("n")
+        #expect(after?.isDead == false && after?.body == before?.body && after?.tag == before?.tag)
+        let rows = try store.allRows().joined()
+        let conflicts = rows.filter { $0.key.first == Subspace.conflict.rawValue }
+        #expect(conflicts.count == 1)
+        #expect(try DerivedRows.differences(in: store.engine) == [])
+    }
+
+    /// Of two lives the one born last is shown; a delete that names both ends both.
+    @Test func aSecondLifeIsShownBeforeTheFirst() throws {
+        var store = try ScratchStore()
+        let first = try store.perform([.put(try Commit.Put("n", ["a": 1]))]).commit.stamp.dot
+        let second = try store.perform([.put(try Commit.Put("n", ["b": 2]))]).commit.stamp.dot
+        let shown = try store.record("n")
+        #expect(shown?.birth.dot == second && shown?.hasSiblings == true)
+        #expect(try DerivedRows.differences(in: store.engine) == [])
+        try store.perform([.delete(recordName: "n", births: [second])])
+        #expect(try store.record("n")?.birth.dot == first)
+        #expect(try store.record("n")?.hasSiblings == false)
+        try store.perform([.delete(recordName: "n", births: [first])])
+        #expect(try store.record("n")?.isDead == true)
+        #expect(try DerivedRows.differences(in: store.engine) == [])
     }
 
     @Test func aRemovedFieldComesBackAndLeavesNoAbsence() throws {

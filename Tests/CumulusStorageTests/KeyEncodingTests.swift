@@ -32,8 +32,16 @@ import Testing
         (.commit(1, dot), .log, "60000101020304050607080000000000000009"),
         (.order(1, 3), .log, "6100010000000000000003"),
         (
-            .increment(request, dot, "f"), .log,
-            "62" + request.bytes.hex + "01020304050607080000000000000009660001"
+            .increment(request, dot, "n", "f"), .log,
+            "62" + request.bytes.hex + "010203040506070800000000000000096e0001660001"
+        ),
+        (
+            .sibling(7, "n", dot), .records,
+            "21000000076e000101020304050607080000000000000009"
+        ),
+        (
+            .conflict(1, Stamp(HybridTime(5), dot), 2), .log,
+            "640001000000000000000501020304050607080000000000000009" + "0002"
         ),
         (.request(request, 1, "_u"), .log, "63" + request.bytes.hex + "00015f750001"),
     ]

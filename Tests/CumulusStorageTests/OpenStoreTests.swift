@@ -53,18 +53,20 @@ import Testing
         engine.commit(batch)
     }
 
-    @Test func aNewerFormatIsRefusedAndLeftAsItIs() throws {
+    @Test(arguments: [1, 3] as [UInt32]) func anotherFormatIsRefusedAndLeftAsItIs(
+        version: UInt32
+    ) throws {
         let engine = MemoryEngine()
         var dice = SeededGenerator(seed: 1)
         _ = try OpenStore.open(engine, using: &dice)
-        Self.commit(.format, NumberRow(number: 2).rowBytes, to: engine)
+        Self.commit(.format, NumberRow(number: version).rowBytes, to: engine)
         let failure = #expect(throws: OpenStore.Failure.self) {
             try OpenStore.open(engine, using: &dice)
         }
-        #expect(failure == .newerFormat(2))
-        #expect(failure?.message.contains("storage format 2") == true)
+        #expect(failure == (version < 2 ? .olderFormat(version) : .newerFormat(version)))
+        #expect(failure?.message.contains("storage format \(version)") == true)
         let format: NumberRow? = try ReadTransaction(engine, reach: .disk).row(.format)
-        #expect(format == NumberRow(number: 2))
+        #expect(format == NumberRow(number: version))
     }
 
     @Test func damagedRowsAreReported() throws {

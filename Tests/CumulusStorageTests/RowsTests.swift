@@ -43,7 +43,8 @@ import Testing
     @Test func theOtherRows() throws {
         try Self.check(NumberRow(number: .max))
         try Self.check(NumberedSeq(seq: .max))
-        try Self.check(VectorRow(seq: 1 << 40, time: HybridTime(3), hash: Commit.noHash))
+        let dep = VersionVector([Incarnation(7): 2, Incarnation(1): 9])
+        try Self.check(VectorRow(seq: 1 << 40, time: HybridTime(3), hash: Commit.noHash, dep: dep))
         try Self.check(RegisterRow(stamp: Self.stamp, value: [1]))
         try Self.check(RegisterRow(stamp: Self.stamp, value: []))
         try Self.check(RegisterRow(stamp: Self.stamp, value: nil))
@@ -82,23 +83,45 @@ import Testing
         var counter = Counter(field: "n", base: 10)
         let (one, two) = (Incarnation(1), Incarnation(2))
         let additions = [
-            counter.add(5, at: Dot(two, 1)), counter.add(-2, at: Dot(one, 7)),
-            counter.add(4, at: Dot(two, 9)),
+            counter.add(5, at: Self.stamp(4, two, 1)), counter.add(-2, at: Self.stamp(3, one, 7)),
+            counter.add(4, at: Self.stamp(9, two, 9)),
         ]
         #expect(additions == [true, true, true])
         #expect(counter.value == 17)
         #expect(counter.total == 7)
         #expect(counter.sums.map(\.dot) == [Dot(one, 7), Dot(two, 9)])
+        #expect(counter.latest == Self.stamp(9, two, 9))
     }
 
-    @Test func anOverflowChangesNothing() {
-        var counter = Counter(field: "n", base: 1)
-        let fits = counter.add(.max - 1, at: Dot(Incarnation(1), 1))
+    @Test func anIncrementThatWasMadeTwiceCountsOnce() {
+        var counter = Counter(field: "n", base: 10)
+        let (first, second) = (Self.stamp(1, Incarnation(1), 1), Self.stamp(2, Incarnation(2), 1))
+        _ = counter.add(5, at: first)
+        _ = counter.add(5, at: second)
+        counter.void(5, at: second.dot)
+        counter.void(5, at: second.dot)
+        #expect(counter.value == 15)
+    }
+
+    @Test func anOverflowingSumChangesNothing() {
+        var counter = Counter(field: "n", base: 0)
+        let fits = counter.add(.max, at: Self.stamp(1, Incarnation(1), 1))
         let before = counter
-        let sameFits = counter.add(1, at: Dot(Incarnation(1), 2))
-        let otherFits = counter.add(1, at: Dot(Incarnation(2), 2))
-        #expect((fits, sameFits, otherFits) == (true, false, false))
+        let moreFits = counter.add(1, at: Self.stamp(2, Incarnation(1), 2))
+        #expect((fits, moreFits) == (true, false))
         #expect(counter == before)
-        #expect(counter.value == .max)
+        #expect(counter.fits && counter.value == .max)
+    }
+
+    /// Each was within bounds on its node.
+    @Test func sumsOfSeveralNodesStopAtTheBound() {
+        var counter = Counter(field: "n", base: 1)
+        _ = counter.add(.max - 1, at: Self.stamp(1, Incarnation(1), 1))
+        _ = counter.add(9, at: Self.stamp(1, Incarnation(2), 1))
+        #expect(!counter.fits && counter.value == .max)
+    }
+
+    private static func stamp(_ time: UInt64, _ incarnation: Incarnation, _ seq: UInt64) -> Stamp {
+        Stamp(HybridTime(time), Dot(incarnation, seq))
     }
 }

@@ -33,6 +33,7 @@ enum ImportRules {
         "CumulusStorage": ["Crypto", "CumulusModel", "Synchronization"],
         // Core.
         "CumulusOperations": ["Crypto", "CumulusModel", "CumulusStorage", "Synchronization"],
+        "CumulusReplication": ["Crypto", "CumulusModel", "CumulusStorage"],
         // Shell and real I/O.
         "CumulusNode": system.union([
             "CumulusModel", "CumulusOperations", "CumulusStorage", "CumulusWire", "Logging",
@@ -43,8 +44,8 @@ enum ImportRules {
         // Edges, harness, programs.
         "Cumulus": system.union(["CumulusModel", "CumulusTransport", "CumulusWire", "NIOCore"]),
         "CumulusTesting": system.union([
-            "Cumulus", "CumulusModel", "CumulusNode", "CumulusOperations", "CumulusStorage",
-            "CumulusTransport", "CumulusWire", "Logging", "NIOCore",
+            "Cumulus", "CumulusModel", "CumulusNode", "CumulusOperations", "CumulusReplication",
+            "CumulusStorage", "CumulusTransport", "CumulusWire", "Logging", "NIOCore",
         ]),
         "CumulusServer": system.union([
             "ArgumentParser", "CumulusModel", "CumulusNode", "CumulusStorage", "CumulusTransport",

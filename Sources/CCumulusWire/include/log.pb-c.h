@@ -159,6 +159,11 @@ struct  Cumulus__V1__Put
   size_t n_targets;
   Cumulus__V1__TargetBirth **targets;
   /*
+   * births of the record's other lives, which end here; ascending
+   */
+  size_t n_absorbed;
+  Cumulus__V1__Dot **absorbed;
+  /*
    * sorted; without a value: removed. What sets a counter carries its base
    */
   size_t n_fields;
@@ -166,7 +171,7 @@ struct  Cumulus__V1__Put
 };
 #define CUMULUS__V1__PUT__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__put__descriptor) \
-    , {0,NULL}, NULL, {0,NULL}, 0,NULL, 0,NULL, NULL, 0,NULL, 0,NULL }
+    , {0,NULL}, NULL, {0,NULL}, 0,NULL, 0,NULL, NULL, 0,NULL, 0,NULL, 0,NULL }
 
 
 struct  Cumulus__V1__ParentChange

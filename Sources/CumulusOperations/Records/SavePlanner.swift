@@ -34,6 +34,9 @@ struct SavePlanner {
         put.increments = content.increments
         do throws(PlanFailure) {
             try planSchema(content, &put, &plan, in: &transaction)
+            put.absorbed = try engine { () throws(EngineError) in
+                try transaction.siblings(of: row, named: name, in: found.number)
+            }
             try planCounters(&put, row, in: &transaction)
             try planReferences(&put, row, &plan, in: &transaction)
             try planParent(content, &put, plan, in: &transaction)
@@ -283,7 +286,8 @@ struct SavePlanner {
             }
             counter.base = try malformed { () throws(MalformedBytes) in try row.body.int64(entry) }
         }
-        guard counter.add(increment.delta, at: dot) else {
+        let stamp = Stamp(HybridTime(.max), dot)
+        guard counter.add(increment.delta, at: stamp), counter.fits else {
             throw .item(SavePlanner.overflow(increment.field))
         }
     }

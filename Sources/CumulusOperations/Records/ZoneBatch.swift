@@ -244,9 +244,11 @@ struct ZoneBatch {
             device: caller.device,
             isGuarded: request.policy == .ifUnchanged && !plan.puts.isEmpty
         )
-        var deletions = plan.deletions.map { deletion in
-            Commit.Operation.delete(recordName: deletion.name, births: [deletion.birth])
-        }[...]
+        var deletions: ArraySlice<Commit.Operation> = []
+        for (name, birth) in plan.deletions {
+            let births = try [birth] + otherLives(of: name, in: found.number, &transaction)
+            deletions.append(.delete(recordName: name, births: births))
+        }
         var operations = plan.registers + plan.puts.map(Commit.Operation.put)
         var rows: [RecordRow] = []
         while !operations.isEmpty || !deletions.isEmpty {
@@ -263,6 +265,17 @@ struct ZoneBatch {
             operations = []
         }
         return rows
+    }
+
+    /// A record is deleted with the lives that wait behind the one that is shown.
+    private func otherLives(
+        of name: String,
+        in zone: ZoneNumber?,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> [Dot] {
+        guard let zone else { return [] }
+        let row = try transaction.load(zone, name)?.row
+        return try transaction.siblings(of: row, named: name, in: zone)
     }
 
     private func report(_ items: [Int], _ rows: [RecordRow], to outcome: inout ModifyOutcome) {

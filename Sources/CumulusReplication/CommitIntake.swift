@@ -1,0 +1,73 @@
+// Whether a commit of another node may be applied now: in the order of its incarnation, after all
+// that it depends on, and only if it fits what is known of its origin.
+//
+// Called for every commit that a peer sends, before `WriteTransaction.apply`. A refusal stops that
+// origin and nobody else: its log was forked or its clock is wrong, and an operator has to look.
+
+package import CumulusModel
+package import CumulusStorage
+
+package enum CommitIntake {
+    /// What to do with a commit.
+    package enum Verdict: Equatable, Sendable {
+        case apply
+        /// It was applied before.
+        case known
+        /// It depends on these, and then on nothing more; ascending.
+        case waits(for: [Dot])
+        case refused(Refusal)
+    }
+
+    /// Why nothing more of an incarnation is taken.
+    package enum Refusal: Equatable, Sendable {
+        /// Two commits have one dot, or one doesn't follow what is known to stand before it.
+        case forked
+        /// Its time is not after that of the commit before it.
+        case timeWentBack
+        /// Its time is so many milliseconds ahead of ours.
+        case clockAhead(milliseconds: Int64)
+    }
+
+    /// How far a commit's time may be ahead of the wall clock.
+    package static let clockLeadMilliseconds: Int64 = 60_000
+
+    /// - Parameters:
+    ///   - vectors: What is applied here, per incarnation.
+    ///   - now: The wall clock, in milliseconds since 1970 UTC.
+    package static func judge(
+        _ commit: Commit,
+        bytes: Bytes,
+        after vectors: [Incarnation: VectorRow],
+        now: Int64
+    ) -> Verdict {
+        let dot = commit.stamp.dot
+        let last = vectors[dot.incarnation]
+        if let last, dot.seq <= last.seq {
+            let isOther = dot.seq == last.seq && hash(commit, bytes) != last.hash
+            return isOther ? .refused(.forked) : .known
+        }
+        let missing = missing(commit, last, vectors)
+        guard missing.isEmpty else { return .waits(for: missing) }
+        if commit.previousHash != last?.hash ?? Commit.noHash { return .refused(.forked) }
+        if let last, commit.stamp.time <= last.time { return .refused(.timeWentBack) }
+        let lead = commit.stamp.time.milliseconds - now
+        if lead > clockLeadMilliseconds { return .refused(.clockAhead(milliseconds: lead)) }
+        return .apply
+    }
+
+    private static func hash(_ commit: Commit, _ bytes: Bytes) -> Bytes {
+        Commit.hash(previous: commit.previousHash, commit: bytes)
+    }
+
+    /// The last commits of each incarnation that have to be here first.
+    private static func missing(
+        _ commit: Commit,
+        _ last: VectorRow?,
+        _ vectors: [Incarnation: VectorRow]
+    ) -> [Dot] {
+        let dot = commit.stamp.dot
+        var missing = commit.dep.filter { $0.seq > vectors[$0.incarnation]?.seq ?? 0 }
+        if dot.seq != (last?.seq ?? 0) + 1 { missing.append(Dot(dot.incarnation, dot.seq - 1)) }
+        return missing.sorted()
+    }
+}

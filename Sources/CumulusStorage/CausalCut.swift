@@ -1,0 +1,27 @@
+// What a commit's origin had applied when it made the commit: the line between what it knew and
+// what is concurrent to it.
+//
+// Made by `WriteTransaction.log`; `ApplyCommit` asks it for each value that a commit replaces.
+
+package import CumulusModel
+
+package struct CausalCut: Hashable, Sendable {
+    /// Of the origin's other incarnations and everybody else's.
+    package let dep: VersionVector
+    /// The commit itself: what its incarnation made before is known to it.
+    package let dot: Dot
+
+    package init(dep: VersionVector, dot: Dot) {
+        self.dep = dep
+        self.dot = dot
+    }
+
+    /// Whether the origin had applied that commit; its own counts.
+    package func covers(_ other: Dot) -> Bool {
+        other.incarnation == dot.incarnation ? other.seq <= dot.seq : dep.covers(other)
+    }
+
+    package func covers(_ stamps: [Stamp]) -> Bool {
+        stamps.allSatisfy { covers($0.dot) }
+    }
+}

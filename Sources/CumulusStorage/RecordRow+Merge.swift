@@ -1,0 +1,214 @@
+// One life of a record meets a commit: fields, references, parent and counters merge, each on its
+// own, by stamp.
+//
+// Called by `ApplyCommit`. The outcome is a function of the commits that were applied, not of their
+// order: every part is a register that keeps its highest stamp, or a sum. Where a value falls that
+// its origin and the winner's did not know of each other, a `Clash` says so. hot: once per saved
+// record, by the short way that needs no comparing.
+
+package import CumulusModel
+
+/// A value that lost against one that its writer didn't know.
+package struct Clash: Hashable, Sendable {
+    /// Empty: the record as a whole.
+    package var field: String
+    package var winner: Stamp
+    package var loser: Stamp
+    /// The losing fields, in the form of a record's body.
+    package var lost: Bytes
+}
+
+/// What a put does to the life that it names.
+package struct PutMerge {
+    let put: Commit.Put
+    let commit: Commit
+    let cut: CausalCut
+    /// Increments that turned out to be made twice, here or in an earlier commit.
+    var voids: [(field: String, dot: Dot, delta: Int64)] = []
+    private(set) var clashes: [Clash] = []
+
+    init(_ put: Commit.Put, _ commit: Commit, _ cut: CausalCut) {
+        self.put = put
+        self.commit = commit
+        self.cut = cut
+    }
+
+    private var stamp: Stamp { commit.stamp }
+
+    /// Changes the row.
+    ///
+    /// `isLatest`: its origin knew every commit that the record names, so that all it says stands.
+    mutating func run(on row: inout RecordRow, isLatest: Bool) throws(MalformedBytes) {
+        let fields = isLatest ? put.fields : winners(in: row)
+        try row.set(fields, targets: put.targets, resets: put.resetCounters, stamp)
+        if let change = put.parent { setParent(change, of: &row) }
+        for increment in put.increments { try row.add(increment, stamp) }
+        for void in voids { row.void(void.field, void.delta, at: void.dot) }
+        if !row.counters.isEmpty { try row.settleCounters() }
+        if stamp >= row.modified {
+            row.modified = stamp
+            row.modifiedBy = commit.user
+            row.device = commit.device
+        }
+    }
+
+    /// The fields that stand against what the row holds.
+    private mutating func winners(in row: RecordRow) -> RecordBody {
+        var winners = RecordBody()
+        for entry in put.fields.entries {
+            let name = put.fields.name(of: entry)
+            let known = row.register(named: name)
+            guard let known, !cut.covers(known.stamp.dot) else {
+                winners.append(entry, of: put.fields)
+                continue
+            }
+            let wins = stamp > known.stamp
+            if wins { winners.append(entry, of: put.fields) }
+            let incoming = entry.type == nil ? [] : Bytes(put.fields.bytes[entry.whole])
+            clashes.append(
+                Clash(
+                    field: name,
+                    winner: max(stamp, known.stamp),
+                    loser: min(stamp, known.stamp),
+                    lost: wins ? known.bytes : incoming
+                )
+            )
+        }
+        return winners
+    }
+
+    private func setParent(_ change: Commit.ParentChange, of row: inout RecordRow) {
+        guard stamp > row.parent?.stamp ?? .zero else { return }
+        row.parent = RecordRow.NamedTarget(
+            name: change.recordName.isEmpty ? nil : change.recordName,
+            birth: change.birth,
+            stamp: stamp
+        )
+    }
+}
+
+extension RecordRow {
+    /// When a field was last set or removed, and its bytes; nil if it never was.
+    fileprivate func register(named name: String) -> (stamp: Stamp, bytes: Bytes)? {
+        if let entry = body.entry(named: name), let index = body.entries.firstIndex(of: entry) {
+            return (fieldStamps[index], Bytes(body.bytes[entry.whole]))
+        }
+        return absent.first { $0.name == name }.map { ($0.stamp, []) }
+    }
+
+    /// Sets and removes fields; all of them stand.
+    ///
+    /// What sets a counter is its base, and so is what a removal leaves.
+    fileprivate mutating func set(
+        _ fields: RecordBody,
+        targets newTargets: [ReferenceTarget],
+        resets: [Commit.Increment],
+        _ stamp: Stamp
+    ) throws(MalformedBytes) {
+        for entry in fields.entries where !counters.isEmpty {
+            let name = fields.name(of: entry)
+            guard let index = counters.firstIndex(where: { $0.field == name }) else { continue }
+            if entry.type == .one(.int64) {
+                counters[index].base = try fields.int64(entry)
+            } else if entry.type == nil {
+                // A remover that knew no increment leaves nothing to go on from.
+                counters[index].base = resets.first { $0.field == name }?.delta ?? 0
+            }
+        }
+        absent.removeAll { fields.entry(named: $0.name) != nil }
+        targets.removeAll { fields.entry(named: $0.field) != nil }
+        targets += newTargets.filter { fields.entry(named: $0.field) != nil }
+        targets.sort { ($0.field, $0.element) < ($1.field, $1.element) }
+        merge(fields, absent: absent, stamp)
+    }
+
+    // MARK: Counters
+
+    fileprivate mutating func add(
+        _ increment: Commit.Increment,
+        _ stamp: Stamp
+    ) throws(MalformedBytes) {
+        let index = try counter(increment.field)
+        guard counters[index].add(increment.delta, at: stamp) else {
+            throw MalformedBytes("counter '\(increment.field)' overflows")
+        }
+    }
+
+    fileprivate mutating func void(_ field: String, _ delta: Int64, at dot: Dot) {
+        guard let index = counters.firstIndex(where: { $0.field == field }) else { return }
+        counters[index].void(delta, at: dot)
+    }
+
+    /// A field that is incremented for the first time goes on from what it shows.
+    private mutating func counter(_ field: String) throws(MalformedBytes) -> Int {
+        if let known = counters.firstIndex(where: { $0.field == field }) { return known }
+        let entry = body.entry(named: field).flatMap { $0.type == .one(.int64) ? $0 : nil }
+        let base = try entry.map { (entry) throws(MalformedBytes) in try body.int64(entry) }
+        counters.append(Counter(field: field, base: base ?? 0))
+        counters.sort { $0.field.utf8.lexicographicallyPrecedes($1.field.utf8) }
+        return counters.firstIndex { $0.field == field } ?? 0
+    }
+
+    /// Lets each counter show what its base and its sums say.
+    ///
+    /// One that was removed shows again when it was incremented later.
+    fileprivate mutating func settleCounters() throws(MalformedBytes) {
+        for counter in counters {
+            let entry = body.entry(named: counter.field)
+            let removal = absent.first { $0.name == counter.field }?.stamp
+            if let entry {
+                // Another type can stand here where two nodes disagreed on the field's.
+                guard entry.type == .one(.int64), try body.int64(entry) != counter.value,
+                    let index = body.entries.firstIndex(of: entry)
+                else { continue }
+                show(counter, stamp: fieldStamps[index])
+            } else if counter.latest > removal ?? .zero {
+                show(counter, stamp: removal ?? birth)
+            }
+        }
+    }
+
+    /// Puts a counter's value into the body without touching its set stamp.
+    private mutating func show(_ counter: Counter, stamp: Stamp) {
+        var shown = RecordBody()
+        shown.append(counter.field, int64: counter.value)
+        merge(shown, absent: absent.filter { $0.name != counter.field }, stamp)
+    }
+
+    // MARK: Merging bodies
+
+    /// Merges two sorted bodies; the new fields stand, those without a value leave an absence.
+    private mutating func merge(_ fields: RecordBody, absent kept: [Absence], _ stamp: Stamp) {
+        var merged = RecordBody()
+        merged.reserveCapacity(for: body, fields)
+        var stamps: [Stamp] = []
+        stamps.reserveCapacity(body.entries.count + fields.entries.count)
+        var absences = kept
+        var oldIndex = 0
+        func keepOld(before entry: RecordBody.Entry?) {
+            while oldIndex < body.entries.count {
+                let old = body.entries[oldIndex]
+                let order = entry.map { RecordBody.order(body, old, fields, $0) } ?? -1
+                if order > 0 { return }
+                oldIndex += 1
+                if order == 0 { return }
+                merged.append(old, of: body)
+                stamps.append(fieldStamps[oldIndex - 1])
+            }
+        }
+        for entry in fields.entries {
+            keepOld(before: entry)
+            if entry.type == nil {
+                absences.append(Absence(name: fields.name(of: entry), stamp: stamp))
+            } else {
+                merged.append(entry, of: fields)
+                stamps.append(stamp)
+            }
+        }
+        keepOld(before: nil)
+        absences.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+        body = merged
+        fieldStamps = stamps
+        absent = absences
+    }
+}

@@ -1,0 +1,100 @@
+// What nodes that have seen the same commits must agree on, in words that hold no node's own
+// numbers.
+//
+// Used by the checks of convergence. Left out: what is local (order, outcomes, conflicts, numbers,
+// the increments of requests) and what a tombstone says beyond its frontier.
+
+package import CumulusModel
+package import CumulusStorage
+
+package enum ReplicatedState {
+    /// The rows of a scope, by name.
+    package static func rows(
+        of scope: ScopeID,
+        in engine: any EngineReader
+    ) throws -> [String: Bytes] {
+        let reader = ReadTransaction(engine, reach: .disk)
+        guard let number = try reader.scope(scope) else { return [:] }
+        var found: [String: Bytes] = [:]
+        try addMeta(number, reader, &found)
+        for (key, value) in try reader.rows(.meta, .all(.database)) {
+            var parts = KeyReader(key)
+            guard try parts.number(ScopeNumber.self) == number else { continue }
+            let name = "\(try parts.number(UInt8.self)) \(try parts.text())"
+            let database = try NumberRow(row: value).number
+            try addZones(of: database, named: name, reader, &found)
+        }
+        return found
+    }
+
+    /// The names under which two nodes hold something else.
+    package static func differences(
+        _ one: [String: Bytes],
+        _ other: [String: Bytes]
+    ) -> [String] {
+        Set(one.keys).union(other.keys).filter { one[$0] != other[$0] }.sorted().map { name in
+            "\(name): \(one[name]?.hex ?? "nothing") and \(other[name]?.hex ?? "nothing")"
+        }
+    }
+
+    private static func addMeta(
+        _ scope: ScopeNumber,
+        _ reader: ReadTransaction,
+        _ found: inout [String: Bytes]
+    ) throws {
+        for subspace in [Subspace.vector, .register] {
+            for (key, value) in try reader.rows(.meta, .all(subspace)) {
+                var parts = KeyReader(key)
+                guard try parts.number(ScopeNumber.self) == scope else { continue }
+                found["\(subspace) \(Bytes(key.dropFirst(3)).hex)"] = value
+            }
+        }
+    }
+
+    private static func addZones(
+        of database: DatabaseNumber,
+        named databaseName: String,
+        _ reader: ReadTransaction,
+        _ found: inout [String: Bytes]
+    ) throws {
+        for (key, value) in try reader.rows(.meta, .zones(of: database)) {
+            var parts = KeyReader(key)
+            _ = try parts.number(DatabaseNumber.self)
+            let name = "\(databaseName)/\(try parts.text())"
+            var zone = try ZoneRow(row: value)
+            let number = zone.number
+            zone.number = 0
+            found["zone \(name)"] = zone.rowBytes
+            found["zone state \(name)"] = try reader.get(.zoneState(number)) ?? []
+            try addRecords(of: number, named: name, reader, &found)
+            let ranges = [
+                (Subspace.change, KeyRange.changes(of: number)),
+                (.backReference, .backReferences(of: number)),
+            ]
+            for (subspace, range) in ranges {
+                for (key, value) in try reader.rows(.index, range) {
+                    found["\(subspace) \(name) \(Bytes(key.dropFirst(5)).hex)"] = value
+                }
+            }
+        }
+    }
+
+    private static func addRecords(
+        of zone: ZoneNumber,
+        named name: String,
+        _ reader: ReadTransaction,
+        _ found: inout [String: Bytes]
+    ) throws {
+        for (subspace, range) in [
+            (Subspace.record, KeyRange.records(of: zone)), (.sibling, .siblings(of: zone)),
+        ] {
+            for (key, value) in try reader.rows(.records, range) {
+                let row = try RecordRow(value)
+                var writer = CanonicalWriter()
+                for stamp in row.frontier { writer.stamp(stamp) }
+                let label = "\(subspace) \(name) \(Bytes(key.dropFirst(5)).hex)"
+                found[label] = row.isDead ? writer.bytes : value
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+// Two nodes cut apart, the same record changed on both, then healed: which value stands, and that
+// the other one is in the conflict log of whoever met it.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@Suite struct ConflictTests {
+    private var pair: Pair
+
+    init() throws { pair = try Pair() }
+
+    @Test func ofOneFieldTheLaterValueStands() throws {
+        try pair.together([SaveItem("r", ["a": 0])])
+        try pair.one.save([SaveItem("r", ["a": 1])])
+        try pair.other.save([SaveItem("r", ["a": 2])])
+        try pair.heal()
+        #expect(try pair.value("r") == ["a": 2])
+        #expect(try pair.lost() == [["a": 1], ["a": 1]])
+    }
+
+    @Test func differentFieldsBothStand() throws {
+        try pair.together([SaveItem("r", ["a": 0, "b": 0])])
+        try pair.one.save([SaveItem("r", ["a": 1])])
+        try pair.other.save([SaveItem("r", ["b": 2])])
+        try pair.heal()
+        #expect(try pair.value("r") == ["a": 1, "b": 2])
+        #expect(try pair.lost() == [])
+    }
+
+    /// Knowing the other's value is no conflict.
+    @Test func whoSawTheValueReplacesIt() throws {
+        try pair.together([SaveItem("r", ["a": 0])])
+        try pair.one.save([SaveItem("r", ["a": 1])])
+        try pair.heal()
+        try pair.other.save([SaveItem("r", ["a": 2])])
+        try pair.heal()
+        #expect(try pair.value("r") == ["a": 2])
+        #expect(try pair.lost() == [])
+    }
+
+    @Test func aRemovalIsAValueToo() throws {
+        try pair.together([SaveItem("r", ["a": 0, "b": 0])])
+        try pair.one.save([SaveItem("r", ["a": 1])])
+        try pair.other.save([SaveItem("r", ["a": nil])])
+        try pair.heal()
+        #expect(try pair.value("r") == ["b": 0])
+        #expect(try pair.lost() == [["a": 1], ["a": 1]])
+    }
+
+    @Test func aDeletionBeatsAnEdit() throws {
+        try pair.together([SaveItem("r", ["a": 0])])
+        try pair.one.delete([DeleteItem("r")])
+        try pair.other.save([SaveItem("r", ["a": 2])])
+        try pair.heal()
+        #expect(try pair.value("r") == nil)
+        // One met an edit of what was gone, the other lost the record that it had edited.
+        #expect(try pair.lost() == [["a": 2], ["a": 2]])
+    }
+
+    @Test func ofTwoRecordsOfOneNameTheLaterIsShown() throws {
+        try pair.one.save([SaveItem("r", ["a": 1])])
+        try pair.other.save([SaveItem("r", ["b": 2])])
+        try pair.heal()
+        #expect(try pair.value("r") == ["b": 2])
+        // The next save saw both: the one behind ends.
+        try pair.one.save([SaveItem("r", ["c": 3])])
+        try pair.heal()
+        #expect(try pair.value("r") == ["b": 2, "c": 3])
+        try pair.other.delete([DeleteItem("r")])
+        try pair.heal()
+        #expect(try pair.value("r") == nil)
+    }
+
+    @Test func aDeletionThatSawOneLifeLeavesTheOther() throws {
+        try pair.one.save([SaveItem("r", ["a": 1])])
+        try pair.other.save([SaveItem("r", ["b": 2])])
+        try pair.other.delete([DeleteItem("r")])
+        try pair.heal()
+        #expect(try pair.value("r") == ["a": 1])
+    }
+
+    @Test func incrementsOfBothCount() throws {
+        try pair.together([SaveItem("r", ["n": 10])])
+        try pair.one.save([SaveItem("r", increments: ["n": 1])])
+        try pair.other.save([SaveItem("r", increments: ["n": 5])])
+        try pair.heal()
+        #expect(try pair.value("r") == ["n": 16])
+        #expect(try pair.lost() == [])
+    }
+
+    @Test func anIncrementSurvivesASet() throws {
+        try pair.together([SaveItem("r", ["n": 10])])
+        try pair.one.save([SaveItem("r", increments: ["n": 1])])
+        try pair.other.save([SaveItem("r", ["n": 100])])
+        try pair.heal()
+        #expect(try pair.value("r") == ["n": 101])
+    }
+
+    /// The caller got no answer from one node and asked the other.
+    @Test func anIncrementThatIsRetriedElsewhereCountsOnce() throws {
+        try pair.together([SaveItem("r", ["n": 10])])
+        let save = SaveItem("r", increments: ["n": 1])
+        let modify = ModifyRecords(database: .private, policy: .changedKeys, saves: [save])
+        let request = pair.one.request(.modifyRecords(modify), by: .alice)
+        try pair.one.run(request)
+        try pair.other.run(request)
+        try pair.heal()
+        #expect(try pair.value("r") == ["n": 11])
+    }
+
+    @Test func ofTwoBatchesOnTheSameFieldsOneStandsWhole() throws {
+        try pair.together([SaveItem("r", ["a": 0]), SaveItem("s", ["a": 0])])
+        try pair.one.save([SaveItem("r", ["a": 1]), SaveItem("s", ["a": 1])])
+        try pair.other.save([SaveItem("r", ["a": 2]), SaveItem("s", ["a": 2])])
+        try pair.heal()
+        #expect(try pair.value("r") == pair.value("s"))
+    }
+
+    @Test func aZoneThatIsDeletedTakesAConcurrentSaveAlong() throws {
+        let zone = ZoneAddress(name: "notes")
+        try pair.one.modify(ModifyZones(saving: ["notes"]), by: .alice)
+        try pair.heal()
+        try pair.one.modify(ModifyZones(deleting: ["notes"]), by: .alice)
+        try pair.other.save([SaveItem("r", ["a": 1], in: zone)])
+        try pair.heal()
+        #expect(try pair.one.zoneNumber(zone, by: .alice) == nil)
+        try pair.other.modify(ModifyZones(saving: ["notes"]), by: .alice)
+        try pair.heal()
+        #expect(try pair.one.names(in: .private, zone: zone, by: .alice) == [])
+    }
+}
+
+/// Two nodes of one cluster.
+private struct Pair {
+    let one: TestStore
+    let other: TestStore
+
+    init() throws {
+        one = try TestStore(seed: 1)
+        other = try TestStore(seed: 2)
+        // What happens on the other happens later.
+        other.now += 1_000
+        try other.save([SaveItem("types", ["a": 0, "b": 0, "c": 0, "n": 0])])
+        try heal()
+    }
+
+    func together(_ items: [SaveItem]) throws {
+        try one.save(items)
+        try heal()
+    }
+
+    /// Each takes what the other has; then both must hold the same.
+    func heal() throws {
+        for (store, source) in [(one, other), (other, one)] {
+            for commits in try source.commits(above: store.vectors()).values {
+                for (commit, bytes) in commits { try store.apply(commit, bytes: bytes) }
+            }
+        }
+        let rows = try [one, other].map { try ReplicatedState.rows(of: $0.scope, in: $0.engine) }
+        #expect(ReplicatedState.differences(rows[0], rows[1]) == [])
+    }
+
+    /// The record's fields on both.
+    func value(_ name: String) throws -> [String: FieldValue]? {
+        let views = [one, other].map { try? $0.fetch(name, in: .private, by: .alice).get() }
+        #expect(views[0]?.fields == views[1]?.fields)
+        return try views[0].map { try Self.values($0.fields) }
+    }
+
+    /// What the conflict logs of both hold, in order.
+    func lost() throws -> [[String: FieldValue]] {
+        try [one, other].flatMap { store in
+            try store.reader.rows(.log, .conflicts(of: store.scopeNumber())).map { _, value in
+                try Self.values(try Conflict(row: value).lost)
+            }
+        }
+    }
+
+    private static func values(_ fields: Bytes) throws -> [String: FieldValue] {
+        let body = try RecordBody(stored: fields)
+        return Dictionary(
+            uniqueKeysWithValues: try body.entries.map { entry in
+                (body.name(of: entry), .int64(try body.int64(entry)))
+            }
+        )
+    }
+}
