@@ -247,7 +247,7 @@ extension WriteTransaction {
         }
         var record = try record(place, put.recordName)
         var merge = PutMerge(put, commit, application.cut)
-        merge.voids = try enterIncrements(of: put, commit)
+        merge.doubled = try enterIncrements(of: put, commit)
         let born = put.birth ?? commit.stamp.dot
         let isLatest = application.cut.covers(record.frontier)
         if put.birth == nil {
@@ -298,25 +298,30 @@ extension WriteTransaction {
     private mutating func enterIncrements(
         of put: Commit.Put,
         _ commit: Commit
-    ) throws(EngineError) -> [(field: String, dot: Dot, delta: Int64)] {
+    ) throws(EngineError) -> [DoubledIncrement] {
         guard let request = RequestID(commit.requestID) else { return [] }
-        var voids: [(field: String, dot: Dot, delta: Int64)] = []
+        var doubled: [DoubledIncrement] = []
         for increment in put.increments {
             let birth = put.birth ?? commit.stamp.dot
             let key = RowKey.increment(request, birth, put.recordName, increment.field)
             let row = IncrementRow(stamp: commit.stamp, delta: increment.delta)
-            guard let known: IncrementRow = try self.row(key), known.stamp != commit.stamp else {
+            guard let known: IncrementRow = try self.row(key) else {
                 self.put(key, row)
                 continue
             }
-            if known.stamp < row.stamp {
-                voids.append((increment.field, row.stamp.dot, row.delta))
-            } else {
-                voids.append((increment.field, known.stamp.dot, known.delta))
-                self.put(key, row)
+            if let second = known.second(beside: row) {
+                doubled.append(
+                    DoubledIncrement(
+                        birth: birth,
+                        field: increment.field,
+                        dot: second.stamp.dot,
+                        delta: second.delta
+                    )
+                )
             }
+            if row.stamp < known.stamp { self.put(key, row) }
         }
-        return voids
+        return doubled
     }
 
     private mutating func record(

@@ -18,13 +18,29 @@ package struct Clash: Hashable, Sendable {
     package var lost: Bytes
 }
 
+/// An increment that a retry at another node made a second time: it counts no more.
+package struct DoubledIncrement: Hashable, Sendable {
+    /// Of the life that holds the counter.
+    package var birth: Dot
+    package var field: String
+    package var dot: Dot
+    package var delta: Int64
+
+    package init(birth: Dot, field: String, dot: Dot, delta: Int64) {
+        self.birth = birth
+        self.field = field
+        self.dot = dot
+        self.delta = delta
+    }
+}
+
 /// What a put does to the life that it names.
 package struct PutMerge {
     let put: Commit.Put
     let commit: Commit
     let cut: CausalCut
     /// Increments that turned out to be made twice, here or in an earlier commit.
-    var voids: [(field: String, dot: Dot, delta: Int64)] = []
+    var doubled: [DoubledIncrement] = []
     private(set) var clashes: [Clash] = []
 
     init(_ put: Commit.Put, _ commit: Commit, _ cut: CausalCut) {
@@ -43,8 +59,7 @@ package struct PutMerge {
         try row.set(fields, targets: put.targets, resets: put.resetCounters, stamp)
         if let change = put.parent { setParent(change, of: &row) }
         for increment in put.increments { try row.add(increment, stamp) }
-        for void in voids { row.void(void.field, void.delta, at: void.dot) }
-        if !row.counters.isEmpty { try row.settleCounters() }
+        try row.void(doubled)
         if stamp >= row.modified {
             row.modified = stamp
             row.modifiedBy = commit.user
@@ -134,9 +149,15 @@ extension RecordRow {
         }
     }
 
-    fileprivate mutating func void(_ field: String, _ delta: Int64, at dot: Dot) {
-        guard let index = counters.firstIndex(where: { $0.field == field }) else { return }
-        counters[index].void(delta, at: dot)
+    /// Takes back what was counted twice, and lets each counter show its value.
+    package mutating func void(_ doubled: [DoubledIncrement]) throws(MalformedBytes) {
+        for increment in doubled where increment.birth == birth.dot {
+            guard let index = counters.firstIndex(where: { $0.field == increment.field }) else {
+                continue
+            }
+            counters[index].void(increment.delta, at: increment.dot)
+        }
+        if !counters.isEmpty { try settleCounters() }
     }
 
     /// A field that is incremented for the first time goes on from what it shows.
@@ -152,7 +173,7 @@ extension RecordRow {
     /// Lets each counter show what its base and its sums say.
     ///
     /// One that was removed shows again when it was incremented later.
-    fileprivate mutating func settleCounters() throws(MalformedBytes) {
+    mutating func settleCounters() throws(MalformedBytes) {
         for counter in counters {
             let entry = body.entry(named: counter.field)
             let removal = absent.first { $0.name == counter.field }?.stamp

@@ -260,6 +260,13 @@ package struct IncrementRow: RowValue, Equatable {
     }
 }
 
+extension IncrementRow {
+    /// Of two increments for one request, the later one; nil if both are the same.
+    package func second(beside other: IncrementRow) -> IncrementRow? {
+        stamp == other.stamp ? nil : stamp < other.stamp ? other : self
+    }
+}
+
 /// What a request did, for its retries.
 package struct RequestRow: RowValue, Equatable {
     /// 16 bytes: tells the same id with another content.

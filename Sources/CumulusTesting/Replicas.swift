@@ -152,6 +152,28 @@ extension TestStore {
         return found
     }
 
+    /// Applies all that another store has and this one lacks.
+    package func take(from other: TestStore) throws {
+        var queues = try other.commits(above: vectors())
+        while !queues.isEmpty {
+            for (incarnation, commits) in queues {
+                var rest = commits[...]
+                while let (commit, bytes) = rest.first {
+                    let verdict = CommitIntake.judge(
+                        commit,
+                        bytes: bytes,
+                        after: try vectors(),
+                        now: .max / 2
+                    )
+                    guard verdict == .apply else { break }
+                    try apply(commit, bytes: bytes)
+                    rest = rest.dropFirst()
+                }
+                queues[incarnation] = rest.isEmpty ? nil : Array(rest)
+            }
+        }
+    }
+
     /// Applies a commit of another store.
     package func apply(_ commit: Commit, bytes: Bytes) throws {
         let scope = try scopeNumber()

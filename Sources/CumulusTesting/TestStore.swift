@@ -26,6 +26,17 @@ package final class TestStore {
         _ = try run(WriteRequest(create, scope: .cluster, caller: Caller(role: .operator)))
     }
 
+    /// Another node that holds what this one holds now.
+    package init(copying other: TestStore, seed: UInt64) throws {
+        dice = SeededGenerator(seed: seed)
+        guard let memory = other.engine as? MemoryEngine else {
+            throw EngineError.failed("only a store in memory can be copied")
+        }
+        engine = MemoryEngine(reopening: memory)
+        now = other.now
+        state = try OpenStore.open(engine, using: &dice)
+    }
+
     /// Ends this run of the node and begins another one over what was committed.
     package func restart() throws {
         if let memory = engine as? MemoryEngine { engine = MemoryEngine(reopening: memory) }

@@ -1,0 +1,110 @@
+// Two nodes' states of one life of a record become one: the state of a node that applied the
+// commits of both.
+//
+// Called by `RecordJoin` while a node takes over state instead of commits. Every part is a register
+// that keeps its highest stamp, a set, or a sum per incarnation, so that order and repetition make
+// no difference.
+
+package import CumulusModel
+
+extension RecordRow {
+    /// Takes in what another node knows of this life; `frontier`, tag and digest are left to the
+    /// caller.
+    package mutating func join(_ other: RecordRow) throws(MalformedBytes) {
+        precondition(birth == other.birth && !isDead && !other.isDead)
+        let counters = try joinedCounters(with: other)
+        joinFields(of: other)
+        self.counters = counters
+        try settleCounters()
+        floor = max(floor, other.floor)
+        parent = RecordRow.later(parent, other.parent)
+        share = RecordRow.later(share, other.share)
+        if other.modified > modified {
+            modified = other.modified
+            modifiedBy = other.modifiedBy
+            device = other.device
+        }
+    }
+
+    private static func later(_ one: NamedTarget?, _ other: NamedTarget?) -> NamedTarget? {
+        one?.stamp ?? .zero >= other?.stamp ?? .zero ? one : other
+    }
+
+    // MARK: Fields
+
+    private mutating func joinFields(of other: RecordRow) {
+        var names = Set(body.entries.map(body.name) + absent.map(\.name))
+        names.formUnion(other.body.entries.map(other.body.name) + other.absent.map(\.name))
+        var joined = self
+        (joined.body, joined.fieldStamps, joined.absent) = (RecordBody(), [], [])
+        joined.targets = []
+        for name in names.sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
+            let isOurs = setStamp(of: name) ?? .zero >= other.setStamp(of: name) ?? .zero
+            joined.take(name, from: isOurs ? self : other)
+        }
+        joined.targets.sort { ($0.field, $0.element) < ($1.field, $1.element) }
+        self = joined
+    }
+
+    /// When a field was last set or removed; nil if it never was.
+    private func setStamp(of name: String) -> Stamp? {
+        if let index = body.entries.firstIndex(where: { body.name(of: $0) == name }) {
+            return fieldStamps[index]
+        }
+        return absent.first { $0.name == name }?.stamp
+    }
+
+    /// Appends what another row holds under a name.
+    private mutating func take(_ name: String, from source: RecordRow) {
+        if let absence = source.absent.first(where: { $0.name == name }) { absent.append(absence) }
+        guard let entry = source.body.entry(named: name),
+            let index = source.body.entries.firstIndex(of: entry)
+        else { return }
+        body.append(entry, of: source.body)
+        fieldStamps.append(source.fieldStamps[index])
+        targets += source.targets.filter { $0.field == name }
+    }
+
+    // MARK: Counters
+
+    private func joinedCounters(with other: RecordRow) throws(MalformedBytes) -> [Counter] {
+        let fields = Set(counters.map(\.field)).union(other.counters.map(\.field))
+        var joined: [Counter] = []
+        for field in fields.sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
+            var counter = try counter(field)
+            let theirs = try other.counter(field)
+            if other.setStamp(of: field) ?? .zero > setStamp(of: field) ?? .zero {
+                counter.base = theirs.base
+            }
+            counter.join(theirs)
+            joined.append(counter)
+        }
+        return joined
+    }
+
+    /// A field as a counter, also if nobody incremented it here.
+    private func counter(_ field: String) throws(MalformedBytes) -> Counter {
+        if let known = counters.first(where: { $0.field == field }) { return known }
+        guard let entry = body.entry(named: field), entry.type == .one(.int64) else {
+            return Counter(field: field, base: 0)
+        }
+        return Counter(field: field, base: try body.int64(entry))
+    }
+}
+
+extension Counter {
+    /// Takes in the sums of another node; each incarnation's later one stands.
+    fileprivate mutating func join(_ other: Counter) {
+        for theirs in other.sums {
+            if let index = sums.firstIndex(where: { $0.dot.incarnation == theirs.dot.incarnation })
+            {
+                if theirs.dot.seq > sums[index].dot.seq { sums[index] = theirs }
+            } else {
+                sums.append(theirs)
+            }
+        }
+        sums.sort { $0.dot < $1.dot }
+        for theirs in other.voids { void(theirs.delta, at: theirs.dot) }
+        latest = max(latest, other.latest)
+    }
+}
