@@ -37,6 +37,7 @@ let package = Package(
         .library(name: "Cumulus", targets: ["Cumulus"]),
         .executable(name: "cumulusd", targets: ["CumulusServer"]),
         .executable(name: "cumulus", targets: ["CumulusCLI"]),
+        .executable(name: "cumulus-sim", targets: ["CumulusSimulator"]),
     ],
     dependencies: [
         // Event loops, sockets and byte buffers.
@@ -117,6 +118,13 @@ let package = Package(
             linkerSettings: allocator
         ),
 
+        .executableTarget(
+            name: "CumulusSimulator",
+            dependencies: ["CumulusTesting", arguments],
+            swiftSettings: house,
+            linkerSettings: allocator
+        ),
+
         // Tests, named after what they test.
         tests("CumulusModelTests", ["CumulusModel", "CumulusTesting"]),
         tests(
@@ -130,7 +138,10 @@ let package = Package(
         ),
         tests(
             "CumulusReplicationTests",
-            ["CumulusReplication", "CumulusStorage", "CumulusModel", "CumulusTesting"]
+            [
+                "CumulusReplication", "CumulusOperations", "CumulusStorage", "CumulusModel",
+                "CumulusTesting",
+            ]
         ),
         tests(
             "RocksDBStorageTests",

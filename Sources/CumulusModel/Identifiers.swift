@@ -87,9 +87,12 @@ package struct Incarnation: Hashable, Comparable, Sendable {
 }
 
 /// The name of one commit: the `seq`-th of an incarnation, from 1, without gaps.
-package struct Dot: Hashable, Comparable, Sendable {
+package struct Dot: Hashable, Comparable, Sendable, CustomStringConvertible {
     package var incarnation: Incarnation
     package var seq: UInt64
+
+    /// For people: "9f3a44c1d2e0b7f5:12".
+    package var description: String { "\(String(incarnation.value, radix: 16)):\(seq)" }
 
     package init(_ incarnation: Incarnation, _ seq: UInt64) {
         self.incarnation = incarnation

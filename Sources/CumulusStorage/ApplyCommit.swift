@@ -246,7 +246,7 @@ extension WriteTransaction {
             return application.noteLoss(of: put.fields.bytes, named: put.recordName, to: .zero)
         }
         var record = try record(place, put.recordName)
-        var merge = PutMerge(put, commit, application.cut)
+        var merge = PutMerge(put, commit, application.cut, state.broken)
         merge.doubled = try enterIncrements(of: put, commit)
         let born = put.birth ?? commit.stamp.dot
         let isLatest = application.cut.covers(record.frontier)
@@ -265,7 +265,7 @@ extension WriteTransaction {
             let winner = record.frontier.last ?? .zero
             application.noteLoss(of: put.fields.bytes, named: put.recordName, to: winner)
         }
-        record.enter(commit, application.cut)
+        if isThere || !state.broken.contains(.frontier) { record.enter(commit, application.cut) }
         application.rows.append(try store(&record, commit, at: place))
     }
 
@@ -287,7 +287,9 @@ extension WriteTransaction {
             )
             application.note([clash], of: name)
         }
-        record.enter(application.commit, application.cut)
+        if !ended.isEmpty || !state.broken.contains(.frontier) {
+            record.enter(application.commit, application.cut)
+        }
         _ = try store(&record, application.commit, at: place)
     }
 

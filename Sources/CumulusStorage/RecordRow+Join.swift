@@ -39,7 +39,7 @@ extension RecordRow {
         (joined.body, joined.fieldStamps, joined.absent) = (RecordBody(), [], [])
         joined.targets = []
         for name in names.sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
-            let isOurs = setStamp(of: name) ?? .zero >= other.setStamp(of: name) ?? .zero
+            let isOurs = stamp(of: name) ?? .zero >= other.stamp(of: name) ?? .zero
             joined.take(name, from: isOurs ? self : other)
         }
         joined.targets.sort { ($0.field, $0.element) < ($1.field, $1.element) }
@@ -47,7 +47,7 @@ extension RecordRow {
     }
 
     /// When a field was last set or removed; nil if it never was.
-    private func setStamp(of name: String) -> Stamp? {
+    package func stamp(of name: String) -> Stamp? {
         if let index = body.entries.firstIndex(where: { body.name(of: $0) == name }) {
             return fieldStamps[index]
         }
@@ -73,7 +73,7 @@ extension RecordRow {
         for field in fields.sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
             var counter = try counter(field)
             let theirs = try other.counter(field)
-            if other.setStamp(of: field) ?? .zero > setStamp(of: field) ?? .zero {
+            if other.stamp(of: field) ?? .zero > stamp(of: field) ?? .zero {
                 counter.base = theirs.base
             }
             counter.join(theirs)

@@ -42,11 +42,13 @@ package struct PutMerge {
     /// Increments that turned out to be made twice, here or in an earlier commit.
     var doubled: [DoubledIncrement] = []
     private(set) var clashes: [Clash] = []
+    private let broken: BrokenRules
 
-    init(_ put: Commit.Put, _ commit: Commit, _ cut: CausalCut) {
+    init(_ put: Commit.Put, _ commit: Commit, _ cut: CausalCut, _ broken: BrokenRules) {
         self.put = put
         self.commit = commit
         self.cut = cut
+        self.broken = broken
     }
 
     private var stamp: Stamp { commit.stamp }
@@ -77,7 +79,8 @@ package struct PutMerge {
                 winners.append(entry, of: put.fields)
                 continue
             }
-            let wins = stamp > known.stamp
+            let isTie = broken.contains(.ties) && stamp.time == known.stamp.time
+            let wins = isTie || stamp > known.stamp
             if wins { winners.append(entry, of: put.fields) }
             let incoming = entry.type == nil ? [] : Bytes(put.fields.bytes[entry.whole])
             clashes.append(

@@ -54,6 +54,9 @@ package struct WriterState: Sendable {
     /// Read through: a type that is not here was not asked for yet.
     package var schema: [SchemaKey: TypeSchema] = [:]
 
+    /// Only in a simulation.
+    package var broken: BrokenRules = []
+
     package init(incarnation: Incarnation, node: NodeRow) {
         self.incarnation = incarnation
         self.node = node

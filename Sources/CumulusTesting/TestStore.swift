@@ -37,10 +37,39 @@ package final class TestStore {
         state = try OpenStore.open(engine, using: &dice)
     }
 
+    /// What the store holds now, to go back to.
+    package func backup() throws -> any StorageEngine {
+        guard let memory = engine as? MemoryEngine else {
+            throw EngineError.failed("only a store in memory can be copied")
+        }
+        return MemoryEngine(reopening: memory)
+    }
+
+    /// Goes on from a backup.
+    ///
+    /// `isNewRun`: false breaks the rule that every run is an incarnation of its own.
+    package func restore(_ backup: any StorageEngine, isNewRun: Bool = true) throws {
+        guard let memory = backup as? MemoryEngine else { return }
+        let broken = state.broken
+        engine = MemoryEngine(reopening: memory)
+        state = try OpenStore.open(engine, using: &dice)
+        if !isNewRun {
+            state = WriterState(incarnation: state.node.lastIncarnation, node: state.node)
+        }
+        state.broken = broken
+    }
+
+    /// Breaks rules, to see that it is noticed.
+    package func breakRules(_ rules: BrokenRules) {
+        state.broken = rules
+    }
+
     /// Ends this run of the node and begins another one over what was committed.
     package func restart() throws {
+        let broken = state.broken
         if let memory = engine as? MemoryEngine { engine = MemoryEngine(reopening: memory) }
         state = try OpenStore.open(engine, using: &dice)
+        state.broken = broken
     }
 
     // MARK: Requests

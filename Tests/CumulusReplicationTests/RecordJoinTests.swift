@@ -9,12 +9,12 @@ import Testing
 
 @Suite struct RecordJoinTests {
     @Test(arguments: 1...60) func aJoinEqualsApplyingTheCommits(seed: UInt64) throws {
-        var replicas = try Replicas(3, seed: seed)
-        try replicas.run(steps: 90)
-        let parts = try replicas.stores.map { try RecordStates($0) }
+        var cluster = try SimulatedCluster(3, seed: seed)
+        try cluster.run(steps: 90)
+        let parts = try cluster.stores.map { try RecordStates($0) }
         for (one, other) in [(0, 1), (1, 2), (2, 0)] {
-            let expected = try TestStore(copying: replicas.stores[one], seed: seed)
-            try expected.take(from: replicas.stores[other])
+            let expected = try TestStore(copying: cluster.stores[one], seed: seed)
+            try expected.take(from: cluster.stores[other])
             let applied = try RecordStates(expected)
             for name in applied.names {
                 let joined = try parts[one].join(parts[other], name)
@@ -26,9 +26,9 @@ import Testing
     }
 
     @Test(arguments: 1...30) func grouping(seed: UInt64) throws {
-        var replicas = try Replicas(3, seed: seed)
-        try replicas.run(steps: 90)
-        let parts = try replicas.stores.map { try RecordStates($0) }
+        var cluster = try SimulatedCluster(3, seed: seed)
+        try cluster.run(steps: 90)
+        let parts = try cluster.stores.map { try RecordStates($0) }
         let left = try parts[0].joined(with: parts[1]).joined(with: parts[2])
         let right = try parts[0].joined(with: parts[1].joined(with: parts[2]))
         for name in left.names {
@@ -44,47 +44,16 @@ private struct RecordStates {
     var states: [RecordRow.Place: [RecordRow]] = [:]
     var increments: [Bytes: IncrementRow] = [:]
     var vector: VersionVector
-    /// Zones that exist, with their generations; the others' records mean nothing.
-    private var zones: Set<String> = []
 
     init(_ store: TestStore) throws {
         vector = VersionVector(try store.vectors().mapValues(\.seq))
         for (key, value) in try store.reader.rows(.log, .all(.increment)) {
             increments[key] = try IncrementRow(row: value)
         }
-        for (key, value) in try store.reader.rows(.meta, .all(.database)) {
-            var parts = KeyReader(key)
-            _ = try parts.number(ScopeNumber.self)
-            let kind = try #require(DatabaseScope(rawValue: try parts.number(UInt8.self)))
-            let database = DatabaseID(kind: kind, owner: try parts.text())
-            try add(database, try NumberRow(row: value).number, store.reader)
-        }
-    }
-
-    private mutating func add(
-        _ database: DatabaseID,
-        _ number: DatabaseNumber,
-        _ reader: ReadTransaction
-    ) throws {
-        for (key, value) in try reader.rows(.meta, .zones(of: number)) {
-            var parts = KeyReader(key)
-            _ = try parts.number(DatabaseNumber.self)
-            let (name, zone) = (try parts.text(), try ZoneRow(row: value))
-            guard name == Names.defaultZone else { continue }
-            let rows =
-                try reader.rows(.records, .records(of: zone.number))
-                + reader.rows(.records, .siblings(of: zone.number))
-            for (key, value) in rows {
-                var parts = KeyReader(key)
-                _ = try parts.number(ZoneNumber.self)
-                let place = RecordRow.Place(
-                    database: database,
-                    zone: name,
-                    generation: zone.generation,
-                    name: try parts.text()
-                )
-                states[place, default: []].append(Self.bare(try RecordRow(value)))
-            }
+        // Zones have a join of their own: only those that every node has are looked at.
+        for (place, row) in try StoredRecords.all(in: store.reader)
+        where place.zone == Names.defaultZone {
+            states[place, default: []].append(Self.bare(row))
         }
         for place in states.keys { states[place]?.sort { $0.birth > $1.birth } }
     }

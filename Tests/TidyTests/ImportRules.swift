@@ -53,6 +53,7 @@ enum ImportRules {
             "Logging", "RocksDBStorage", "UnixSignals",
         ]),
         "CumulusCLI": system.union(["ArgumentParser", "Cumulus", "CumulusModel", "Histogram"]),
+        "CumulusSimulator": system.union(["ArgumentParser", "CumulusTesting"]),
     ]
 
     /// C, which must not show in what a target offers to others.

@@ -1,0 +1,112 @@
+// Deletes that a node owes: children whose owner was deleted by somebody who didn't know of them.
+//
+// The node whose run wrote the child's reference deletes it, so that one node does and not all.
+// Called after each commit that a node applies; what it deletes may itself have owned records, and
+// is looked at again. A life that waits behind another is looked at when it is shown.
+
+package import CumulusModel
+package import CumulusStorage
+
+package enum CascadeCompensation {
+    /// Deletes what a commit left without its owner; returns how many commits that took.
+    ///
+    /// `isOurs` says whether a run was one of this node's.
+    @discardableResult
+    package static func run(
+        after commit: Commit,
+        in scope: ScopeNumber,
+        isOurs: (Incarnation) -> Bool,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Int {
+        var pending = commit
+        var commits = 0
+        while let zone = try number(of: pending.zone, in: scope, &transaction) {
+            let orphans = try orphans(after: pending, in: zone, isOurs, &transaction)
+            if orphans.isEmpty { break }
+            var deletes: [Commit.Operation] = []
+            for name in orphans {
+                guard let row = try transaction.load(zone, name)?.row else { continue }
+                deletes.append(.delete(recordName: name, births: [row.birth.dot]))
+            }
+            pending = try transaction.perform(
+                deletes,
+                in: scope,
+                zone: pending.zone,
+                author: Author()
+            ).commit
+            commits += 1
+        }
+        return commits
+    }
+
+    /// The number of a commit's zone, if that generation still exists.
+    private static func number(
+        of zone: Commit.Zone?,
+        in scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> ZoneNumber? {
+        guard let zone, let database = try transaction.database(scope, zone.database),
+            let row = try transaction.zone(database, zone.name),
+            row.exists, row.generation == zone.generation
+        else { return nil }
+        return row.number
+    }
+
+    /// Names of records whose shown life refers, by our doing, to a life that is not there;
+    /// ascending.
+    private static func orphans(
+        after commit: Commit,
+        in zone: ZoneNumber,
+        _ isOurs: (Incarnation) -> Bool,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> [String] {
+        let named = commit.operations.compactMap { operation -> String? in
+            switch operation {
+            case .put(let put): put.recordName
+            case .delete(let name, _): name
+            case .zoneCreate, .zoneDelete, .register: nil
+            }
+        }
+        var names = Set(named)
+        for name in named {
+            for referrer in try transaction.referrers(to: name, born: nil, .deleteSelf, in: zone) {
+                names.insert(referrer.name)
+            }
+        }
+        var orphans: [String] = []
+        for name in names.sorted() {
+            if try isOrphan(name, in: zone, isOurs, &transaction) { orphans.append(name) }
+        }
+        return orphans
+    }
+
+    private static func isOrphan(
+        _ name: String,
+        in zone: ZoneNumber,
+        _ isOurs: (Incarnation) -> Bool,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Bool {
+        guard let row = try transaction.load(zone, name)?.row, !row.isDead else { return false }
+        let owners = try transaction.decoding([]) { () throws(MalformedBytes) in
+            try row.backReferences().filter { $0.kind == .deleteSelf }
+        }
+        for owner in owners {
+            guard let birth = owner.birth, let stamp = row.stamp(of: owner.field),
+                isOurs(stamp.dot.incarnation)
+            else { continue }
+            if try !isAlive(owner.target, birth, in: zone, &transaction) { return true }
+        }
+        return false
+    }
+
+    private static func isAlive(
+        _ name: String,
+        _ birth: Dot,
+        in zone: ZoneNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Bool {
+        guard let row = try transaction.load(zone, name)?.row, !row.isDead else { return false }
+        if row.birth.dot == birth { return true }
+        return try transaction.siblings(of: row, named: name, in: zone).contains(birth)
+    }
+}

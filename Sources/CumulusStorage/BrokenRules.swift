@@ -1,0 +1,17 @@
+// Rules of replication that a simulation can break, to see that its checkers notice.
+//
+// Always empty in a node. The other rules are broken by the simulation itself, which then doesn't
+// do what a node does.
+
+package struct BrokenRules: OptionSet, Hashable, Sendable {
+    package let rawValue: UInt8
+
+    package init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    /// Of two writes of one millisecond the one that arrives last stands.
+    package static let ties = BrokenRules(rawValue: 1)
+    /// A commit that changes nothing leaves no trace in the frontier.
+    package static let frontier = BrokenRules(rawValue: 2)
+}

@@ -1,0 +1,159 @@
+// What must hold once a simulated cluster has come to rest: one checker per invariant, each by
+// other means than the code that it checks.
+
+import CumulusModel
+import CumulusStorage
+
+/// One life of a record.
+private struct Life: Hashable {
+    var place: RecordRow.Place
+    var birth: Dot
+}
+
+/// A check of a cluster that has settled.
+package struct Checker: Sendable {
+    package let name: String
+    /// What is wrong, in words; empty if nothing is.
+    package let violations: @Sendable (SimulatedCluster) throws -> [String]
+
+    package static let all = [
+        convergence, replay, chains, acknowledged, deaths, orphans, vectors, frontiers, derived,
+    ]
+
+    /// All nodes hold the same.
+    package static let convergence = Checker(name: "convergence") { cluster in
+        let scope = cluster.stores[0].scope
+        let first = try ReplicatedState.rows(of: scope, in: cluster.stores[0].engine)
+        return try cluster.stores.dropFirst().flatMap { store in
+            ReplicatedState.differences(
+                first,
+                try ReplicatedState.rows(of: scope, in: store.engine)
+            )
+        }
+    }
+
+    /// What they hold is what an empty node makes of their commits, in an order of its own.
+    package static let replay = Checker(name: "replay") { cluster in
+        let source = cluster.stores[0]
+        let fresh = try TestStore(seed: 0xF5)
+        try fresh.take(from: source)
+        return ReplicatedState.differences(
+            try ReplicatedState.rows(of: source.scope, in: fresh.engine),
+            try ReplicatedState.rows(of: source.scope, in: source.engine)
+        )
+    }
+
+    /// No dot names two commits; each follows the one before it, later than it.
+    package static let chains = Checker(name: "chains") { cluster in
+        var wrong: [String] = []
+        var known: [Dot: Bytes] = [:]
+        for store in cluster.stores {
+            for (incarnation, commits) in try store.commits(above: [:]) {
+                var (seq, time, hash) = (UInt64(0), HybridTime(0), Commit.noHash)
+                for (commit, bytes) in commits {
+                    let dot = commit.stamp.dot
+                    if let other = known[dot], other != bytes {
+                        wrong.append("\(dot) is two commits")
+                    }
+                    known[dot] = bytes
+                    let follows =
+                        dot.incarnation == incarnation && dot.seq == seq + 1
+                        && commit.stamp.time > time && commit.previousHash == hash
+                    if !follows { wrong.append("\(dot) does not follow the one before it") }
+                    (seq, time) = (dot.seq, commit.stamp.time)
+                    hash = Commit.hash(previous: hash, commit: bytes)
+                }
+            }
+        }
+        return wrong
+    }
+
+    /// What was acknowledged is everywhere, unless its only holder went back to a backup.
+    package static let acknowledged = Checker(name: "acknowledged") { cluster in
+        try cluster.stores.enumerated().flatMap { number, store in
+            let vector = VersionVector(try store.vectors().mapValues(\.seq))
+            return cluster.acknowledged.subtracting(cluster.excused)
+                .filter { !vector.covers($0) }
+                .map { "node \(number) lacks \($0)" }
+        }
+    }
+
+    /// A life that some commit ended is nowhere.
+    package static let deaths = Checker(name: "deaths") { cluster in
+        var dead: Set<Life> = []
+        for (commit, _) in try cluster.stores[0].commits(above: [:]).values.joined() {
+            guard let zone = commit.zone else { continue }
+            for operation in commit.operations {
+                let (name, births): (String, [Dot]) =
+                    switch operation {
+                    case .delete(let name, let births): (name, births)
+                    case .put(let put): (put.recordName, put.absorbed)
+                    default: ("", [])
+                    }
+                let place = RecordRow.Place(
+                    database: zone.database,
+                    zone: zone.name,
+                    generation: zone.generation,
+                    name: name
+                )
+                for birth in births { dead.insert(Life(place: place, birth: birth)) }
+            }
+        }
+        return try cluster.stores.enumerated().flatMap { number, store in
+            try StoredRecords.all(in: store.reader).filter { place, row in
+                !row.isDead && dead.contains(Life(place: place, birth: row.birth.dot))
+            }.map { "node \(number) holds '\($0.place.name)' of \($0.row.birth.dot), which ended" }
+        }
+    }
+
+    /// Nobody is shown whose owner died.
+    package static let orphans = Checker(name: "orphans") { cluster in
+        let records = try StoredRecords.all(in: cluster.stores[0].reader)
+        let lives = Set(
+            records.filter { !$0.row.isDead }.map { place, row in
+                Life(place: place, birth: row.birth.dot)
+            }
+        )
+        var shown: [RecordRow.Place: RecordRow] = [:]
+        for (place, row) in records where row.birth > shown[place]?.birth ?? .zero {
+            shown[place] = row
+        }
+        return try shown.flatMap { place, row in
+            try row.backReferences().filter { reference in
+                guard reference.kind == .deleteSelf, let birth = reference.birth else {
+                    return false
+                }
+                var owner = place
+                owner.name = reference.target
+                return !lives.contains(Life(place: owner, birth: birth))
+            }.map { "'\(place.name)' lives, '\($0.target)' does not" }
+        }
+    }
+
+    /// Nothing is stored that the vector doesn't cover.
+    package static let vectors = Checker(name: "vectors") { cluster in
+        try cluster.stores.enumerated().flatMap { number, store in
+            let vector = VersionVector(try store.vectors().mapValues(\.seq))
+            return try StoredRecords.all(in: store.reader).filter { _, row in
+                let stamps = [row.birth, row.modified] + row.frontier + row.fieldStamps
+                return !stamps.allSatisfy { vector.covers($0.dot) }
+            }.map { "node \(number) holds '\($0.place.name)' from beyond its vector" }
+        }
+    }
+
+    /// A record has at most one row per incarnation in the change index.
+    package static let frontiers = Checker(name: "frontiers") { cluster in
+        try cluster.stores.enumerated().flatMap { number, store in
+            try StoredRecords.all(in: store.reader).filter { _, row in
+                Set(row.frontier.map(\.dot.incarnation)).count != row.frontier.count
+            }.map { "node \(number): the frontier of '\($0.place.name)' names one origin twice" }
+        }
+    }
+
+    /// Rows that are derived from others say what those say.
+    package static let derived = Checker(name: "derived") { cluster in
+        try cluster.stores.enumerated().flatMap { number, store in
+            try DerivedRows.differences(in: store.engine).map { "node \(number): \($0)" }
+        }
+    }
+}

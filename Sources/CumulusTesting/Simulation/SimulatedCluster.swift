@@ -1,0 +1,330 @@
+// A cluster in one process: stores that work by themselves, lose each other, fail, go back to old
+// backups, and exchange commits.
+//
+// Drawn from one seed. Every store runs the production operations; commits travel as their bytes,
+// through the production intake, in any order that it allows. What happened is kept for the
+// checkers and, if wanted, told line by line.
+
+package import CumulusModel
+import CumulusOperations
+import CumulusReplication
+package import CumulusStorage
+
+/// A rule that a simulation can break, to show that it matters and that it is watched.
+package enum SimulatedRule: String, CaseIterable, Sendable {
+    /// A commit waits for what it depends on.
+    case causality
+    /// Stamps of one time are ordered by their incarnations.
+    case ties
+    /// A restored node takes back what it made itself.
+    case ownCommits = "own-commits"
+    /// Every run is an incarnation of its own.
+    case incarnations
+    /// Vector and data are stored together.
+    case vector
+    /// The frontier counts every commit that names a record.
+    case frontier
+    /// Children whose owner was deleted elsewhere are deleted too.
+    case compensation
+}
+
+package struct SimulatedCluster {
+    package private(set) var works: [RandomWork] = []
+    private var dice: SeededGenerator
+    package let broken: SimulatedRule?
+    /// How often each verdict of the intake was met; a history in which nothing waited shows
+    /// little.
+    package private(set) var verdicts: [String: Int] = [:]
+    /// What happened, a line per step.
+    package private(set) var story: [String] = []
+    private let isTold: Bool
+    /// Pairs that don't reach each other.
+    private var cuts: Set<Set<Int>> = []
+    private var backups: [Int: any StorageEngine] = [:]
+    private var incarnations: [Set<Incarnation>]
+    /// Commits whose makers were told that they are durable.
+    package private(set) var acknowledged: Set<Dot> = []
+    /// Those of them that stood in one store only when it went back to a backup.
+    package private(set) var excused: Set<Dot> = []
+
+    package init(
+        _ count: Int,
+        seed: UInt64,
+        breaking broken: SimulatedRule? = nil,
+        isTold: Bool = false
+    ) throws {
+        dice = SeededGenerator(seed: seed)
+        self.broken = broken
+        self.isTold = isTold
+        incarnations = Array(repeating: [], count: count)
+        for number in 0..<count {
+            works.append(try RandomWork(seed: seed &* 64 &+ UInt64(number) &+ 1))
+            if broken == .ties { stores[number].breakRules(.ties) }
+            if broken == .frontier { stores[number].breakRules(.frontier) }
+        }
+    }
+
+    package var stores: [TestStore] { works.map(\.store) }
+
+    private mutating func tell(_ line: @autoclosure () -> String) {
+        if isTold { story.append(line()) }
+    }
+
+    // MARK: Running
+
+    package mutating func run(steps: Int) throws {
+        for _ in 0..<steps {
+            let one = Int.random(in: works.indices, using: &dice)
+            let other = Int.random(in: works.indices, using: &dice)
+            stores[one].now += pick([0, 0, 1, 1, 3, 40])
+            switch Int.random(in: 0..<100, using: &dice) {
+            case 0..<2: try restart(one)
+            case 2..<5: try keepBackup(one)
+            case 5..<7: try restore(one)
+            case 7..<12: toggleLink(one, other)
+            case 12..<65: try edit(one, retryingAt: other)
+            default: try pull(one, from: other, limit: pick([1, 2, 5, 12, .max]))
+            }
+        }
+    }
+
+    /// Heals all links and lets everybody have everything.
+    package mutating func settle() throws {
+        cuts = []
+        tell("all links are healed")
+        // What is made up for on the way travels too.
+        for _ in 0..<20 {
+            let before = acknowledged.count
+            for _ in works.indices {
+                for one in works.indices {
+                    for other in works.indices { try pull(one, from: other, limit: .max) }
+                }
+            }
+            if acknowledged.count == before { return }
+        }
+    }
+
+    private mutating func pick<Element>(_ choices: [Element]) -> Element {
+        choices[Int.random(in: choices.indices, using: &dice)]
+    }
+
+    // MARK: Work
+
+    /// Runs requests; now and then a caller who got no answer tries again elsewhere.
+    private mutating func edit(_ one: Int, retryingAt other: Int) throws {
+        let before = try stores[one].vectors()
+        let requests = try works[one].edit(requests: Int.random(in: 1...3, using: &dice))
+        try acknowledge(one, since: before)
+        guard Int.random(in: 0..<4, using: &dice) == 0, other != one else { return }
+        let otherBefore = try stores[other].vectors()
+        stores[other].now = max(stores[other].now, stores[one].now - 1_000)
+        try stores[other].run(requests)
+        tell("node \(other) is asked again for what node \(one) was")
+        try acknowledge(other, since: otherBefore)
+    }
+
+    /// Remembers what a node committed, and lets it do what follows from that.
+    private mutating func acknowledge(
+        _ one: Int,
+        since before: [Incarnation: VectorRow]
+    ) throws {
+        let incarnation = stores[one].state.incarnation
+        let first = (before[incarnation]?.seq ?? 0) + 1
+        guard let last = try stores[one].vectors()[incarnation]?.seq, first <= last else { return }
+        incarnations[one].insert(incarnation)
+        for seq in first...last { acknowledged.insert(Dot(incarnation, seq)) }
+        tell("node \(one) commits \(Dot(incarnation, first)) to \(last)")
+        let commits = try stores[one].commits(above: before)[incarnation] ?? []
+        try compensate(commits.map(\.0), at: one)
+    }
+
+    // MARK: Faults
+
+    private mutating func restart(_ one: Int) throws {
+        tell("node \(one) restarts")
+        if broken == .incarnations {
+            try stores[one].restore(stores[one].backup(), isNewRun: false)
+        } else {
+            try stores[one].restart()
+        }
+    }
+
+    private mutating func keepBackup(_ one: Int) throws {
+        tell("node \(one) is backed up")
+        backups[one] = try stores[one].backup()
+    }
+
+    private mutating func restore(_ one: Int) throws {
+        guard let backup = backups[one] else { return }
+        tell("node \(one) goes back to its backup")
+        let before = try stores[one].vectors()
+        try stores[one].restore(backup, isNewRun: broken != .incarnations)
+        let held = VersionVector(try stores[one].vectors().mapValues(\.seq))
+        let others = try stores.indices.filter { $0 != one }.map {
+            VersionVector(try stores[$0].vectors().mapValues(\.seq))
+        }
+        for (incarnation, row) in before where row.seq > held[incarnation] {
+            for seq in held[incarnation] + 1...row.seq {
+                let dot = Dot(incarnation, seq)
+                if !others.contains(where: { $0.covers(dot) }) { excused.insert(dot) }
+            }
+        }
+    }
+
+    private mutating func toggleLink(_ one: Int, _ other: Int) {
+        guard one != other else { return }
+        let pair: Set = [one, other]
+        let isCut = cuts.remove(pair) == nil && cuts.insert(pair).inserted
+        tell("the link of \(one) and \(other) is \(isCut ? "cut" : "healed")")
+    }
+
+    // MARK: Replication
+
+    /// Takes commits that `one` lacks, in a random order of the incarnations.
+    private mutating func pull(_ one: Int, from other: Int, limit: Int) throws {
+        guard one != other, !cuts.contains([one, other]) else { return }
+        let store = stores[one]
+        var queues = try stores[other].commits(above: try store.vectors())
+        if broken == .ownCommits {
+            for own in incarnations[one] { queues[own] = nil }
+        }
+        var taken = 0
+        var blocked: Set<Incarnation> = []
+        while taken < limit {
+            let open = queues.keys.filter { !blocked.contains($0) }.sorted()
+            guard !open.isEmpty else { return }
+            let incarnation = pick(open)
+            guard let (commit, bytes) = queues[incarnation]?.first else { return }
+            var verdict = CommitIntake.judge(
+                commit,
+                bytes: bytes,
+                after: try store.vectors(),
+                now: .max / 2
+            )
+            note(verdict)
+            if broken == .causality, case .waits(let missing) = verdict,
+                !missing.contains(where: { $0.incarnation == incarnation })
+            {
+                verdict = .apply
+            }
+            switch verdict {
+            case .apply:
+                try apply(commit, bytes: bytes, at: one)
+                taken += 1
+                blocked = []
+                fallthrough
+            case .known:
+                queues[incarnation]?.removeFirst()
+                if queues[incarnation]?.isEmpty == true { queues[incarnation] = nil }
+            case .waits, .refused: blocked.insert(incarnation)
+            }
+        }
+    }
+
+    private mutating func apply(_ commit: Commit, bytes: Bytes, at one: Int) throws {
+        tell("node \(one) applies \(commit.stamp.dot)")
+        let losesData = broken == .vector && Int.random(in: 0..<100, using: &dice) == 0
+        if losesData {
+            let scope = try stores[one].scopeNumber()
+            try stores[one].change { (transaction: inout WriteTransaction) throws(EngineError) in
+                _ = try transaction.log(commit, bytes: bytes, in: scope, isVisible: true)
+            }
+        } else {
+            try stores[one].apply(commit, bytes: bytes)
+            try compensate([commit], at: one)
+        }
+    }
+
+    /// Lets a node delete what commits left without an owner, where it has to.
+    private mutating func compensate(_ commits: [Commit], at one: Int) throws {
+        if broken == .compensation { return }
+        let before = try stores[one].vectors()
+        let own = incarnations[one].union([stores[one].state.incarnation])
+        for commit in commits { try stores[one].compensate(commit) { own.contains($0) } }
+        try acknowledge(one, since: before)
+    }
+
+    private mutating func note(_ verdict: CommitIntake.Verdict) {
+        let name =
+            switch verdict {
+            case .apply: "apply"
+            case .known: "known"
+            case .waits: "waits"
+            case .refused: "refused"
+            }
+        verdicts[name, default: 0] += 1
+    }
+}
+
+extension TestStore {
+    /// How far each incarnation's commits are applied.
+    package func vectors() throws -> [Incarnation: VectorRow] {
+        var vectors: [Incarnation: VectorRow] = [:]
+        for (key, value) in try reader.rows(.meta, .vectors(of: try scopeNumber())) {
+            var parts = KeyReader(key)
+            _ = try parts.number(ScopeNumber.self)
+            vectors[Incarnation(try parts.number())] = try VectorRow(row: value)
+        }
+        return vectors
+    }
+
+    /// The commits that a reader at those vectors lacks, per incarnation in their order.
+    package func commits(
+        above vectors: [Incarnation: VectorRow]
+    ) throws -> [Incarnation: [(Commit, Bytes)]] {
+        let scope = try scopeNumber()
+        var found: [Incarnation: [(Commit, Bytes)]] = [:]
+        for (incarnation, row) in try self.vectors() {
+            let first = (vectors[incarnation]?.seq ?? 0) + 1
+            guard first <= row.seq else { continue }
+            found[incarnation] = try (first...row.seq).map { seq in
+                guard let bytes = try reader.get(.commit(scope, Dot(incarnation, seq))) else {
+                    throw EngineError.corrupt("a commit is missing")
+                }
+                return (try Commit(bytes), bytes)
+            }
+        }
+        return found
+    }
+
+    /// Applies all that another store has and this one lacks, as far as the intake allows.
+    package func take(from other: TestStore) throws {
+        var queues = try other.commits(above: vectors())
+        var isStuck = false
+        while !queues.isEmpty, !isStuck {
+            isStuck = true
+            for (incarnation, commits) in queues {
+                var rest = commits[...]
+                while let (commit, bytes) = rest.first {
+                    let verdict = CommitIntake.judge(
+                        commit,
+                        bytes: bytes,
+                        after: try vectors(),
+                        now: .max / 2
+                    )
+                    guard verdict == .apply else { break }
+                    try apply(commit, bytes: bytes)
+                    rest = rest.dropFirst()
+                    isStuck = false
+                }
+                queues[incarnation] = rest.isEmpty ? nil : Array(rest)
+            }
+        }
+    }
+
+    /// Applies a commit of another store.
+    package func apply(_ commit: Commit, bytes: Bytes) throws {
+        let scope = try scopeNumber()
+        try change { (transaction: inout WriteTransaction) throws(EngineError) in
+            try transaction.apply(commit, bytes: bytes, in: scope)
+        }
+    }
+
+    /// Deletes what a commit left without an owner.
+    package func compensate(_ commit: Commit, isOurs: (Incarnation) -> Bool) throws {
+        let scope = try scopeNumber()
+        try change { (transaction: inout WriteTransaction) throws(EngineError) in
+            try CascadeCompensation.run(after: commit, in: scope, isOurs: isOurs, &transaction)
+        }
+    }
+}

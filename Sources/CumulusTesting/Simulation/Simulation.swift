@@ -1,0 +1,35 @@
+// One simulated history from its seed to its verdict.
+//
+// Called by `cumulus-sim` and by tests. The same seed tells the same story.
+
+import CumulusModel
+
+package struct Simulation {
+    package var nodes = 3
+    package var steps = 160
+    package var broken: SimulatedRule?
+    /// Keep the story.
+    package var isTold = false
+
+    package init() {}
+
+    package struct Verdict {
+        /// Checker and what it found.
+        package var violations: [(checker: String, text: String)] = []
+        package var story: [String] = []
+        /// How often each verdict of the intake was met.
+        package var verdicts: [String: Int] = [:]
+    }
+
+    package func run(seed: UInt64) throws -> Verdict {
+        var cluster = try SimulatedCluster(nodes, seed: seed, breaking: broken, isTold: isTold)
+        try cluster.run(steps: steps)
+        try cluster.settle()
+        var verdict = Verdict(story: cluster.story, verdicts: cluster.verdicts)
+        for checker in Checker.all {
+            let found = try checker.violations(cluster)
+            verdict.violations += found.map { (checker.name, $0) }
+        }
+        return verdict
+    }
+}
