@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 1...30) func grouping(seed: UInt64) throws {
+    @Test(arguments: 1...30) func groupingAndRepetitionMakeNoDifference(seed: UInt64) throws {
         var cluster = try SimulatedCluster(3, seed: seed)
         try cluster.run(steps: 90)
         let parts = try cluster.stores.map { try RecordStates($0) }

@@ -39,6 +39,7 @@ import Testing
         #expect(put.resetCounters == [.init(field: "likes", delta: -9)])
         #expect(put.parent == .init(recordName: "norway", birth: Dot(incarnation, 2)))
         #expect(put.targets.map(\.element) == [0, 1])
+        #expect(put.absorbed == [Dot(Incarnation(0x8877_6655_4433_2211), 4)])
         let names = put.fields.entries.map { put.fields.name(of: $0) }
         #expect(names == ["country", "old", "stops", "title"])
         let types = put.fields.entries.map(\.type)

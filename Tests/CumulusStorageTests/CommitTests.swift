@@ -32,6 +32,7 @@ import Testing
                 put.increments = [.init(field: "i", delta: .min), .init(field: "j", delta: 0)]
                 put.resetCounters = [.init(field: "k", delta: -3)]
                 put.targets = [.init(field: "r", element: 0, birth: dot(using: &dice))]
+                put.absorbed = [dot(using: &dice), dot(using: &dice)]
             }
             switch Int.random(in: 0..<3, using: &dice) {
             case 0: put.parent = .init(recordName: "", birth: nil)

@@ -51,6 +51,20 @@ import Testing
         try Self.check(OrderRow(dot: Self.stamp.dot, isVisible: true))
         try Self.check(IncrementRow(stamp: Self.stamp, delta: .min))
         try Self.check(
+            Conflict(
+                zone: .init(
+                    database: DatabaseID(kind: .private, owner: "_u"),
+                    name: "z",
+                    generation: 3
+                ),
+                recordName: "r",
+                field: "",
+                winner: Self.stamp,
+                loser: .zero,
+                lost: [1, 2]
+            )
+        )
+        try Self.check(
             RequestRow(digest: [1], dots: [Self.stamp.dot, Self.stamp.dot], outcome: [2, 3])
         )
     }
