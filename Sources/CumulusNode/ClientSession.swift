@@ -108,6 +108,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         }
         if admittedFrame != connection.endedFrames, hasShare(kept + incoming) {
             admittedFrame = connection.endedFrames
+            connection.reserveIncoming()
         }
         let isAdmitted = admittedFrame == connection.endedFrames
         hold(isAdmitted ? kept + incoming : kept)

@@ -58,6 +58,9 @@ package struct FrameConnection: Sendable {
     /// Bytes that the frame which has begun will take; 0 if none has, as far as can be told.
     package var incomingBytes: Int { decoder.incomingBytes }
 
+    /// The owner will take the incoming frame.
+    package mutating func reserveIncoming() { decoder.reserveIncoming() }
+
     /// Frames that have ended so far: tells one incoming frame from the next.
     package var endedFrames: Int { decoder.ended }
 

@@ -30,6 +30,11 @@ package struct FrameDecoder: Sendable {
     /// Whether a frame, or the preface, has begun and not ended.
     package var isMidFrame: Bool { position < buffer.count || toSkip > 0 }
 
+    /// Makes room for the whole incoming frame at once: growing by and by would take twice of it.
+    package mutating func reserveIncoming() {
+        buffer.reserveCapacity(position + incomingBytes)
+    }
+
     package mutating func append(_ bytes: UnsafeRawBufferPointer) {
         if position == buffer.count {
             buffer.removeAll(keepingCapacity: buffer.capacity <= 64 << 10)
