@@ -28,6 +28,26 @@ no_arguments() {
     esac
 }
 
+# --- Release builds ---------------------------------------------------------------------------
+
+# What SwiftPM has no setting for that a package others depend on may use.
+release_flags=(
+    # Small functions of one module are inlined into the next: a tenth of a fetch.
+    -Xswiftc -cross-module-optimization
+)
+# Programs that run without a Swift installation. Apple's systems bring the library themselves.
+[ "$(uname)" = Darwin ] || release_flags+=(--static-swift-stdlib)
+
+# Builds products as they are run and measured. Usage: build_release [--quiet] PRODUCT...
+build_release() {
+    local product quiet=()
+    if [ "$1" = --quiet ]; then quiet=(--quiet) && shift; fi
+    for product in "$@"; do
+        swift build ${quiet[@]+"${quiet[@]}"} --package-path "$root" -c release \
+            "${release_flags[@]}" --product "$product" || return
+    done
+}
+
 # --- The set-up -------------------------------------------------------------------------------
 
 # What Debian and Ubuntu call the things that we need; the reason stands in front.

@@ -43,7 +43,8 @@ extension WriteTransaction {
             }
         }
         if let zone = commit.zone {
-            let database = try makeDatabase(scope, zone.database)
+            let known = application.place?.database
+            let database = if let known { known } else { try makeDatabase(scope, zone.database) }
             touch(database, zone: zone.name, commit.stamp.dot)
         }
         try store(application.conflicts, of: commit, in: scope)

@@ -9,9 +9,13 @@ package import CumulusModel
 /// Builds a key, element by element.
 package struct KeyWriter: Sendable {
     package private(set) var bytes: Bytes
+    /// Most keys fit: they are built without growing.
+    private static let usualLength = 64
 
     package init(_ subspace: Subspace) {
-        bytes = [subspace.rawValue]
+        bytes = []
+        bytes.reserveCapacity(KeyWriter.usualLength)
+        bytes.append(subspace.rawValue)
     }
 
     package mutating func add(_ value: UInt8) {

@@ -46,17 +46,16 @@ struct CMessage<Raw>: ~Copyable {
         growth: Int,
         _ unpack: Unpack
     ) throws(MalformedMessage) {
-        let arena = Arena(limit: growth * bytes.count + 256 << 10)
-        var allocator = ProtobufCAllocator(
-            alloc: { arena, size in
-                guard let arena else { return nil }
-                return Unmanaged<Arena>.fromOpaque(arena).takeUnretainedValue().allocate(size)
-            },
-            free: { _, _ in },
-            allocator_data: Unmanaged.passUnretained(arena).toOpaque()
-        )
-        let unpacked = withExtendedLifetime(arena) {
-            bytes.withUnsafeBufferPointer { unpack(&allocator, $0.count, $0.baseAddress) }
+        var arena = Arena(limit: growth * bytes.count + 256 << 10)
+        let unpacked = withUnsafeMutablePointer(to: &arena) { arena in
+            var allocator = ProtobufCAllocator(
+                alloc: { arena, size in
+                    arena?.assumingMemoryBound(to: Arena.self).pointee.allocate(size)
+                },
+                free: { _, _ in },
+                allocator_data: arena
+            )
+            return bytes.withUnsafeBufferPointer { unpack(&allocator, $0.count, $0.baseAddress) }
         }
         guard let unpacked else {
             arena.free()
@@ -75,7 +74,7 @@ struct CMessage<Raw>: ~Copyable {
 }
 
 /// Memory of one message: blocks that are filled from their beginning and freed together.
-private final class Arena {
+private struct Arena {
     private var blocks: [UnsafeMutableRawBufferPointer] = []
     private var used = 0
     private var rest: Int
@@ -87,11 +86,10 @@ private final class Arena {
 
     func free() {
         for block in blocks { block.deallocate() }
-        blocks = []
     }
 
     /// nil beyond the limit: unpacking fails then.
-    func allocate(_ size: Int) -> UnsafeMutableRawPointer? {
+    mutating func allocate(_ size: Int) -> UnsafeMutableRawPointer? {
         let size = (size + 7) & ~7
         guard size <= rest else { return nil }
         if blocks.last.map({ $0.count - used < size }) ?? true {

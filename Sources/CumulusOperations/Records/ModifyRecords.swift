@@ -114,6 +114,8 @@ package struct ModifyRecords: Sendable {
 
     /// The zones of the request, in the order in which they are first named.
     private var zones: [ZoneAddress] {
+        let count = saves.count + deletes.count
+        if count == 1 { return [saves.first?.address.zone ?? deletes[0].address.zone] }
         var seen: Set<ZoneAddress> = []
         let all = saves.map(\.address.zone) + deletes.map(\.address.zone)
         return all.filter { seen.insert($0).inserted }
