@@ -29,6 +29,13 @@ package struct VersionVector: Hashable, Sendable {
         entries.merge(other.entries) { max($0, $1) }
     }
 
+    /// What both cover.
+    package func minimum(_ other: VersionVector) -> VersionVector {
+        var least = self
+        for (incarnation, seq) in entries { least[incarnation] = min(seq, other[incarnation]) }
+        return least
+    }
+
     /// The dots up to which each incarnation is covered, ascending: one order on every node.
     package var dots: [Dot] {
         entries.map { Dot($0.key, $0.value) }.sorted()

@@ -21,22 +21,45 @@ package enum CascadeCompensation {
         var pending = commit
         var commits = 0
         while let zone = try number(of: pending.zone, in: scope, &transaction) {
-            let orphans = try orphans(after: pending, in: zone, isOurs, &transaction)
+            let names = names(in: pending)
+            let orphans = try orphans(around: names, in: zone, isOurs, &transaction)
             if orphans.isEmpty { break }
-            var deletes: [Commit.Operation] = []
-            for name in orphans {
-                guard let row = try transaction.load(zone, name)?.row else { continue }
-                deletes.append(.delete(recordName: name, births: [row.birth.dot]))
-            }
-            pending = try transaction.perform(
-                deletes,
-                in: scope,
-                zone: pending.zone,
-                author: Author()
-            ).commit
+            pending = try delete(orphans, in: scope, pending.zone, zone, &transaction)
             commits += 1
         }
         return commits
+    }
+
+    /// Deletes what a state sync left without its owner.
+    ///
+    /// `names`: the records that the sync may have changed.
+    package static func run(
+        after names: [String],
+        of zone: Commit.Zone,
+        in scope: ScopeNumber,
+        isOurs: (Incarnation) -> Bool,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        guard let number = try number(of: zone, in: scope, &transaction) else { return }
+        let orphans = try orphans(around: names, in: number, isOurs, &transaction)
+        if orphans.isEmpty { return }
+        let commit = try delete(orphans, in: scope, zone, number, &transaction)
+        try run(after: commit, in: scope, isOurs: isOurs, &transaction)
+    }
+
+    private static func delete(
+        _ orphans: [String],
+        in scope: ScopeNumber,
+        _ zone: Commit.Zone?,
+        _ number: ZoneNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Commit {
+        var deletes: [Commit.Operation] = []
+        for name in orphans {
+            guard let row = try transaction.load(number, name) else { continue }
+            deletes.append(.delete(recordName: name, births: [row.birth.dot]))
+        }
+        return try transaction.perform(deletes, in: scope, zone: zone, author: Author()).commit
     }
 
     /// The number of a commit's zone, if that generation still exists.
@@ -52,21 +75,24 @@ package enum CascadeCompensation {
         return row.number
     }
 
-    /// Names of records whose shown life refers, by our doing, to a life that is not there;
-    /// ascending.
-    private static func orphans(
-        after commit: Commit,
-        in zone: ZoneNumber,
-        _ isOurs: (Incarnation) -> Bool,
-        _ transaction: inout WriteTransaction
-    ) throws(EngineError) -> [String] {
-        let named = commit.operations.compactMap { operation -> String? in
+    private static func names(in commit: Commit) -> [String] {
+        commit.operations.compactMap { operation in
             switch operation {
             case .put(let put): put.recordName
             case .delete(let name, _): name
             case .zoneCreate, .zoneDelete, .register: nil
             }
         }
+    }
+
+    /// Names of records among `named` and those that refer to them whose shown life refers, by our
+    /// doing, to a life that is not there; ascending.
+    private static func orphans(
+        around named: [String],
+        in zone: ZoneNumber,
+        _ isOurs: (Incarnation) -> Bool,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> [String] {
         var names = Set(named)
         for name in named {
             for referrer in try transaction.referrers(to: name, born: nil, .deleteSelf, in: zone) {
@@ -86,7 +112,7 @@ package enum CascadeCompensation {
         _ isOurs: (Incarnation) -> Bool,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Bool {
-        guard let row = try transaction.load(zone, name)?.row, !row.isDead else { return false }
+        guard let row = try transaction.load(zone, name), !row.isDead else { return false }
         let owners = try transaction.decoding([]) { () throws(MalformedBytes) in
             try row.backReferences().filter { $0.kind == .deleteSelf }
         }
@@ -105,7 +131,7 @@ package enum CascadeCompensation {
         in zone: ZoneNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Bool {
-        guard let row = try transaction.load(zone, name)?.row, !row.isDead else { return false }
+        guard let row = try transaction.load(zone, name), !row.isDead else { return false }
         if row.birth.dot == birth { return true }
         return try transaction.siblings(of: row, named: name, in: zone).contains(birth)
     }

@@ -102,11 +102,17 @@ private struct Application {
     }
 }
 
-/// Where a commit's records stand.
-struct ZonePlace {
-    var database: DatabaseNumber
-    var number: ZoneNumber
-    var zone: Commit.Zone
+/// Where the records of a zone stand.
+package struct ZonePlace: Sendable {
+    package var database: DatabaseNumber
+    package var number: ZoneNumber
+    package var zone: Commit.Zone
+
+    package init(database: DatabaseNumber, number: ZoneNumber, zone: Commit.Zone) {
+        self.database = database
+        self.number = number
+        self.zone = zone
+    }
 
     func record(_ name: String) -> RecordRow.Place {
         RecordRow.Place(
@@ -197,7 +203,8 @@ extension WriteTransaction {
         application.place = nil
     }
 
-    private mutating func dropRows(of zone: ZoneNumber) {
+    /// Drops everything that stands under a zone's number.
+    package mutating func dropRows(of zone: ZoneNumber) {
         deleteRange(.records, .records(of: zone))
         deleteRange(.records, .siblings(of: zone))
         deleteRange(.index, .changes(of: zone))
@@ -210,18 +217,17 @@ extension WriteTransaction {
         _ commit: Commit,
         in scope: ScopeNumber
     ) throws(EngineError) {
-        let current = try self.register(scope, register.namespace, register.key)
-        let isSchema = [Schema.typeNamespace, Schema.fieldNamespace].contains(register.namespace)
-        if let current {
-            // The first to give a field its type keeps it: what is stored fits.
-            let isFirst = isSchema && current.value != nil && register.value != nil
-            if isFirst ? current.stamp <= commit.stamp : current.stamp >= commit.stamp { return }
-        }
-        let key = RowKey.register(scope, register.namespace, register.key)
-        put(key, RegisterRow(stamp: commit.stamp, value: register.value))
-        if isSchema, let type = register.key.first {
-            forgetSchema(scope, String(decoding: type, as: UTF8.self))
-        }
+        let row = RegisterRow(stamp: commit.stamp, value: register.value)
+        try join(row, into: register.namespace, register.key, of: scope)
+    }
+}
+
+extension RegisterRow {
+    /// The highest stamp stands; but the first to give a field its type keeps it, so that what is
+    /// stored fits.
+    func replaces(_ current: RegisterRow, in namespace: String) -> Bool {
+        let isFirst = Schema.holds(namespace) && current.value != nil && value != nil
+        return isFirst ? stamp < current.stamp : stamp > current.stamp
     }
 }
 
@@ -267,7 +273,7 @@ extension WriteTransaction {
             application.noteLoss(of: put.fields.bytes, named: put.recordName, to: winner)
         }
         if isThere || !state.broken.contains(.frontier) { record.enter(commit, application.cut) }
-        application.rows.append(try store(&record, commit, at: place))
+        application.rows.append(try store(record, commit, at: place))
     }
 
     private mutating func applyDelete(
@@ -291,7 +297,7 @@ extension WriteTransaction {
         if !ended.isEmpty || !state.broken.contains(.frontier) {
             record.enter(application.commit, application.cut)
         }
-        _ = try store(&record, application.commit, at: place)
+        _ = try store(record, application.commit, at: place)
     }
 
     /// Remembers the increments of a request.
@@ -331,31 +337,44 @@ extension WriteTransaction {
         _ place: ZonePlace,
         _ name: String
     ) throws(EngineError) -> RecordLives {
-        let shown = try load(place.number, name)
-        var siblings: [StoredRecord] = []
-        if shown?.row.hasSiblings == true {
-            for (key, value) in try rows(.records, .siblings(of: place.number, name)) {
-                let row = try decoding(key) { () throws(MalformedBytes) in try RecordRow(value) }
-                siblings.append(StoredRecord(row: row, byteCount: value.count))
-            }
-        }
-        return RecordLives(name: name, shown: shown, siblings: siblings)
+        RecordLives(name: name, stored: try lives(place.number, name))
     }
 
-    /// Writes the rows of a record with all rows that are derived from them.
-    ///
-    /// Returns the row that is shown.
+    /// A record's rows, the shown one first; none if it is not known.
+    package mutating func lives(
+        _ zone: ZoneNumber,
+        _ name: String
+    ) throws(EngineError) -> [RecordRow] {
+        guard let shown = try load(zone, name) else { return [] }
+        var lives = [shown]
+        guard shown.hasSiblings else { return lives }
+        for (key, value) in try rows(.records, .siblings(of: zone, name)) {
+            lives.append(try decoding(key) { () throws(MalformedBytes) in try RecordRow(value) })
+        }
+        return lives
+    }
+
     private mutating func store(
-        _ record: inout RecordLives,
+        _ record: RecordLives,
         _ commit: Commit,
         at place: ZonePlace
     ) throws(EngineError) -> RecordRow {
-        let name = record.name
-        let before = record.stored
-        var rows = record.rows(commit)
+        try replace(record.stored, with: record.rows(commit), of: record.name, at: place)
+    }
+
+    /// Writes the rows of a record, the shown one first, with all rows that are derived from them.
+    ///
+    /// `before`: what stands there now. Returns the row that is shown.
+    package mutating func replace(
+        _ before: [RecordRow],
+        with rows: [RecordRow],
+        of name: String,
+        at place: ZonePlace
+    ) throws(EngineError) -> RecordRow {
+        var rows = rows
         var state = try zoneState(place.number)
         for (index, old) in before.enumerated() {
-            state.count(old.row, byteCount: old.byteCount, sign: -1, isShown: index == 0)
+            state.count(old, sign: -1, isShown: index == 0)
         }
         for index in rows.indices {
             let key =
@@ -368,16 +387,42 @@ extension WriteTransaction {
             }
             rows[index] = row
             put(key, bytes)
-            state.count(row, byteCount: bytes.count, sign: 1, isShown: index == 0)
+            state.count(row, sign: 1, isShown: index == 0)
         }
         setZoneState(place.number, state)
         let births = Set(rows.dropFirst().map(\.birth.dot))
-        for old in before.dropFirst() where !births.contains(old.row.birth.dot) {
-            put(.sibling(place.number, name, old.row.birth.dot), nil)
+        for old in before.dropFirst() where !births.contains(old.birth.dot) {
+            put(.sibling(place.number, name, old.birth.dot), nil)
         }
-        storeChanges(of: name, before.first?.row.frontier ?? [], rows[0].frontier, at: place)
-        try storeBackReferences(of: name, before.first?.row, rows[0], at: place)
+        storeChanges(of: name, before.first?.frontier ?? [], rows[0].frontier, at: place)
+        try storeBackReferences(of: name, before.first, rows[0], at: place)
         return rows[0]
+    }
+
+    /// Drops a record with all rows that are derived from it, as if it had never been.
+    ///
+    /// Whoever does so raises the zone's horizon by what the record's frontier named.
+    package mutating func erase(
+        _ stored: [RecordRow],
+        of name: String,
+        at place: ZonePlace
+    ) throws(EngineError) {
+        guard let shown = stored.first else { return }
+        var state = try zoneState(place.number)
+        for (index, old) in stored.enumerated() {
+            state.count(old, sign: -1, isShown: index == 0)
+            put(
+                index == 0
+                    ? .record(place.number, name)
+                    : .sibling(place.number, name, old.birth.dot),
+                nil
+            )
+        }
+        setZoneState(place.number, state)
+        storeChanges(of: name, shown.frontier, [], at: place)
+        for gone in try backReferences(of: shown) {
+            put(gone.key(in: place.number, child: name), nil)
+        }
     }
 
     private mutating func storeChanges(

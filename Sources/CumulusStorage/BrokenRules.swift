@@ -14,4 +14,10 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let ties = BrokenRules(rawValue: 1)
     /// A commit that changes nothing leaves no trace in the frontier.
     package static let frontier = BrokenRules(rawValue: 2)
+    /// A node that reads state from below a zone's horizon takes only what changed.
+    package static let peerHorizon = BrokenRules(rawValue: 4)
+    /// What is forgotten does not raise the zone's horizon.
+    package static let raisedHorizon = BrokenRules(rawValue: 8)
+    /// A life that a donor knows to be dead goes on in a full sync.
+    package static let knownDeaths = BrokenRules(rawValue: 16)
 }

@@ -14,7 +14,10 @@
 // | meta    | zone state     | zone                               | `ZoneState`, derived    |
 // | meta    | zone head      | database, incarnation, zone name   | last seq there, derived |
 // | meta    | vector         | scope, incarnation                 | `VectorRow`             |
+// | meta    | report         | scope, node id                     | its last durable vector |
 // | meta    | register       | scope, namespace, key ...          | `RegisterRow`           |
+// | meta    | log floor      | scope, incarnation                 | the log begins above it |
+// | meta    | staged zone    | zone                               | not yet in use, empty   |
 // | records | record         | zone, name                         | `RecordRow`             |
 // | records | sibling        | zone, name, birth                  | `RecordRow` not shown   |
 // | index   | change         | zone, view, incarnation, seq, name | empty, derived          |
@@ -24,8 +27,9 @@
 // | log     | increment      | request id, birth, name, field     | dot, stamp, delta       |
 // | log     | request        | request id, scope, caller          | `RequestRow`            |
 // | log     | conflict       | scope, stamp of the commit, no.    | `Conflict`, local       |
+// | log     | stage          | scope, zone of the sync, name      | `StagedRecord`          |
 //
-// All of it is written by the release that introduced the format, version 1.
+// All of it is written by the release that introduced the format.
 
 package import CumulusModel
 
@@ -39,7 +43,10 @@ package enum Subspace: UInt8, Sendable {
     case zoneState = 6
     case zoneHead = 7
     case vector = 8
+    case report = 9
     case register = 10
+    case logFloor = 11
+    case stagedZone = 12
     case record = 32
     case sibling = 33
     case change = 64
@@ -49,14 +56,16 @@ package enum Subspace: UInt8, Sendable {
     case increment = 98
     case request = 99
     case conflict = 100
+    case stage = 101
 
     package var family: Family {
         switch self {
-        case .format, .node, .scope, .database, .zone, .zoneState, .zoneHead, .vector, .register:
+        case .format, .node, .scope, .database, .zone, .zoneState, .zoneHead, .vector, .report,
+            .register, .logFloor, .stagedZone:
             .meta
         case .record, .sibling: .records
         case .change, .backReference: .index
-        case .commit, .order, .increment, .request, .conflict: .log
+        case .commit, .order, .increment, .request, .conflict, .stage: .log
         }
     }
 }
@@ -122,6 +131,34 @@ package struct RowKey: Hashable, Sendable {
         RowKey(.vector) {
             $0.add(scope)
             $0.add(incarnation.value)
+        }
+    }
+
+    package static func report(_ scope: ScopeNumber, _ nodeID: Bytes) -> RowKey {
+        RowKey(.report) {
+            $0.add(scope)
+            $0.add(fixed: nodeID)
+        }
+    }
+
+    package static func logFloor(_ scope: ScopeNumber, _ incarnation: Incarnation) -> RowKey {
+        RowKey(.logFloor) {
+            $0.add(scope)
+            $0.add(incarnation.value)
+        }
+    }
+
+    /// A zone number that a state sync fills and nothing points to yet.
+    package static func stagedZone(_ zone: ZoneNumber) -> RowKey {
+        RowKey(.stagedZone) { $0.add(zone) }
+    }
+
+    /// A record of a state sync that waits for the end of the sync.
+    package static func stage(_ scope: ScopeNumber, _ zone: UInt32, _ name: String) -> RowKey {
+        RowKey(.stage) {
+            $0.add(scope)
+            $0.add(zone)
+            $0.add(name)
         }
     }
 
@@ -284,6 +321,21 @@ extension KeyRange {
         KeyRange(prefix: RowKey(.change) { $0.add(zone) }.bytes)
     }
 
+    /// What an incarnation changed last of records, behind one of its commits.
+    package static func changes(
+        of zone: ZoneNumber,
+        _ incarnation: Incarnation,
+        above seq: UInt64
+    ) -> KeyRange {
+        let prefix = RowKey(.change) {
+            $0.add(zone)
+            $0.add(UInt32(0))
+            $0.add(incarnation.value)
+        }
+        let start = RowKey.change(zone, Dot(incarnation, seq + 1), "").bytes.dropLast(2)
+        return KeyRange(start: Bytes(start), end: KeyRange(prefix: prefix.bytes).end)
+    }
+
     package static func backReferences(of zone: ZoneNumber) -> KeyRange {
         KeyRange(prefix: RowKey(.backReference) { $0.add(zone) }.bytes)
     }
@@ -307,6 +359,46 @@ extension KeyRange {
 
     package static func vectors(of scope: ScopeNumber) -> KeyRange {
         KeyRange(prefix: RowKey(.vector) { $0.add(scope) }.bytes)
+    }
+
+    package static func reports(of scope: ScopeNumber) -> KeyRange {
+        KeyRange(prefix: RowKey(.report) { $0.add(scope) }.bytes)
+    }
+
+    package static func logFloors(of scope: ScopeNumber) -> KeyRange {
+        KeyRange(prefix: RowKey(.logFloor) { $0.add(scope) }.bytes)
+    }
+
+    package static func staged(of scope: ScopeNumber) -> KeyRange {
+        KeyRange(prefix: RowKey(.stage) { $0.add(scope) }.bytes)
+    }
+
+    package static func staged(of scope: ScopeNumber, _ zone: UInt32) -> KeyRange {
+        let prefix = RowKey(.stage) {
+            $0.add(scope)
+            $0.add(zone)
+        }
+        return KeyRange(prefix: prefix.bytes)
+    }
+
+    package static func zoneHeads(of database: DatabaseNumber) -> KeyRange {
+        KeyRange(prefix: RowKey(.zoneHead) { $0.add(database) }.bytes)
+    }
+
+    /// The commits of an incarnation, from `first` to `last`.
+    package static func commits(
+        _ scope: ScopeNumber,
+        _ incarnation: Incarnation,
+        _ seqs: ClosedRange<UInt64>
+    ) -> KeyRange {
+        let start = RowKey.commit(scope, Dot(incarnation, seqs.lowerBound)).bytes
+        let last = RowKey.commit(scope, Dot(incarnation, seqs.upperBound)).bytes
+        return KeyRange(start: start, end: last + [0])
+    }
+
+    /// All registers of a scope.
+    package static func registers(of scope: ScopeNumber) -> KeyRange {
+        KeyRange(prefix: RowKey(.register) { $0.add(scope) }.bytes)
     }
 
     package static func order(of scope: ScopeNumber) -> KeyRange {

@@ -8,8 +8,8 @@ import CumulusModel
 package enum OpenStore {
     /// The layout that this release reads and writes.
     ///
-    /// Format 1 was never released.
-    package static let formatVersion: UInt32 = 2
+    /// Formats 1 and 2 were never released.
+    package static let formatVersion: UInt32 = 3
 
     package enum Failure: Error, Equatable, Sendable {
         case newerFormat(UInt32)
@@ -68,7 +68,12 @@ package enum OpenStore {
         guard let node: NodeRow = try reader.row(.node) else {
             throw EngineError.corrupt("the node's own row is missing")
         }
-        return WriterState(incarnation: incarnation, node: node)
+        let state = WriterState(incarnation: incarnation, node: node)
+        var transaction = WriteTransaction(engine: engine, state: state)
+        try transaction.dropStages()
+        let (batch, cleaned) = transaction.finish()
+        if !batch.isEmpty { try engine.commit(batch) }
+        return cleaned
     }
 
     private static func create(

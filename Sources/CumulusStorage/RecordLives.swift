@@ -11,19 +11,20 @@ package import CumulusModel
 package struct RecordLives {
     package let name: String
     /// The rows as they were read, the shown one first.
-    let stored: [StoredRecord]
+    let stored: [RecordRow]
     /// In no order, and without their frontiers.
     private var lives: [RecordRow]
     private var tombstone: RecordRow?
     /// The causally latest commits that name this record, in whichever life.
     private(set) var frontier: [Stamp]
 
-    init(name: String, shown: StoredRecord?, siblings: [StoredRecord]) {
+    init(name: String, stored: [RecordRow]) {
         self.name = name
-        stored = (shown.map { [$0] } ?? []) + siblings
-        lives = stored.map(\.row).filter { !$0.isDead }
-        tombstone = shown?.row.isDead == true ? shown?.row : nil
-        frontier = shown?.row.frontier ?? []
+        self.stored = stored
+        let shown = stored.first
+        lives = stored.filter { !$0.isDead }
+        tombstone = shown?.isDead == true ? shown : nil
+        frontier = shown?.frontier ?? []
     }
 
     /// A life begins.

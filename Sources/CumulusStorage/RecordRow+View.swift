@@ -72,11 +72,9 @@ extension RecordView {
 }
 
 extension CanonicalReader {
-    /// Frontier, field stamps, absences and reference targets.
+    /// Field stamps, absences and reference targets.
     fileprivate mutating func skipFieldNotes() throws(MalformedBytes) {
-        for _ in 0..<2 {
-            for _ in 0..<(try count(limit: end - position)) { _ = try varint() }
-        }
+        for _ in 0..<(try count(limit: end - position)) { _ = try varint() }
         for _ in 0..<(try count(limit: end - position)) {
             _ = try delimited()
             _ = try varint()

@@ -3,13 +3,15 @@
 //
 //   row  = varint length of head · head · body
 //   head = version · flags · type · stamps · birth · floor · modified · createdBy · modifiedBy
-//          · device · frontier · fields · absent · references · parent · share · counters
+//          · device · fields · absent · references · parent · share · counters · frontier
 //          · tag (8 bytes) · digest (16 bytes)
 //
 // All stamps that the row names stand once, ascending, in `stamps`; the rest of the head holds
 // indexes into it. Nothing in a row is node-local: nodes that have seen the same commits hold the
-// same bytes. Written by `ApplyCommit`, read by everybody. hot: once per record that is saved;
-// fetches use `RecordView`, which skips what they don't need.
+// same bytes, but for the frontier. It forgets a purged tombstone's commits on the nodes that
+// purged it, so it is no part of the digest, and a stamp that only it names stands in it. Written
+// by `ApplyCommit`, read by everybody. hot: once per record that is saved; fetches use
+// `RecordView`, which skips what they don't need.
 
 import Crypto
 package import CumulusModel
@@ -108,9 +110,11 @@ extension RecordRow {
     /// Sets tag and digest after a change and returns the row's bytes.
     package mutating func seal(at place: Place) throws(MalformedBytes) -> Bytes {
         tag = try computeTag()
-        var head = headUpToCounters()
+        let stamps = stamps
+        var head = headUpToCounters(stamps)
         digest = computeDigest(at: place, head: head.bytes)
         writeCounters(to: &head)
+        writeFrontier(to: &head, stamps)
         head.raw(tag)
         head.raw(digest)
         var row = CanonicalWriter(reserving: head.bytes.count + body.bytes.count + 3)
@@ -167,9 +171,9 @@ extension RecordRow {
         static let counters: UInt64 = 4
     }
 
-    /// Every commit that the row still names, ascending, each once.
+    /// Every commit that the row still names, the frontier aside, ascending, each once.
     private var stamps: [Stamp] {
-        var all = [birth, floor, modified] + frontier + fieldStamps + absent.map(\.stamp)
+        var all = [birth, floor, modified] + fieldStamps + absent.map(\.stamp)
         if let parent { all.append(parent.stamp) }
         if let share { all.append(share.stamp) }
         all.sort()
@@ -178,8 +182,7 @@ extension RecordRow {
         return unique
     }
 
-    private func headUpToCounters() -> CanonicalWriter {
-        let stamps = stamps
+    private func headUpToCounters(_ stamps: [Stamp]) -> CanonicalWriter {
         func index(_ stamp: Stamp) -> UInt64 {
             UInt64(stamps.firstIndex(of: stamp) ?? 0)
         }
@@ -196,8 +199,6 @@ extension RecordRow {
         head.delimited(createdBy.utf8)
         head.delimited(modifiedBy.utf8)
         head.delimited(device)
-        head.varint(UInt64(frontier.count))
-        for stamp in frontier { head.varint(index(stamp)) }
         head.varint(UInt64(fieldStamps.count))
         for stamp in fieldStamps { head.varint(index(stamp)) }
         head.varint(UInt64(absent.count))
@@ -224,6 +225,19 @@ extension RecordRow {
     private func writeCounters(to head: inout CanonicalWriter) {
         head.varint(UInt64(counters.count))
         for counter in counters { counter.write(to: &head) }
+    }
+
+    /// Each as 1 + its index, or as 0 and the stamp itself.
+    private func writeFrontier(to head: inout CanonicalWriter, _ stamps: [Stamp]) {
+        head.varint(UInt64(frontier.count))
+        for stamp in frontier {
+            if let index = stamps.firstIndex(of: stamp) {
+                head.varint(UInt64(index + 1))
+            } else {
+                head.varint(0)
+                head.stamp(stamp)
+            }
+        }
     }
 }
 
@@ -255,7 +269,6 @@ extension RecordRow {
         createdBy = try head.text()
         modifiedBy = try head.text()
         device = try head.delimitedBytes()
-        frontier = try head.list(stamp)
         fieldStamps = try head.list(stamp)
         absent = try head.list { (head: inout CanonicalReader) throws(MalformedBytes) in
             Absence(name: try head.text(), stamp: try stamp(&head))
@@ -278,6 +291,10 @@ extension RecordRow {
         parent = try target(&head)
         share = try target(&head)
         counters = try head.list(Counter.init(reading:))
+        frontier = try head.list { (head: inout CanonicalReader) throws(MalformedBytes) in
+            let index = try head.count(limit: stamps.count)
+            return index == 0 ? try head.stamp() : stamps[index - 1]
+        }
         tag = Bytes(row[try head.take(8)])
         digest = Bytes(row[try head.take(16)])
         body = try RecordBody(stored: row, bodyRange)

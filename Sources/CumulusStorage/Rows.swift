@@ -126,7 +126,8 @@ package struct ZoneRow: RowValue, Equatable {
     }
 }
 
-/// What a zone holds: living records, their bytes, and the sum of their digests modulo 2^128.
+/// What a zone holds: living records, the bytes of their fields, and the sum of their digests
+/// modulo 2^128.
 package struct ZoneState: RowValue, Equatable {
     package var records: Int64 = 0
     package var bytes: Int64 = 0
@@ -139,13 +140,12 @@ package struct ZoneState: RowValue, Equatable {
     /// Tombstones count for nothing.
     package mutating func count(
         _ row: RecordRow,
-        byteCount: Int,
         sign: Int64,
         isShown: Bool = true
     ) {
         guard !row.isDead else { return }
         if isShown { records += sign }
-        bytes += sign * Int64(byteCount)
+        bytes += sign * Int64(row.body.bytes.count)
         let value = row.digest.reduce(UInt128(0)) { $0 << 8 | UInt128($1) }
         digest = sign > 0 ? digest &+ value : digest &- value
     }
@@ -294,5 +294,64 @@ package struct RequestRow: RowValue, Equatable {
             try reader.dot()
         }
         outcome = try reader.delimitedBytes()
+    }
+}
+
+/// How far a member of the cluster has read, durably, when it last said so.
+package struct ReportRow: RowValue, Equatable {
+    package var vector: VersionVector
+
+    package init(vector: VersionVector) {
+        self.vector = vector
+    }
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.vector(vector)
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        vector = try reader.vector()
+    }
+}
+
+/// The rows of one record as another node holds them, the shown one first.
+package struct StagedRecord: RowValue, Equatable {
+    package var rows: [Bytes]
+
+    package init(rows: [Bytes]) {
+        self.rows = rows
+    }
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.varint(UInt64(rows.count))
+        for row in rows { writer.delimited(row) }
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        rows = try reader.list { (reader: inout CanonicalReader) throws(MalformedBytes) in
+            try reader.delimitedBytes()
+        }
+    }
+}
+
+extension ZoneRow {
+    /// Takes in what another node knows of the zone of this name.
+    ///
+    /// `number` stays: it is this node's own.
+    package mutating func join(_ other: ZoneRow) {
+        if other.generation == generation {
+            created = min(created, other.created)
+            horizon.merge(other.horizon)
+        } else if other.generation > generation {
+            generation = other.generation
+            capabilities = other.capabilities
+            created = other.created
+            horizon = other.horizon
+        }
+        guard let theirs = other.deleted, other.deadThrough >= deadThrough else { return }
+        if let deleted, other.deadThrough == deadThrough, deleted <= theirs { return }
+        deadThrough = other.deadThrough
+        deleted = theirs
+        reason = other.reason
     }
 }

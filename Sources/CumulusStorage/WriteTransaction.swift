@@ -12,7 +12,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
     private var overlay = Overlay()
     package private(set) var state: WriterState
     /// Record rows that were decoded and not written since.
-    private var loaded: [Bytes: StoredRecord] = [:]
+    private var loaded: [Bytes: RecordRow] = [:]
     /// The wall clock when the current request was taken, in milliseconds.
     package private(set) var now: Int64 = 0
 
@@ -41,18 +41,17 @@ package struct WriteTransaction: ~Copyable, RowReader {
         }
     }
 
-    /// A record row and its size on the disk; decoded once, however often it is asked for.
+    /// A record row, decoded once, however often it is asked for.
     package mutating func load(
         _ zone: ZoneNumber,
         _ name: String
-    ) throws(EngineError) -> StoredRecord? {
+    ) throws(EngineError) -> RecordRow? {
         let key = RowKey.record(zone, name)
         if let known = loaded[key.bytes] { return known }
         guard let bytes = try get(key) else { return nil }
         let row = try decoding(key.bytes) { () throws(MalformedBytes) in try RecordRow(bytes) }
-        let stored = StoredRecord(row: row, byteCount: bytes.count)
-        loaded[key.bytes] = stored
-        return stored
+        loaded[key.bytes] = row
+        return row
     }
 
     package borrowing func scan(
@@ -185,15 +184,7 @@ extension WriteTransaction {
     /// Reads the logs' ends of a scope when it is first written to.
     package mutating func loadScope(_ number: ScopeNumber) throws(EngineError) -> ScopeState {
         if let scope = state.scopes[number] { return scope }
-        var vectors: [Incarnation: VectorRow] = [:]
-        for (key, value) in try rows(.meta, .vectors(of: number)) {
-            var reader = KeyReader(key)
-            _ = try reader.number(ScopeNumber.self)
-            let incarnation = Incarnation(try reader.number())
-            vectors[incarnation] = try decoding(key) { () throws(MalformedBytes) in
-                try VectorRow(row: value)
-            }
-        }
+        let vectors = try vectors(of: number)
         let last = try rows(.log, .order(of: number), backwards: true, limit: 1).first
         var nextPosition: UInt64 = 1
         if let last {
@@ -211,6 +202,15 @@ extension WriteTransaction {
         )
         state.scopes[number] = scope
         return scope
+    }
+
+    mutating func replaceScope(_ scope: ScopeState) {
+        state.scopes[scope.number] = scope
+    }
+
+    /// A commit of that time is here: what this node commits from now on is later.
+    mutating func observe(_ time: HybridTime) {
+        state.clock.observe(time)
     }
 
     /// Makes this node's next commit of a scope.
@@ -335,6 +335,10 @@ extension WriteTransaction {
 package enum Schema {
     package static let typeNamespace = "type"
     package static let fieldNamespace = "field"
+
+    static func holds(_ namespace: String) -> Bool {
+        namespace == typeNamespace || namespace == fieldNamespace
+    }
 }
 
 /// Who a commit is by, and for which request.
@@ -374,10 +378,4 @@ package struct NumberedSeq: RowValue, Equatable {
     package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
         seq = try reader.varint()
     }
-}
-
-/// A decoded record row and the bytes that it takes on the disk.
-package struct StoredRecord: Sendable {
-    package var row: RecordRow
-    package var byteCount: Int
 }

@@ -2,16 +2,21 @@
 // numbers.
 //
 // Used by the checks of convergence. Left out: what is local (order, outcomes, conflicts, numbers,
-// the increments of requests) and what a tombstone says beyond its frontier.
+// the increments of requests) and what a tombstone says beyond its frontier. Where nodes forget,
+// they do so at times of their own: then tombstones, horizons, frontiers and the change index are
+// left out too.
 
 package import CumulusModel
 package import CumulusStorage
 
 package enum ReplicatedState {
     /// The rows of a scope, by name.
+    ///
+    /// `forgetting`: nodes collect, each when it likes.
     package static func rows(
         of scope: ScopeID,
-        in engine: any EngineReader
+        in engine: any EngineReader,
+        forgetting: Bool = false
     ) throws -> [String: Bytes] {
         let reader = ReadTransaction(engine, reach: .disk)
         guard let number = try reader.scope(scope) else { return [:] }
@@ -22,7 +27,7 @@ package enum ReplicatedState {
             guard try parts.number(ScopeNumber.self) == number else { continue }
             let name = "\(try parts.number(UInt8.self)) \(try parts.text())"
             let database = try NumberRow(row: value).number
-            try addZones(of: database, named: name, reader, &found)
+            try addZones(of: database, named: name, forgetting, reader, &found)
         }
         return found
     }
@@ -54,6 +59,7 @@ package enum ReplicatedState {
     private static func addZones(
         of database: DatabaseNumber,
         named databaseName: String,
+        _ forgetting: Bool,
         _ reader: ReadTransaction,
         _ found: inout [String: Bytes]
     ) throws {
@@ -64,13 +70,13 @@ package enum ReplicatedState {
             var zone = try ZoneRow(row: value)
             let number = zone.number
             zone.number = 0
+            if forgetting { zone.horizon = VersionVector() }
             found["zone \(name)"] = zone.rowBytes
-            found["zone state \(name)"] = try reader.get(.zoneState(number)) ?? []
-            try addRecords(of: number, named: name, reader, &found)
-            let ranges = [
-                (Subspace.change, KeyRange.changes(of: number)),
-                (.backReference, .backReferences(of: number)),
-            ]
+            let state = try reader.get(.zoneState(number))
+            found["zone state \(name)"] = state ?? ZoneState().rowBytes
+            try addRecords(of: number, named: name, forgetting, reader, &found)
+            var ranges = [(Subspace.backReference, KeyRange.backReferences(of: number))]
+            if !forgetting { ranges.append((.change, .changes(of: number))) }
             for (subspace, range) in ranges {
                 for (key, value) in try reader.rows(.index, range) {
                     found["\(subspace) \(name) \(Bytes(key.dropFirst(5)).hex)"] = value
@@ -82,6 +88,7 @@ package enum ReplicatedState {
     private static func addRecords(
         of zone: ZoneNumber,
         named name: String,
+        _ forgetting: Bool,
         _ reader: ReadTransaction,
         _ found: inout [String: Bytes]
     ) throws {
@@ -90,10 +97,14 @@ package enum ReplicatedState {
         ] {
             for (key, value) in try reader.rows(.records, range) {
                 let row = try RecordRow(value)
+                if forgetting, row.isDead { continue }
                 var writer = CanonicalWriter()
                 for stamp in row.frontier { writer.stamp(stamp) }
                 let label = "\(subspace) \(name) \(Bytes(key.dropFirst(5)).hex)"
                 found[label] = row.isDead ? writer.bytes : value
+                guard forgetting else { continue }
+                // Its digest covers all but counters and frontier; those are written out.
+                found[label] = row.digest + row.tag + Bytes("\(row.counters)".utf8)
             }
         }
     }

@@ -27,6 +27,18 @@ import Testing
         #expect(try simulation.run(seed: 7).story == story)
     }
 
+    /// Histories in which nobody hands over state would show little of it.
+    @Test func nodesForgetAndTakeState() throws {
+        var counts: [String: Int] = [:]
+        for seed in UInt64(1)...20 {
+            counts.merge(try Simulation().run(seed: seed).counts, uniquingKeysWith: +)
+        }
+        #expect(counts["collections", default: 0] > 100, "\(counts)")
+        #expect(counts["syncs", default: 0] > 20, "\(counts)")
+        #expect(counts["delta", default: 0] > 20, "\(counts)")
+        #expect(counts["full", default: 0] > 20, "\(counts)")
+    }
+
     /// Histories in which nothing waits, is known or is lost would show little.
     @Test func commitsArriveOutOfOrder() throws {
         var verdicts: [String: Int] = [:]

@@ -75,13 +75,15 @@ import Testing
         for number in UInt8(1)...20 {
             var row = RecordRow(type: "T", birth: Self.stamp, createdBy: "")
             row.digest = Bytes(repeating: number &* 13, count: 16)
+            row.body = try Commit.Put("n", ["a": 1]).fields
             rows.append(row)
-            state.count(row, byteCount: 100, sign: 1)
+            state.count(row, sign: 1)
         }
         #expect(state.records == 20)
-        #expect(state.bytes == 2_000)
+        #expect(state.bytes == 20 * Int64(rows[0].body.bytes.count))
+        #expect(state.bytes > 0)
         try Self.check(state)
-        for row in rows.reversed() { state.count(row, byteCount: 100, sign: -1) }
+        for row in rows.reversed() { state.count(row, sign: -1) }
         #expect(state == ZoneState())
     }
 

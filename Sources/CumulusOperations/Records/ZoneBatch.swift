@@ -79,7 +79,7 @@ struct ZoneBatch {
             saves.map { request.saves[$0].address.name }
             + deletes.map { request.deletes[$0].address.name }
         for name in names {
-            if let row = try transaction.load(number, name)?.row, !row.isDead { rows[name] = row }
+            if let row = try transaction.load(number, name), !row.isDead { rows[name] = row }
         }
     }
 
@@ -274,7 +274,7 @@ struct ZoneBatch {
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> [Dot] {
         guard let zone else { return [] }
-        let row = try transaction.load(zone, name)?.row
+        let row = try transaction.load(zone, name)
         return try transaction.siblings(of: row, named: name, in: zone)
     }
 

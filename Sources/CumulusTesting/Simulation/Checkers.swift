@@ -22,47 +22,51 @@ package struct Checker: Sendable {
 
     /// All nodes hold the same.
     package static let convergence = Checker(name: "convergence") { cluster in
-        let scope = cluster.stores[0].scope
-        let first = try ReplicatedState.rows(of: scope, in: cluster.stores[0].engine)
-        return try cluster.stores.dropFirst().flatMap { store in
-            ReplicatedState.differences(
-                first,
-                try ReplicatedState.rows(of: scope, in: store.engine)
-            )
+        let states = try cluster.stores.map {
+            try ReplicatedState.rows(of: $0.scope, in: $0.engine, forgetting: cluster.collects)
         }
+        return states.dropFirst().flatMap { ReplicatedState.differences(states[0], $0) }
     }
 
     /// What they hold is what an empty node makes of their commits, in an order of its own.
     package static let replay = Checker(name: "replay") { cluster in
         let source = cluster.stores[0]
         let fresh = try TestStore(seed: 0xF5)
-        try fresh.take(from: source)
+        try fresh.take(cluster.commits(within: source.vector()))
         return ReplicatedState.differences(
-            try ReplicatedState.rows(of: source.scope, in: fresh.engine),
-            try ReplicatedState.rows(of: source.scope, in: source.engine)
+            try ReplicatedState.rows(
+                of: source.scope,
+                in: fresh.engine,
+                forgetting: cluster.collects
+            ),
+            try ReplicatedState.rows(
+                of: source.scope,
+                in: source.engine,
+                forgetting: cluster.collects
+            )
         )
     }
 
-    /// No dot names two commits; each follows the one before it, later than it.
+    /// No dot names two commits; each follows the one before it, later than it; logs hold them as
+    /// they were made.
     package static let chains = Checker(name: "chains") { cluster in
-        var wrong: [String] = []
-        var known: [Dot: Bytes] = [:]
+        var wrong = cluster.twins.sorted().map { "\($0) is two commits" }
         for store in cluster.stores {
-            for (incarnation, commits) in try store.commits(above: [:]) {
-                var (seq, time, hash) = (UInt64(0), HybridTime(0), Commit.noHash)
-                for (commit, bytes) in commits {
-                    let dot = commit.stamp.dot
-                    if let other = known[dot], other != bytes {
-                        wrong.append("\(dot) is two commits")
-                    }
-                    known[dot] = bytes
-                    let follows =
-                        dot.incarnation == incarnation && dot.seq == seq + 1
-                        && commit.stamp.time > time && commit.previousHash == hash
-                    if !follows { wrong.append("\(dot) does not follow the one before it") }
-                    (seq, time) = (dot.seq, commit.stamp.time)
-                    hash = Commit.hash(previous: hash, commit: bytes)
-                }
+            for (commit, bytes) in try store.commits(above: [:]).values.joined()
+            where cluster.archive[commit.stamp.dot] != bytes {
+                wrong.append("\(commit.stamp.dot) is not what its origin made")
+            }
+        }
+        for (incarnation, commits) in try cluster.commits(within: nil) {
+            var (seq, time, hash) = (UInt64(0), HybridTime(0), Commit.noHash)
+            for (commit, bytes) in commits {
+                let dot = commit.stamp.dot
+                let follows =
+                    dot.incarnation == incarnation && dot.seq == seq + 1
+                    && commit.stamp.time > time && commit.previousHash == hash
+                if !follows { wrong.append("\(dot) does not follow the one before it") }
+                (seq, time) = (dot.seq, commit.stamp.time)
+                hash = Commit.hash(previous: hash, commit: bytes)
             }
         }
         return wrong
@@ -71,7 +75,7 @@ package struct Checker: Sendable {
     /// What was acknowledged is everywhere, unless its only holder went back to a backup.
     package static let acknowledged = Checker(name: "acknowledged") { cluster in
         try cluster.stores.enumerated().flatMap { number, store in
-            let vector = VersionVector(try store.vectors().mapValues(\.seq))
+            let vector = try store.vector()
             return cluster.acknowledged.subtracting(cluster.excused)
                 .filter { !vector.covers($0) }
                 .map { "node \(number) lacks \($0)" }
@@ -81,7 +85,8 @@ package struct Checker: Sendable {
     /// A life that some commit ended is nowhere.
     package static let deaths = Checker(name: "deaths") { cluster in
         var dead: Set<Life> = []
-        for (commit, _) in try cluster.stores[0].commits(above: [:]).values.joined() {
+        let commits = try cluster.commits(within: cluster.stores[0].vector())
+        for (commit, _) in commits.values.joined() {
             guard let zone = commit.zone else { continue }
             for operation in commit.operations {
                 let (name, births): (String, [Dot]) =
@@ -133,7 +138,7 @@ package struct Checker: Sendable {
     /// Nothing is stored that the vector doesn't cover.
     package static let vectors = Checker(name: "vectors") { cluster in
         try cluster.stores.enumerated().flatMap { number, store in
-            let vector = VersionVector(try store.vectors().mapValues(\.seq))
+            let vector = try store.vector()
             return try StoredRecords.all(in: store.reader).filter { _, row in
                 let stamps = [row.birth, row.modified] + row.frontier + row.fieldStamps
                 return !stamps.allSatisfy { vector.covers($0.dot) }

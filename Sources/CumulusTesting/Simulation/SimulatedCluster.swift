@@ -26,12 +26,40 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
     case frontier
     /// Children whose owner was deleted elsewhere are deleted too.
     case compensation
+    /// Who reads state from below a zone's horizon takes all of the zone.
+    case peerHorizon = "peer-horizon"
+    /// What is forgotten raises the zone's horizon.
+    case raisedHorizon = "raised-horizon"
+    /// A life that the donor of a full sync knows to be dead ends.
+    case knownDeaths = "known-deaths"
+    /// State comes from one snapshot.
+    case snapshot
+
+    /// The part of it that stores break.
+    var inStores: BrokenRules {
+        switch self {
+        case .ties: .ties
+        case .frontier: .frontier
+        case .peerHorizon: .peerHorizon
+        case .raisedHorizon: .raisedHorizon
+        case .knownDeaths: .knownDeaths
+        default: []
+        }
+    }
 }
 
 package struct SimulatedCluster {
     package private(set) var works: [RandomWork] = []
-    private var dice: SeededGenerator
+    var dice: SeededGenerator
     package let broken: SimulatedRule?
+    /// Logs are truncated, tombstones purged, and state is handed over.
+    package let collects: Bool
+    /// State syncs under way, by the node that takes the state.
+    var syncs: [Int: SimulatedSync] = [:]
+    /// Every commit that was made, as its bytes.
+    package private(set) var archive: [Dot: Bytes] = [:]
+    /// How often what happened.
+    package internal(set) var counts: [String: Int] = [:]
     /// How often each verdict of the intake was met; a history in which nothing waited shows
     /// little.
     package private(set) var verdicts: [String: Int] = [:]
@@ -42,6 +70,8 @@ package struct SimulatedCluster {
     private var cuts: Set<Set<Int>> = []
     private var backups: [Int: any StorageEngine] = [:]
     private var incarnations: [Set<Incarnation>]
+    /// Dots that came to name two commits.
+    package private(set) var twins: Set<Dot> = []
     /// Commits whose makers were told that they are durable.
     package private(set) var acknowledged: Set<Dot> = []
     /// Those of them that stood in one store only when it went back to a backup.
@@ -51,22 +81,33 @@ package struct SimulatedCluster {
         _ count: Int,
         seed: UInt64,
         breaking broken: SimulatedRule? = nil,
+        collecting collects: Bool = false,
         isTold: Bool = false
     ) throws {
         dice = SeededGenerator(seed: seed)
         self.broken = broken
+        self.collects = collects
         self.isTold = isTold
         incarnations = Array(repeating: [], count: count)
         for number in 0..<count {
             works.append(try RandomWork(seed: seed &* 64 &+ UInt64(number) &+ 1))
-            if broken == .ties { stores[number].breakRules(.ties) }
-            if broken == .frontier { stores[number].breakRules(.frontier) }
+            stores[number].breakRules(broken?.inStores ?? [])
+            try acknowledge(number, since: [:])
         }
     }
 
     package var stores: [TestStore] { works.map(\.store) }
 
-    private mutating func tell(_ line: @autoclosure () -> String) {
+    /// The commits that were made, those that a vector covers, per incarnation in their order.
+    package func commits(
+        within vector: VersionVector?
+    ) throws -> [Incarnation: [(Commit, Bytes)]] {
+        let dots = archive.keys.filter { vector?.covers($0) ?? true }.sorted()
+        let commits = try dots.map { (try Commit(archive[$0] ?? []), archive[$0] ?? []) }
+        return Dictionary(grouping: commits) { $0.0.stamp.dot.incarnation }
+    }
+
+    mutating func tell(_ line: @autoclosure () -> String) {
         if isTold { story.append(line()) }
     }
 
@@ -82,6 +123,7 @@ package struct SimulatedCluster {
             case 2..<5: try keepBackup(one)
             case 5..<7: try restore(one)
             case 7..<12: toggleLink(one, other)
+            case 12..<20 where collects: try collect(one)
             case 12..<65: try edit(one, retryingAt: other)
             default: try pull(one, from: other, limit: pick([1, 2, 5, 12, .max]))
             }
@@ -97,14 +139,18 @@ package struct SimulatedCluster {
             let before = acknowledged.count
             for _ in works.indices {
                 for one in works.indices {
-                    for other in works.indices { try pull(one, from: other, limit: .max) }
+                    for other in works.indices {
+                        repeat {
+                            try pull(one, from: other, limit: .max)
+                        } while syncs[one] != nil
+                    }
                 }
             }
             if acknowledged.count == before { return }
         }
     }
 
-    private mutating func pick<Element>(_ choices: [Element]) -> Element {
+    mutating func pick<Element>(_ choices: [Element]) -> Element {
         choices[Int.random(in: choices.indices, using: &dice)]
     }
 
@@ -124,7 +170,7 @@ package struct SimulatedCluster {
     }
 
     /// Remembers what a node committed, and lets it do what follows from that.
-    private mutating func acknowledge(
+    mutating func acknowledge(
         _ one: Int,
         since before: [Incarnation: VectorRow]
     ) throws {
@@ -135,6 +181,11 @@ package struct SimulatedCluster {
         for seq in first...last { acknowledged.insert(Dot(incarnation, seq)) }
         tell("node \(one) commits \(Dot(incarnation, first)) to \(last)")
         let commits = try stores[one].commits(above: before)[incarnation] ?? []
+        for (commit, bytes) in commits {
+            let dot = commit.stamp.dot
+            if let other = archive[dot], other != bytes { twins.insert(dot) }
+            archive[dot] = bytes
+        }
         try compensate(commits.map(\.0), at: one)
     }
 
@@ -142,6 +193,7 @@ package struct SimulatedCluster {
 
     private mutating func restart(_ one: Int) throws {
         tell("node \(one) restarts")
+        syncs[one] = nil
         if broken == .incarnations {
             try stores[one].restore(stores[one].backup(), isNewRun: false)
         } else {
@@ -157,11 +209,12 @@ package struct SimulatedCluster {
     private mutating func restore(_ one: Int) throws {
         guard let backup = backups[one] else { return }
         tell("node \(one) goes back to its backup")
+        syncs[one] = nil
         let before = try stores[one].vectors()
         try stores[one].restore(backup, isNewRun: broken != .incarnations)
-        let held = VersionVector(try stores[one].vectors().mapValues(\.seq))
+        let held = try stores[one].vector()
         let others = try stores.indices.filter { $0 != one }.map {
-            VersionVector(try stores[$0].vectors().mapValues(\.seq))
+            try stores[$0].vector()
         }
         for (incarnation, row) in before where row.seq > held[incarnation] {
             for seq in held[incarnation] + 1...row.seq {
@@ -180,9 +233,21 @@ package struct SimulatedCluster {
 
     // MARK: Replication
 
-    /// Takes commits that `one` lacks, in a random order of the incarnations.
+    /// Takes what `one` lacks: commits, or state where the log doesn't reach.
     private mutating func pull(_ one: Int, from other: Int, limit: Int) throws {
+        if syncs[one] != nil, Int.random(in: 0..<10, using: &dice) < 6 { return try goOn(one) }
         guard one != other, !cuts.contains([one, other]) else { return }
+        if collects { try report(one, other) }
+        let source = StateSource(stores[other].reader, scope: try stores[other].scopeNumber())
+        if try source.logReaches(stores[one].vector()) {
+            try takeCommits(one, from: other, limit: limit)
+        } else if syncs[one] == nil {
+            try begin(one, from: other)
+        }
+    }
+
+    /// Takes commits that `one` lacks, in a random order of the incarnations.
+    private mutating func takeCommits(_ one: Int, from other: Int, limit: Int) throws {
         let store = stores[one]
         var queues = try stores[other].commits(above: try store.vectors())
         if broken == .ownCommits {
@@ -235,11 +300,16 @@ package struct SimulatedCluster {
         }
     }
 
+    /// The runs of a node, this one among them.
+    func runs(of one: Int) -> Set<Incarnation> {
+        incarnations[one].union([stores[one].state.incarnation])
+    }
+
     /// Lets a node delete what commits left without an owner, where it has to.
     private mutating func compensate(_ commits: [Commit], at one: Int) throws {
         if broken == .compensation { return }
         let before = try stores[one].vectors()
-        let own = incarnations[one].union([stores[one].state.incarnation])
+        let own = runs(of: one)
         for commit in commits { try stores[one].compensate(commit) { own.contains($0) } }
         try acknowledge(one, since: before)
     }
@@ -259,23 +329,22 @@ package struct SimulatedCluster {
 extension TestStore {
     /// How far each incarnation's commits are applied.
     package func vectors() throws -> [Incarnation: VectorRow] {
-        var vectors: [Incarnation: VectorRow] = [:]
-        for (key, value) in try reader.rows(.meta, .vectors(of: try scopeNumber())) {
-            var parts = KeyReader(key)
-            _ = try parts.number(ScopeNumber.self)
-            vectors[Incarnation(try parts.number())] = try VectorRow(row: value)
-        }
-        return vectors
+        try reader.vectors(of: scopeNumber())
     }
 
-    /// The commits that a reader at those vectors lacks, per incarnation in their order.
+    package func vector() throws -> VersionVector {
+        VersionVector(try vectors().mapValues(\.seq))
+    }
+
+    /// The commits of the log that a reader at those vectors lacks, per incarnation in their order.
     package func commits(
         above vectors: [Incarnation: VectorRow]
     ) throws -> [Incarnation: [(Commit, Bytes)]] {
         let scope = try scopeNumber()
         var found: [Incarnation: [(Commit, Bytes)]] = [:]
+        let floors = try reader.logFloors(of: scope)
         for (incarnation, row) in try self.vectors() {
-            let first = (vectors[incarnation]?.seq ?? 0) + 1
+            let first = max(vectors[incarnation]?.seq ?? 0, floors[incarnation]) + 1
             guard first <= row.seq else { continue }
             found[incarnation] = try (first...row.seq).map { seq in
                 guard let bytes = try reader.get(.commit(scope, Dot(incarnation, seq))) else {
@@ -289,7 +358,12 @@ extension TestStore {
 
     /// Applies all that another store has and this one lacks, as far as the intake allows.
     package func take(from other: TestStore) throws {
-        var queues = try other.commits(above: vectors())
+        try take(try other.commits(above: vectors()))
+    }
+
+    /// Applies commits, as far as the intake allows.
+    package func take(_ commits: [Incarnation: [(Commit, Bytes)]]) throws {
+        var queues = commits
         var isStuck = false
         while !queues.isEmpty, !isStuck {
             isStuck = true

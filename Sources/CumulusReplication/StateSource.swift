@@ -1,0 +1,302 @@
+// What a node hands over when its log doesn't reach back far enough: everything that it holds of a
+// scope, or what changed of it, from one snapshot.
+//
+// Read by the donor of a state sync, page by page; `StateSync` is the other side. What is handed
+// over names nothing by a number of this node's.
+
+package import CumulusModel
+package import CumulusStorage
+
+/// What a donor says of its state before it hands any of it over.
+package struct StateOffer: Sendable {
+    package struct Zone: Sendable {
+        package var database: DatabaseID
+        package var name: String
+        /// Its number is the donor's own and means nothing elsewhere.
+        package var row: ZoneRow
+        /// The last commit of each incarnation that touched the zone.
+        package var heads: VersionVector
+    }
+
+    package struct Register: Sendable {
+        package var namespace: String
+        package var key: [Bytes]
+        package var row: RegisterRow
+    }
+
+    package struct Increment: Sendable {
+        package var request: RequestID
+        package var birth: Dot
+        package var recordName: String
+        package var field: String
+        package var row: IncrementRow
+    }
+
+    package var vectors: [Incarnation: VectorRow] = [:]
+    package var zones: [Zone] = []
+    package var registers: [Register] = []
+    /// Those that the receiver's vector doesn't cover.
+    package var increments: [Increment] = []
+
+    package var vector: VersionVector { VersionVector(vectors.mapValues(\.seq)) }
+}
+
+/// Some records of one zone of an offer.
+package struct StatePage: Sendable {
+    /// Which zone of the offer it is.
+    package var zone: Int
+    package var records: [(name: String, record: StagedRecord)] = []
+}
+
+/// One snapshot of a scope.
+package struct StateSource: Sendable {
+    private let reader: ReadTransaction
+    private let scope: ScopeNumber
+
+    package init(_ reader: ReadTransaction, scope: ScopeNumber) {
+        self.reader = reader
+        self.scope = scope
+    }
+
+    /// Whether the log holds all that a reader at `vector` lacks.
+    package func logReaches(_ vector: VersionVector) throws(EngineError) -> Bool {
+        try vector.covers(reader.logFloors(of: scope))
+    }
+
+    package func offer(to vector: VersionVector) throws(EngineError) -> StateOffer {
+        StateOffer(
+            vectors: try reader.vectors(of: scope),
+            zones: try zones(),
+            registers: try registers(),
+            increments: try increments(above: vector)
+        )
+    }
+
+    /// All zones of the scope, those that are gone too.
+    package func zones() throws(EngineError) -> [StateOffer.Zone] {
+        var zones: [StateOffer.Zone] = []
+        for (key, value) in try reader.rows(.meta, .all(.database)) {
+            var parts = KeyReader(key)
+            guard try parts.number(ScopeNumber.self) == scope,
+                let kind = DatabaseScope(rawValue: try parts.number(UInt8.self))
+            else { continue }
+            let database = DatabaseID(kind: kind, owner: try parts.text())
+            let number = try reader.decoding(key) { () throws(MalformedBytes) in
+                try NumberRow(row: value).number
+            }
+            zones += try self.zones(of: database, number)
+        }
+        return zones
+    }
+
+    private func zones(
+        of database: DatabaseID,
+        _ number: DatabaseNumber
+    ) throws(EngineError) -> [StateOffer.Zone] {
+        var heads: [String: VersionVector] = [:]
+        for (key, value) in try reader.rows(.meta, .zoneHeads(of: number)) {
+            var parts = KeyReader(key)
+            _ = try parts.number(DatabaseNumber.self)
+            let incarnation = Incarnation(try parts.number())
+            let seq = try reader.decoding(key) { () throws(MalformedBytes) in
+                try NumberedSeq(row: value).seq
+            }
+            heads[try parts.text(), default: VersionVector()][incarnation] = seq
+        }
+        var zones: [StateOffer.Zone] = []
+        for (key, value) in try reader.rows(.meta, .zones(of: number)) {
+            var parts = KeyReader(key)
+            _ = try parts.number(DatabaseNumber.self)
+            let name = try parts.text()
+            let row = try reader.decoding(key) { () throws(MalformedBytes) in
+                try ZoneRow(row: value)
+            }
+            zones.append(
+                .init(
+                    database: database,
+                    name: name,
+                    row: row,
+                    heads: heads[name] ?? VersionVector()
+                )
+            )
+        }
+        return zones
+    }
+
+    private func registers() throws(EngineError) -> [StateOffer.Register] {
+        var registers: [StateOffer.Register] = []
+        for (key, value) in try reader.rows(.meta, .registers(of: scope)) {
+            var parts = KeyReader(key)
+            _ = try parts.number(ScopeNumber.self)
+            let namespace = try parts.text()
+            var rest: [Bytes] = []
+            while !parts.isAtEnd { rest.append(try parts.content()) }
+            let row = try reader.decoding(key) { () throws(MalformedBytes) in
+                try RegisterRow(row: value)
+            }
+            registers.append(.init(namespace: namespace, key: rest, row: row))
+        }
+        return registers
+    }
+
+    private func increments(
+        above vector: VersionVector
+    ) throws(EngineError) -> [StateOffer.Increment] {
+        var increments: [StateOffer.Increment] = []
+        for (key, value) in try reader.rows(.log, .all(.increment)) {
+            let row = try reader.decoding(key) { () throws(MalformedBytes) in
+                try IncrementRow(row: value)
+            }
+            if vector.covers(row.stamp.dot) { continue }
+            var parts = KeyReader(key)
+            guard let request = RequestID(try parts.bytes(16)) else { continue }
+            increments.append(
+                .init(
+                    request: request,
+                    birth: Dot(Incarnation(try parts.number()), try parts.number()),
+                    recordName: try parts.text(),
+                    field: try parts.text(),
+                    row: row
+                )
+            )
+        }
+        return increments
+    }
+
+    // MARK: Records
+
+    /// Names of a zone's records from behind one of them, ascending.
+    fileprivate func names(
+        in zone: StateOffer.Zone,
+        after name: String?,
+        limit: Int
+    ) throws(EngineError) -> [String] {
+        var range = KeyRange.records(of: zone.row.number)
+        if let name { range.start = RowKey.record(zone.row.number, name).bytes + [0] }
+        return try keys(.records, range, limit: limit).map { (key) throws(EngineError) in
+            var parts = KeyReader(key)
+            _ = try parts.number(ZoneNumber.self)
+            return try parts.text()
+        }
+    }
+
+    /// Names of a zone's records with a commit that `vector` doesn't cover, ascending.
+    fileprivate func names(
+        in zone: StateOffer.Zone,
+        above vector: VersionVector
+    ) throws(EngineError) -> [String] {
+        var names: Set<String> = []
+        for incarnation in try reader.vectors(of: scope).keys {
+            let range = KeyRange.changes(
+                of: zone.row.number,
+                incarnation,
+                above: vector[incarnation]
+            )
+            for key in try keys(.index, range, limit: .max) {
+                names.insert(try changedName(in: key))
+            }
+        }
+        return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    }
+
+    private func keys(
+        _ family: Family,
+        _ range: KeyRange,
+        limit: Int
+    ) throws(EngineError) -> [Bytes] {
+        var keys: [Bytes] = []
+        try reader.scan(family, range, backwards: false) { key, _ in
+            keys.append(key)
+            return keys.count < limit
+        }
+        return keys
+    }
+
+    private func changedName(in key: Bytes) throws(EngineError) -> String {
+        var parts = KeyReader(key)
+        _ = try parts.number(ZoneNumber.self)
+        _ = try parts.number(UInt32.self)
+        _ = try parts.number(UInt64.self)
+        _ = try parts.number(UInt64.self)
+        return try parts.text()
+    }
+
+    /// A record's rows, the shown one first; nil if it isn't there.
+    fileprivate func record(
+        _ name: String,
+        in zone: StateOffer.Zone
+    ) throws(EngineError) -> StagedRecord? {
+        let number = zone.row.number
+        guard let shown = try reader.get(.record(number, name)) else { return nil }
+        let siblings = try reader.rows(.records, .siblings(of: number, name))
+        return StagedRecord(rows: [shown] + siblings.map(\.value))
+    }
+}
+
+/// Walks through everything that a receiver asked for, page by page.
+package struct StatePages: Sendable {
+    private let source: StateSource
+    private let zones: [StateOffer.Zone]
+    private let wishes: [StateSync.Wish]
+    private let base: VersionVector
+    private var zone = 0
+    /// Names of records that are next.
+    private var names: ArraySlice<String> = []
+    /// Nothing of the zone was listed yet.
+    private var isNew = true
+    /// The last name that was listed.
+    private var last: String?
+    private static let namesAtOnce = 1_000
+
+    /// - Parameters:
+    ///   - wishes: What the receiver wants of each zone of the offer.
+    ///   - base: How far it had read by then.
+    package init(
+        _ source: StateSource,
+        _ offer: StateOffer,
+        wishes: [StateSync.Wish],
+        above base: VersionVector
+    ) {
+        self.source = source
+        zones = offer.zones
+        self.wishes = wishes
+        self.base = base
+    }
+
+    /// The next records, until the page has that many bytes; nil at the end.
+    package mutating func next(byteLimit: Int) throws(EngineError) -> StatePage? {
+        while zone < zones.count {
+            if names.isEmpty { names = try more() }
+            if names.isEmpty {
+                zone += 1
+                (isNew, last) = (true, nil)
+                continue
+            }
+            var page = StatePage(zone: zone)
+            var byteCount = 0
+            while byteCount < byteLimit, let name = names.popFirst() {
+                guard let record = try source.record(name, in: zones[zone]) else { continue }
+                byteCount += record.rows.reduce(name.utf8.count) { $0 + $1.count }
+                page.records.append((name, record))
+            }
+            return page
+        }
+        return nil
+    }
+
+    /// More names of the zone; none at its end.
+    private mutating func more() throws(EngineError) -> ArraySlice<String> {
+        var names: [String] = []
+        switch wishes[zone] {
+        case .nothing: break
+        case .delta where isNew: names = try source.names(in: zones[zone], above: base)
+        case .delta: break
+        case .full:
+            let limit = StatePages.namesAtOnce
+            names = try source.names(in: zones[zone], after: last, limit: limit)
+        }
+        isNew = false
+        last = names.last
+        return names[...]
+    }
+}

@@ -1,0 +1,158 @@
+// What a node does to its store when it takes over another node's state, and when it forgets: raise
+// its vector, drop the log behind it, keep zones that are not in use yet.
+//
+// Called by CumulusReplication inside the writer. Nothing here is visible before the batch is.
+
+package import CumulusModel
+
+extension RowReader where Self: ~Copyable {
+    /// How far each incarnation's commits are applied.
+    package borrowing func vectors(
+        of scope: ScopeNumber
+    ) throws(EngineError) -> [Incarnation: VectorRow] {
+        var vectors: [Incarnation: VectorRow] = [:]
+        for (key, value) in try rows(.meta, .vectors(of: scope)) {
+            vectors[try incarnation(in: key)] = try decoding(key) { () throws(MalformedBytes) in
+                try VectorRow(row: value)
+            }
+        }
+        return vectors
+    }
+
+    /// Per incarnation, the commit behind which the log begins: all later ones are in it.
+    package borrowing func logFloors(of scope: ScopeNumber) throws(EngineError) -> VersionVector {
+        var floors = VersionVector()
+        for (key, value) in try rows(.meta, .logFloors(of: scope)) {
+            floors[try incarnation(in: key)] = try decoding(key) { () throws(MalformedBytes) in
+                try NumberedSeq(row: value).seq
+            }
+        }
+        return floors
+    }
+
+    /// What members reported last, by their node ids.
+    package borrowing func reports(
+        of scope: ScopeNumber
+    ) throws(EngineError) -> [Bytes: VersionVector] {
+        var reports: [Bytes: VersionVector] = [:]
+        for (key, value) in try rows(.meta, .reports(of: scope)) {
+            var reader = KeyReader(key)
+            _ = try reader.number(ScopeNumber.self)
+            let nodeID = try reader.bytes(16)
+            reports[nodeID] = try decoding(key) { () throws(MalformedBytes) in
+                try ReportRow(row: value).vector
+            }
+        }
+        return reports
+    }
+
+    private borrowing func incarnation(in key: Bytes) throws(EngineError) -> Incarnation {
+        var reader = KeyReader(key)
+        _ = try reader.number(ScopeNumber.self)
+        return Incarnation(try reader.number())
+    }
+}
+
+extension WriteTransaction {
+    /// Everything up to these commits is here now, as state: their log entries are not.
+    package mutating func raise(
+        to vectors: [Incarnation: VectorRow],
+        in number: ScopeNumber
+    ) throws(EngineError) {
+        var scope = try loadScope(number)
+        for (incarnation, row) in vectors {
+            guard row.seq > scope.vectors[incarnation]?.seq ?? 0 else { continue }
+            try dropLog(of: incarnation, through: row.seq, in: number)
+            scope.vectors[incarnation] = row
+            scope.touched.insert(incarnation)
+            if incarnation != state.incarnation { scope.others[incarnation] = row.seq }
+            observe(row.time)
+        }
+        replaceScope(scope)
+    }
+
+    /// Drops an incarnation's commits from the log, up to one of them.
+    package mutating func dropLog(
+        of incarnation: Incarnation,
+        through seq: UInt64,
+        in scope: ScopeNumber
+    ) throws(EngineError) {
+        let key = RowKey.logFloor(scope, incarnation)
+        let floor: NumberedSeq? = try row(key)
+        let first = (floor?.seq ?? 0) + 1
+        guard first <= seq else { return }
+        deleteRange(.log, .commits(scope, incarnation, first...seq))
+        put(key, NumberedSeq(seq: seq))
+    }
+
+    /// A number for a zone that is being filled and that nothing points to.
+    package mutating func makeStagedZone() -> ZoneNumber {
+        let number = nextZoneNumber()
+        put(.stagedZone(number), Bytes())
+        return number
+    }
+
+    /// Drops what is left of state syncs that didn't come to their end.
+    package mutating func dropStages() throws(EngineError) {
+        for (key, _) in try rows(.meta, .all(.stagedZone)) {
+            var reader = KeyReader(key)
+            let number: ZoneNumber = try reader.number()
+            dropRows(of: number)
+            put(.stagedZone(number), nil)
+        }
+        if try !rows(.log, .all(.stage), limit: 1).isEmpty {
+            deleteRange(.log, .all(.stage))
+        }
+    }
+}
+
+// MARK: - Parts of a state
+
+extension WriteTransaction {
+    /// Takes in a register of another node: the highest stamp stands, in a schema the first one.
+    package mutating func join(
+        _ theirs: RegisterRow,
+        into namespace: String,
+        _ key: [Bytes],
+        of scope: ScopeNumber
+    ) throws(EngineError) {
+        if let ours = try register(scope, namespace, key),
+            !theirs.replaces(ours, in: namespace)
+        {
+            return
+        }
+        put(.register(scope, namespace, key), theirs)
+        if let type = key.first, Schema.holds(namespace) {
+            forgetSchema(scope, String(decoding: type, as: UTF8.self))
+        }
+    }
+
+    /// A commit that touched a zone is here.
+    package mutating func raiseHead(
+        _ database: DatabaseNumber,
+        zone: String,
+        to dot: Dot
+    ) throws(EngineError) {
+        let known: NumberedSeq? = try row(.zoneHead(database, dot.incarnation, zone))
+        let head = WriterState.Head(database: database, incarnation: dot.incarnation, zone: zone)
+        // Not written yet, but part of this batch.
+        let pending = state.heads[head] ?? 0
+        if max(known?.seq ?? 0, pending) < dot.seq { touch(database, zone: zone, dot) }
+    }
+
+    /// Names of all records of a zone, tombstones among them.
+    package borrowing func recordNames(in zone: ZoneNumber) throws(EngineError) -> Set<String> {
+        var names: Set<String> = []
+        var keys: [Bytes] = []
+        try scan(.records, .records(of: zone), backwards: false) { key, _ in
+            keys.append(key)
+            return true
+        }
+        for key in keys {
+            var parts = KeyReader(key)
+            _ = try parts.number(ZoneNumber.self)
+            names.insert(try parts.text())
+        }
+        return names
+    }
+}

@@ -1,0 +1,136 @@
+// Simulated nodes that forget, and hand over state where their logs don't reach.
+//
+// Each step of a sync is a step of the history: others write, restart and go back in between.
+
+import CumulusModel
+import CumulusReplication
+import CumulusStorage
+
+/// A state sync under way.
+struct SimulatedSync {
+    let sync: StateSync
+    var pages: StatePages
+    let donor: Int
+}
+
+extension SimulatedCluster {
+    // MARK: State
+
+    mutating func begin(_ one: Int, from other: Int) throws {
+        tell("node \(one) begins to take state from node \(other)")
+        let store = stores[one]
+        // A broken rule: the pages are read while the donor goes on.
+        let engine: any EngineReader =
+            broken == .snapshot ? stores[other].engine : try stores[other].engine.snapshot()
+        let source = StateSource(
+            ReadTransaction(engine, reach: .disk),
+            scope: try stores[other].scopeNumber()
+        )
+        let offer = try source.offer(to: store.vector())
+        let scope = try store.scopeNumber()
+        let large = offer.zones.filter { _ in Int.random(in: 0..<7, using: &dice) == 0 }
+            .map(\.row.number)
+        var begun: StateSync?
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            begun = try StateSync(
+                offer,
+                in: scope,
+                isLarge: { large.contains($0.row.number) },
+                &transaction
+            )
+        }
+        guard let begun else { return }
+        for wish in begun.wishes { counts["\(wish)", default: 0] += 1 }
+        let pages = StatePages(source, offer, wishes: begun.wishes, above: begun.base)
+        syncs[one] = SimulatedSync(sync: begun, pages: pages, donor: other)
+    }
+
+    /// Takes the next page, or ends the sync.
+    mutating func goOn(_ one: Int) throws {
+        guard var session = syncs.removeValue(forKey: one) else { return }
+        if let page = try session.pages.next(byteLimit: pick([1, 200, 2_000])) {
+            try stores[one].change { (transaction: inout WriteTransaction) throws(EngineError) in
+                try session.sync.take(page, &transaction)
+            }
+            syncs[one] = session
+            return
+        }
+        try finish(one, session)
+    }
+
+    private mutating func finish(_ one: Int, _ session: SimulatedSync) throws {
+        tell("node \(one) has taken the state of node \(session.donor)")
+        counts["syncs", default: 0] += 1
+        let before = try stores[one].vectors()
+        let own = runs(of: one)
+        let scope = try stores[one].scopeNumber()
+        let compensates = broken != .compensation
+        try stores[one].change { (transaction: inout WriteTransaction) throws(EngineError) in
+            for (zone, names) in try session.sync.finish(&transaction) where compensates {
+                try CascadeCompensation.run(
+                    after: names,
+                    of: zone,
+                    in: scope,
+                    isOurs: own.contains,
+                    &transaction
+                )
+            }
+        }
+        try acknowledge(one, since: before)
+    }
+
+    // MARK: Forgetting
+
+    /// Two nodes that meet tell each other how far they are.
+    mutating func report(_ one: Int, _ other: Int) throws {
+        for (from, to) in [(one, other), (other, one)] {
+            let vector = try stores[from].vector()
+            let nodeID = stores[from].state.node.nodeID
+            let scope = try stores[to].scopeNumber()
+            try stores[to].change { (transaction: inout WriteTransaction) throws(EngineError) in
+                Collection.note(vector, of: nodeID, in: scope, &transaction)
+            }
+        }
+    }
+
+    /// Forgets what all have read, and now and then what they haven't.
+    mutating func collect(_ one: Int) throws {
+        let store = stores[one]
+        let scope = try store.scopeNumber()
+        let vector = try store.vector()
+        let reports = try store.reader.reports(of: scope)
+        let others = stores.indices.filter { $0 != one }.map {
+            reports[stores[$0].state.node.nodeID]
+        }
+        let stable = Collection.stable(vector, reports: others)
+        let isEarly = Int.random(in: 0..<6, using: &dice) == 0
+        let isFull = Int.random(in: 0..<8, using: &dice) == 0
+        let diedBefore = store.now + pick([-20, 0, 1_000])
+        let zones = try StateSource(store.reader, scope: scope).zones()
+        tell("node \(one) forgets")
+        counts["collections", default: 0] += 1
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            try Collection.truncateLog(
+                of: scope,
+                through: isFull ? vector : stable,
+                &transaction
+            )
+            let purge = Collection.Purge(
+                stable: isEarly ? vector : stable,
+                diedBefore: diedBefore,
+                rowLimit: 3
+            )
+            for zone in zones where zone.row.exists {
+                let name = Commit.Zone(
+                    database: zone.database,
+                    name: zone.name,
+                    generation: zone.row.generation
+                )
+                var after: String?
+                repeat {
+                    after = try purge.run(in: name, of: scope, after: after, &transaction)
+                } while after != nil
+            }
+        }
+    }
+}
