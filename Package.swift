@@ -83,7 +83,10 @@ let package = Package(
         // Shell and real I/O.
         room(
             "CumulusNode",
-            ["CumulusOperations", "CumulusStorage", "CumulusWire", "CumulusModel", log]
+            [
+                "CumulusOperations", "CumulusReplication", "CumulusStorage", "CumulusWire",
+                "CumulusModel", log,
+            ]
         ),
         room("CumulusTransport", ["CumulusWire", nioCore, nioPosix]),
         room("RocksDBStorage", ["CumulusStorage", "CumulusModel", "CRocksDB"]),
@@ -101,8 +104,7 @@ let package = Package(
             name: "CumulusServer",
             dependencies: [
                 "CumulusNode", "CumulusTransport", "RocksDBStorage", "CumulusStorage",
-                "CumulusWire",
-                "CumulusModel", arguments, log,
+                "CumulusWire", "CumulusModel", arguments, log,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: house,

@@ -277,7 +277,7 @@ void   cumulus__v1__drain__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__drain__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor cumulus__v1__hello__field_descriptors[10] =
+static const ProtobufCFieldDescriptor cumulus__v1__hello__field_descriptors[14] =
 {
   {
     "protocol_version",
@@ -399,13 +399,65 @@ static const ProtobufCFieldDescriptor cumulus__v1__hello__field_descriptors[10] 
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "node_id",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Hello, node_id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "cluster_id",
+    12,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Hello, cluster_id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "nonce",
+    13,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Hello, nonce),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "proof",
+    14,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Hello, proof),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__hello__field_indices_by_name[] = {
+  11,   /* field[11] = cluster_id */
   4,   /* field[4] = container */
   6,   /* field[6] = device_id */
   5,   /* field[5] = environment */
   9,   /* field[9] = features */
   8,   /* field[8] = largest_frame */
+  10,   /* field[10] = node_id */
+  12,   /* field[12] = nonce */
+  13,   /* field[13] = proof */
   0,   /* field[0] = protocol_version */
   1,   /* field[1] = role */
   2,   /* field[2] = software */
@@ -415,7 +467,7 @@ static const unsigned cumulus__v1__hello__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__hello__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 10 }
+  { 0, 14 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__hello__descriptor =
 {
@@ -425,14 +477,14 @@ const ProtobufCMessageDescriptor cumulus__v1__hello__descriptor =
   "Cumulus__V1__Hello",
   "cumulus.v1",
   sizeof(Cumulus__V1__Hello),
-  10,
+  14,
   cumulus__v1__hello__field_descriptors,
   cumulus__v1__hello__field_indices_by_name,
   1,  cumulus__v1__hello__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__hello__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__server_hello__field_descriptors[10] =
+static const ProtobufCFieldDescriptor cumulus__v1__server_hello__field_descriptors[11] =
 {
   {
     "protocol_version",
@@ -554,6 +606,18 @@ static const ProtobufCFieldDescriptor cumulus__v1__server_hello__field_descripto
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "proof",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ServerHello, proof),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__server_hello__field_indices_by_name[] = {
   8,   /* field[8] = caller */
@@ -563,6 +627,7 @@ static const unsigned cumulus__v1__server_hello__field_indices_by_name[] = {
   4,   /* field[4] = incarnation */
   6,   /* field[6] = limits */
   3,   /* field[3] = node_id */
+  10,   /* field[10] = proof */
   0,   /* field[0] = protocol_version */
   1,   /* field[1] = software */
   2,   /* field[2] = software_version */
@@ -570,7 +635,7 @@ static const unsigned cumulus__v1__server_hello__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__server_hello__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 10 }
+  { 0, 11 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__server_hello__descriptor =
 {
@@ -580,7 +645,7 @@ const ProtobufCMessageDescriptor cumulus__v1__server_hello__descriptor =
   "Cumulus__V1__ServerHello",
   "cumulus.v1",
   sizeof(Cumulus__V1__ServerHello),
-  10,
+  11,
   cumulus__v1__server_hello__field_descriptors,
   cumulus__v1__server_hello__field_indices_by_name,
   1,  cumulus__v1__server_hello__number_ranges,
@@ -1080,7 +1145,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[14] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[15] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -1096,11 +1161,12 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[14] =
   { "OPERATOR_LIST_USERS", "CUMULUS__V1__METHOD__OPERATOR_LIST_USERS", 51 },
   { "OPERATOR_ADD_USER", "CUMULUS__V1__METHOD__OPERATOR_ADD_USER", 52 },
   { "OPERATOR_ADD_TOKEN", "CUMULUS__V1__METHOD__OPERATOR_ADD_TOKEN", 53 },
+  { "PEERS_PULL", "CUMULUS__V1__METHOD__PEERS_PULL", 64 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 4},{32, 7},{48, 8},{0, 14}
+{0, 0},{16, 4},{32, 7},{48, 8},{64, 14},{0, 15}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[14] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[15] =
 {
   { "ACCOUNTS_WHO_AM_I", 7 },
   { "METHOD_UNKNOWN", 0 },
@@ -1110,6 +1176,7 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[14
   { "OPERATOR_LIST_CONTAINERS", 9 },
   { "OPERATOR_LIST_USERS", 11 },
   { "OPERATOR_STATUS", 8 },
+  { "PEERS_PULL", 14 },
   { "RECORDS_FETCH", 1 },
   { "RECORDS_LIST", 3 },
   { "RECORDS_MODIFY", 2 },
@@ -1124,15 +1191,15 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  14,
+  15,
   cumulus__v1__method__enum_values_by_number,
-  14,
+  15,
   cumulus__v1__method__enum_values_by_name,
-  4,
+  5,
   cumulus__v1__method__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__reason__enum_values_by_number[19] =
+static const ProtobufCEnumValue cumulus__v1__reason__enum_values_by_number[20] =
 {
   { "NONE", "CUMULUS__V1__REASON__NONE", 0 },
   { "PROTOCOL_ERROR", "CUMULUS__V1__REASON__PROTOCOL_ERROR", 1 },
@@ -1153,11 +1220,12 @@ static const ProtobufCEnumValue cumulus__v1__reason__enum_values_by_number[19] =
   { "TOO_LARGE", "CUMULUS__V1__REASON__TOO_LARGE", 16 },
   { "TOO_MANY_ITEMS", "CUMULUS__V1__REASON__TOO_MANY_ITEMS", 17 },
   { "TOO_MANY_OWNERS", "CUMULUS__V1__REASON__TOO_MANY_OWNERS", 18 },
+  { "LOG_TRUNCATED", "CUMULUS__V1__REASON__LOG_TRUNCATED", 19 },
 };
 static const ProtobufCIntRange cumulus__v1__reason__value_ranges[] = {
-{0, 0},{0, 19}
+{0, 0},{0, 20}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__reason__enum_values_by_name[19] =
+static const ProtobufCEnumValueIndex cumulus__v1__reason__enum_values_by_name[20] =
 {
   { "ATOMIC_FAILURE", 10 },
   { "CHANGE_TAG_MISMATCH", 12 },
@@ -1167,6 +1235,7 @@ static const ProtobufCEnumValueIndex cumulus__v1__reason__enum_values_by_name[19
   { "DRAINING", 3 },
   { "INVALID_NAME", 13 },
   { "INVALID_VALUE", 14 },
+  { "LOG_TRUNCATED", 19 },
   { "NODE_BEHIND", 4 },
   { "NONE", 0 },
   { "OVERLOADED", 5 },
@@ -1186,9 +1255,9 @@ const ProtobufCEnumDescriptor cumulus__v1__reason__descriptor =
   "Reason",
   "Cumulus__V1__Reason",
   "cumulus.v1",
-  19,
+  20,
   cumulus__v1__reason__enum_values_by_number,
-  19,
+  20,
   cumulus__v1__reason__enum_values_by_name,
   1,
   cumulus__v1__reason__value_ranges,

@@ -68,6 +68,8 @@ public struct ServiceError: Error, Sendable {
         case tooLarge = 16
         case tooManyItems = 17
         case tooManyOwners = 18
+        /// A node's log doesn't reach back to where a peer wants to read on.
+        case logTruncated = 19
     }
 
     /// CloudKit's error number.

@@ -6,6 +6,8 @@ import CumulusModel
 
 struct CallState {
     let token: CallToken
+    /// It goes on until its caller cancels it.
+    var isEndless = false
     /// Bytes of the request, charged to the connection until the call ends.
     let requestBytes: Int
     /// Bytes of answer that the caller has room for; may go below zero by one message.
@@ -15,6 +17,8 @@ struct CallState {
     var isComplete = false
     /// Reads the next page of the answer; nil: there is none, or it is being read now.
     var next: NextPage?
+    /// The same, but there is nothing before something is committed.
+    var idle: NextPage?
 
     var waitingBytes: Int { waiting.reduce(0) { $0 + $1.count } }
 
@@ -33,4 +37,6 @@ struct Page: Sendable {
     var message: Bytes
     /// nil: this is the last one.
     var next: NextPage?
+    /// There is nothing more before the bell, which had rung so often, rings again.
+    var idleSince: UInt64?
 }

@@ -49,6 +49,12 @@ extension ClientSession {
 
     private func begin(_ method: Method, _ call: Call) throws {
         let parser = RequestParser(caller: identity.caller, limits: limits)
+        guard identity.isPeer == (method == .peersPull) else {
+            throw ServiceError(
+                .permissionFailure,
+                "this call is for \(identity.isPeer ? "clients" : "nodes of the cluster") only"
+            )
+        }
         switch method {
         case .recordsFetch:
             let request = try parser.fetchRecords(call.message)
@@ -79,6 +85,9 @@ extension ClientSession {
                 guard case .modified(let outcome) = answer else { return [] }
                 return [Answers.modified(outcome, request)]
             }
+        case .peersPull:
+            calls[call.stream]?.isEndless = true
+            try pull(call.stream, call.header, try PullRequest(wire: call.message))
         case .accountsWhoAmI:
             let role = identity.caller.role == .operator ? WireRole.operator : .client
             let caller = WireCaller(role: role.rawValue, user: identity.caller.user)
@@ -142,7 +151,7 @@ extension ClientSession {
     }
 
     /// Reads on a reader thread, and comes back with the page or the error.
-    private func finishLater(_ stream: UInt32, _ read: () throws -> Page) {
+    func finishLater(_ stream: UInt32, _ read: () throws -> Page) {
         let page: Result<Page, ServiceError>
         do {
             page = .success(try read())
@@ -162,8 +171,9 @@ extension ClientSession {
         guard let call = calls[stream], let next = call.next else { return }
         calls[stream]?.next = nil
         let token = call.token
+        let isEndless = call.isEndless
         let isQueued = node.gate.read { [self] in
-            if let refusal = token.refusal(now: node.environment.now()) {
+            if !isEndless, let refusal = token.refusal(now: node.environment.now()) {
                 return resume { $0.fail(stream, refusal) }
             }
             node.meter.engineCalls.add(1)
@@ -297,12 +307,7 @@ extension ClientSession {
     private func submit(_ call: Call, _ request: WriteRequest, _ encode: @escaping Encode) {
         let stream = call.stream
         guard let token = calls[stream]?.token else { return }
-        let write = StoreGate.QueuedWrite(
-            request: request,
-            token: token,
-            byteCount: call.message.count,
-            loop: link.loop
-        ) { [self] answer in
+        let work = StoreGate.Work.request(request, token) { [self] answer in
             run { session in
                 switch answer {
                 case .success(let answer): session.finish(stream, encode(session, answer))
@@ -310,6 +315,7 @@ extension ClientSession {
                 }
             }
         }
+        let write = StoreGate.QueuedWrite(work, byteCount: call.message.count, loop: link.loop)
         node.environment.logger.trace(
             "a write is queued",
             metadata: ["request": "\(call.header.requestID.hex)"]

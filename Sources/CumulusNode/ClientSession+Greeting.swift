@@ -28,8 +28,7 @@ extension ClientSession {
                 "this server speaks protocol version 1, not \(hello.protocolVersion)"
             )
         }
-        guard hello.role == WireRole.client.rawValue || hello.role == WireRole.operator.rawValue
-        else {
+        guard (WireRole.client.rawValue...WireRole.operator.rawValue).contains(hello.role) else {
             throw ServiceError(
                 .invalidArguments,
                 "callers of role \(hello.role) are not served by this release"
@@ -50,10 +49,19 @@ extension ClientSession {
             )
         }
         let isSafe = link.isLoopback || node.configuration.acceptsInsecureCredentials
-        guard hello.token.isEmpty || isSafe else {
+        guard isSafe || (hello.token.isEmpty && hello.role != WireRole.peer.rawValue) else {
             throw ServiceError(
                 .notAuthenticated,
-                "tokens are refused over plain TCP from another machine (--insecure-credentials)"
+                """
+                tokens and peers are refused over plain TCP from another machine \
+                (--insecure-credentials)
+                """
+            )
+        }
+        guard hello.role != WireRole.peer.rawValue || isPeer(hello) else {
+            throw ServiceError(
+                .notAuthenticated,
+                "this node belongs to another cluster: all nodes of one need the same key"
             )
         }
     }
@@ -78,7 +86,8 @@ extension ClientSession {
             result = .failure(serviceError(error))
         }
         switch result {
-        case .success(let (identity, role)): greet(identity, role: role)
+        case .success(let (identity, role)):
+            greet(identity, role: role, proof: identity.isPeer ? proof(for: hello) : [])
         case .failure(let error): close(error)
         }
     }
@@ -96,6 +105,11 @@ extension ClientSession {
                 )
             }
             identity.caller = Caller(role: .operator, device: hello.deviceID)
+            return (identity, hello.role)
+        }
+        if hello.role == WireRole.peer.rawValue {
+            // Its proof was judged before.
+            identity.isPeer = true
             return (identity, hello.role)
         }
         let scope = try self.scope(hello.container, hello.environment)

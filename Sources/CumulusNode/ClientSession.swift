@@ -6,6 +6,7 @@
 
 import CumulusModel
 import CumulusOperations
+import CumulusReplication
 import CumulusStorage
 import CumulusWire
 import Logging
@@ -27,6 +28,8 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     private var admittedFrame: Int?
     private var isClosed = false
     var calls: [UInt32: CallState] = [:]
+    /// What proofs of this connection are made over.
+    let nonce: Bytes
     var identity = Identity()
 
     private enum Phase {
@@ -45,6 +48,8 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         /// Clients have one for the connection; operators name one per call.
         var scope: ScopeID?
         var scopeNumber: ScopeNumber?
+        /// A node of this cluster.
+        var isPeer = false
     }
 
     init(node: Node, link: any FrameLink, now: Instant) {
@@ -52,7 +57,8 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         self.link = link
         connection = FrameConnection(limits: node.configuration.limits, now: now)
         var dice = NodeDice(node.environment)
-        connection.send(Frame(.nonce, payload: dice.bytes(32)))
+        nonce = dice.bytes(PeerProof.nonceBytes)
+        connection.send(Frame(.nonce, payload: nonce))
     }
 
     var limits: Limits { node.configuration.limits }
@@ -86,7 +92,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         let isReading = isTaking && hasRoom
         connection.reading(isReading, now: now)
         var wake = connection.wakeTime
-        for call in calls.values where call.isWaiting {
+        for call in calls.values where call.isWaiting && !call.isEndless {
             wake = min(wake, call.token.deadline)
         }
         // A paused connection looks again soon: others may have let go of what they held.
@@ -136,7 +142,8 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         } catch {
             return fault(error)
         }
-        for (stream, call) in calls where call.isWaiting && call.token.refusal(now: now) != nil {
+        for (stream, call) in calls
+        where call.isWaiting && !call.isEndless && call.token.refusal(now: now) != nil {
             fail(
                 stream,
                 ServiceError(
@@ -355,8 +362,23 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         guard calls[stream] != nil else { return }
         waitingBytes += page.message.count
         calls[stream]?.waiting.append(page.message)
-        calls[stream]?.next = page.next
         calls[stream]?.isComplete = page.next == nil
+        if let rings = page.idleSince {
+            calls[stream]?.idle = page.next
+            node.gate.bell.wait(after: rings) { [weak self] in
+                self?.resume { $0.wakeUp(stream) }
+            }
+        } else {
+            calls[stream]?.next = page.next
+        }
+        sendWaiting(stream)
+    }
+
+    /// Something was committed: an idle stream may go on.
+    private func wakeUp(_ stream: UInt32) {
+        guard let idle = calls[stream]?.idle else { return }
+        calls[stream]?.idle = nil
+        calls[stream]?.next = idle
         sendWaiting(stream)
     }
 
@@ -393,12 +415,14 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     // MARK: Greeting and end
 
     /// The caller is accepted: its calls are taken from now on.
-    func greet(_ identity: Identity, role: UInt32) {
+    func greet(_ identity: Identity, role: UInt32, proof: Bytes = []) {
         guard case .judging = phase else { return }
         self.identity = identity
         phase = .open
         connection.finishGreeting()
-        connection.send(Frame(.hello, payload: hello(role: role).encoded()))
+        var hello = hello(role: role)
+        hello.proof = proof
+        connection.send(Frame(.hello, payload: hello.encoded()))
         if node.isDraining { drain() }
     }
 
@@ -449,6 +473,8 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         guard case .open = phase, !isClosed else { return }
         let notice = DrainNotice(message: "this node is shutting down")
         connection.send(Frame(.drain, payload: notice.encoded()))
+        // Streams without an end would hold up this node's.
+        for (stream, call) in calls where call.isEndless { fail(stream, ClientSession.draining) }
         link.needsTurn()
     }
 }

@@ -5,6 +5,7 @@
 
 package import CumulusModel
 import CumulusOperations
+import CumulusReplication
 package import CumulusStorage
 package import CumulusWire
 import Logging
@@ -25,6 +26,8 @@ package final class Node: Sendable {
         package var limits = Limits.standard
         /// Access tokens may arrive over plain TCP from other machines.
         package var acceptsInsecureCredentials = false
+        /// The cluster's key, 32 bytes; nil: this node has no peers.
+        package var clusterKey: Bytes?
 
         package init(version: String, container: String?, operatorToken: Bytes) {
             self.version = version
@@ -39,6 +42,8 @@ package final class Node: Sendable {
     package let meter = NodeMeter()
     let nodeID: Bytes
     let clusterID: Bytes
+    /// nil: this node has no peers.
+    let peerProof: PeerProof?
     package let incarnation: Incarnation
     private let started: Int64
     private let draining = Atomic<Bool>(false)
@@ -59,8 +64,13 @@ package final class Node: Sendable {
     ) throws {
         self.configuration = configuration
         self.environment = environment
+        peerProof = configuration.clusterKey.map { PeerProof(key: $0) }
         var dice = NodeDice(environment)
-        let opened = try OpenStore.open(engine, using: &dice)
+        let opened = try OpenStore.open(
+            engine,
+            clusterID: peerProof?.clusterID,
+            using: &dice
+        )
         let state = try Node.makeContainer(configuration, engine, opened, environment)
         nodeID = state.node.nodeID
         clusterID = state.node.clusterID

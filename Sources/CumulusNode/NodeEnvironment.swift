@@ -13,6 +13,8 @@ package struct NodeEnvironment: Sendable {
     /// Milliseconds since 1970 UTC.
     package var wallClock: @Sendable () -> Int64
     package var random: @Sendable () -> UInt64
+    /// Waits that many milliseconds; throws when the task is cancelled.
+    package var sleep: @Sendable (Int64) async throws -> Void
     package var logger: Logger
     /// The store can't go on: its state is unknown.
     ///
@@ -23,12 +25,14 @@ package struct NodeEnvironment: Sendable {
         now: @escaping @Sendable () -> Instant,
         wallClock: @escaping @Sendable () -> Int64,
         random: @escaping @Sendable () -> UInt64,
+        sleep: @escaping @Sendable (Int64) async throws -> Void,
         logger: Logger,
         fail: @escaping @Sendable (_ reason: String) -> Void
     ) {
         self.now = now
         self.wallClock = wallClock
         self.random = random
+        self.sleep = sleep
         self.logger = logger
         self.fail = fail
     }

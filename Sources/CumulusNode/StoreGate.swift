@@ -7,6 +7,7 @@
 
 package import CumulusModel
 package import CumulusOperations
+package import CumulusReplication
 package import CumulusStorage
 package import CumulusWire
 import Logging
@@ -44,32 +45,32 @@ package final class CallToken: Sendable {
 package final class StoreGate: Sendable {
     package typealias Answer = Result<WriteRequest.Answer, ServiceError>
 
-    /// A request on its way to the writer.
+    /// What the writer is to do, and whom it tells, on the loop.
+    package enum Work: Sendable {
+        case request(WriteRequest, CallToken, @Sendable (Answer) -> Void)
+        case take(PeerCommits, @Sendable (Result<PeerCommits.Outcome, ServiceError>) -> Void)
+    }
+
+    /// Work on its way to the writer.
     package struct QueuedWrite: Sendable {
-        package var request: WriteRequest
-        package var token: CallToken
+        package var work: Work
         package var byteCount: Int
         package var loop: any FrameLoop
-        /// Called on `loop`.
-        package var completion: @Sendable (Answer) -> Void
 
-        package init(
-            request: WriteRequest,
-            token: CallToken,
-            byteCount: Int,
-            loop: any FrameLoop,
-            completion: @escaping @Sendable (Answer) -> Void
-        ) {
-            self.request = request
-            self.token = token
+        package init(_ work: Work, byteCount: Int, loop: any FrameLoop) {
+            self.work = work
             self.byteCount = byteCount
             self.loop = loop
-            self.completion = completion
         }
     }
 
+    /// Tells somebody how it went.
+    private typealias Report = @Sendable () -> Void
+
     package let engine: any StorageEngine
     package let zones = ZoneDirectory()
+    /// Rings after every batch that changed something.
+    let bell = CommitBell()
     private let environment: NodeEnvironment
     private let limits: Limits
     private let meter: NodeMeter
@@ -193,17 +194,24 @@ package final class StoreGate: Sendable {
     private func run(
         _ batch: ArraySlice<QueuedWrite>,
         _ writer: inout sending Writer
-    ) -> [Answer] {
+    ) -> [Report] {
         let now = environment.now()
         let allowed = writer.disk.allows(engine, now: now)
         diskFull.store(!allowed, ordering: .relaxed)
         var group = GroupCommit(engine: engine, state: writer.state)
-        var answers: [Answer] = []
-        answers.reserveCapacity(batch.count)
+        var reports: [Report] = []
+        reports.reserveCapacity(batch.count)
         do throws(EngineError) {
             try expireRequests(&writer, &group, now)
             for write in batch {
-                answers.append(try run(write, &group, allowed: allowed))
+                switch write.work {
+                case .request(let request, let token, let completion):
+                    let answer = try run(request, token, &group, allowed: allowed)
+                    reports.append { completion(answer) }
+                case .take(let commits, let completion):
+                    let outcome = try take(commits, &group, allowed: allowed)
+                    reports.append { completion(outcome) }
+                }
             }
             let count = group.count
             writer.disk.wrote(group.byteCount)
@@ -213,6 +221,7 @@ package final class StoreGate: Sendable {
             if count > 0 {
                 meter.commits.add(count)
                 meter.flushes.add(1)
+                bell.ring()
             }
         } catch {
             // The outcome of the batch is unknown: nobody is told anything, and the next start
@@ -220,21 +229,46 @@ package final class StoreGate: Sendable {
             environment.fail("the store failed: \(error)")
             return []
         }
-        return answers
+        return reports
     }
 
     private func run(
-        _ write: QueuedWrite,
+        _ request: WriteRequest,
+        _ token: CallToken,
         _ group: inout GroupCommit,
         allowed: Bool
     ) throws(EngineError) -> Answer {
-        if let refusal = write.token.refusal(now: environment.now()) { return .failure(refusal) }
+        if let refusal = token.refusal(now: environment.now()) { return .failure(refusal) }
         guard allowed else { return .failure(StoreGate.diskFull) }
         meter.engineCalls.add(1)
-        do {
-            return try group.run(now: environment.wallClock()) { transaction throws(EngineError) in
-                try write.request.run(in: &transaction)
+        return try reportingDamage { () throws(EngineError) in
+            try group.run(now: environment.wallClock()) { transaction throws(EngineError) in
+                let (answer, keep) = try request.run(in: &transaction)
+                if keep { try CascadeCompensation.run(&transaction) }
+                return (answer, keep)
             }
+        }
+    }
+
+    private func take(
+        _ commits: PeerCommits,
+        _ group: inout GroupCommit,
+        allowed: Bool
+    ) throws(EngineError) -> Result<PeerCommits.Outcome, ServiceError> {
+        guard allowed else { return .failure(StoreGate.diskFull) }
+        meter.engineCalls.add(1)
+        return try reportingDamage { () throws(EngineError) in
+            try group.run(now: environment.wallClock()) { transaction throws(EngineError) in
+                (.success(try commits.run(in: &transaction)), true)
+            }
+        }
+    }
+
+    private func reportingDamage<Value>(
+        _ body: () throws(EngineError) -> Result<Value, ServiceError>
+    ) throws(EngineError) -> Result<Value, ServiceError> {
+        do {
+            return try body()
         } catch {
             guard case .corrupt(let what) = error else { throw error }
             environment.logger.error("a damaged row was found", metadata: ["row": "\(what)"])
@@ -261,15 +295,12 @@ package final class StoreGate: Sendable {
         }
     }
 
-    /// Hands the answers out, one hop per loop.
-    private func deliver(_ answers: [Answer], for batch: ArraySlice<QueuedWrite>) {
-        guard answers.count == batch.count else { return }
-        var hops: [ObjectIdentifier: (loop: any FrameLoop, calls: [@Sendable () -> Void])] = [:]
-        for (write, answer) in zip(batch, answers) {
-            let completion = write.completion
-            hops[ObjectIdentifier(write.loop), default: (write.loop, [])].calls.append {
-                completion(answer)
-            }
+    /// Hands the outcomes out, one hop per loop.
+    private func deliver(_ reports: [Report], for batch: ArraySlice<QueuedWrite>) {
+        guard reports.count == batch.count else { return }
+        var hops: [ObjectIdentifier: (loop: any FrameLoop, calls: [Report])] = [:]
+        for (write, report) in zip(batch, reports) {
+            hops[ObjectIdentifier(write.loop), default: (write.loop, [])].calls.append(report)
         }
         for hop in hops.values {
             hop.loop.execute { for call in hop.calls { call() } }

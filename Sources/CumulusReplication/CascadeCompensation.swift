@@ -4,30 +4,32 @@
 // Called after each commit that a node applies; what it deletes may itself have owned records, and
 // is looked at again. A life that waits behind another is looked at when it is shown.
 
-package import CumulusModel
+import CumulusModel
 package import CumulusStorage
 
 package enum CascadeCompensation {
-    /// Deletes what a commit left without its owner; returns how many commits that took.
-    ///
-    /// `isOurs` says whether a run was one of this node's.
-    @discardableResult
+    /// Deletes what this request's own commits left without an owner: they ended lives that nobody
+    /// was shown.
+    package static func run(_ transaction: inout WriteTransaction) throws(EngineError) {
+        for (scope, commit) in transaction.takeUncompensated() {
+            try run(after: commit, in: scope, &transaction)
+        }
+    }
+
+    /// Deletes what a commit left without its owner.
     package static func run(
         after commit: Commit,
         in scope: ScopeNumber,
-        isOurs: (Incarnation) -> Bool,
         _ transaction: inout WriteTransaction
-    ) throws(EngineError) -> Int {
+    ) throws(EngineError) {
+        if transaction.state.broken.contains(.compensation) { return }
         var pending = commit
-        var commits = 0
         while let zone = try number(of: pending.zone, in: scope, &transaction) {
             let names = names(in: pending)
-            let orphans = try orphans(around: names, in: zone, isOurs, &transaction)
+            let orphans = try orphans(around: names, in: zone, &transaction)
             if orphans.isEmpty { break }
             pending = try delete(orphans, in: scope, pending.zone, zone, &transaction)
-            commits += 1
         }
-        return commits
     }
 
     /// Deletes what a state sync left without its owner.
@@ -37,14 +39,14 @@ package enum CascadeCompensation {
         after names: [String],
         of zone: Commit.Zone,
         in scope: ScopeNumber,
-        isOurs: (Incarnation) -> Bool,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {
+        if transaction.state.broken.contains(.compensation) { return }
         guard let number = try number(of: zone, in: scope, &transaction) else { return }
-        let orphans = try orphans(around: names, in: number, isOurs, &transaction)
+        let orphans = try orphans(around: names, in: number, &transaction)
         if orphans.isEmpty { return }
         let commit = try delete(orphans, in: scope, zone, number, &transaction)
-        try run(after: commit, in: scope, isOurs: isOurs, &transaction)
+        try run(after: commit, in: scope, &transaction)
     }
 
     private static func delete(
@@ -90,7 +92,6 @@ package enum CascadeCompensation {
     private static func orphans(
         around named: [String],
         in zone: ZoneNumber,
-        _ isOurs: (Incarnation) -> Bool,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> [String] {
         var names = Set(named)
@@ -101,7 +102,7 @@ package enum CascadeCompensation {
         }
         var orphans: [String] = []
         for name in names.sorted() {
-            if try isOrphan(name, in: zone, isOurs, &transaction) { orphans.append(name) }
+            if try isOrphan(name, in: zone, &transaction) { orphans.append(name) }
         }
         return orphans
     }
@@ -109,7 +110,6 @@ package enum CascadeCompensation {
     private static func isOrphan(
         _ name: String,
         in zone: ZoneNumber,
-        _ isOurs: (Incarnation) -> Bool,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Bool {
         guard let row = try transaction.load(zone, name), !row.isDead else { return false }
@@ -118,7 +118,7 @@ package enum CascadeCompensation {
         }
         for owner in owners {
             guard let birth = owner.birth, let stamp = row.stamp(of: owner.field),
-                isOurs(stamp.dot.incarnation)
+                transaction.state.node.isOurs(stamp.dot.incarnation)
             else { continue }
             if try !isAlive(owner.target, birth, in: zone, &transaction) { return true }
         }

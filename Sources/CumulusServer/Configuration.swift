@@ -62,6 +62,17 @@ struct Configuration {
             help: "container that is made if it doesn't exist; empty: none"
         ),
         Setting(
+            name: "peers",
+            standard: "",
+            help: "addresses of other nodes of the cluster, separated by commas"
+        ),
+        Setting(
+            name: "cluster-key",
+            standard: "",
+            help:
+                "file with the key that all nodes share; empty: cluster.key in the data directory"
+        ),
+        Setting(
             name: "profile",
             standard: "standard",
             help: "memory: small (256 MB) or standard (1 GB)"

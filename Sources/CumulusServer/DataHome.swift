@@ -1,4 +1,4 @@
-// The directory of a node's data: the store, and the operator's token beside it.
+// The directory of a node's data: the store, the operator's token and the cluster's key beside it.
 //
 // Only the user who runs the node may look into it.
 
@@ -44,6 +44,40 @@ struct DataHome {
         let token = "cumulus_operator_" + dice.bytes(32).hex
         try write(token + "\n", to: file)
         return Array(token.utf8)
+    }
+
+    /// The 32 bytes of a key file; without one, those of `cluster.key`.
+    ///
+    /// That one is written at the first start.
+    ///
+    /// Who can read it can join the cluster, so a file that others may read is refused.
+    func clusterKey(_ named: String, _ environment: NodeEnvironment) throws -> [UInt8] {
+        let file = named.isEmpty ? path + "/cluster.key" : named
+        guard FileManager.default.fileExists(atPath: file) else {
+            guard named.isEmpty else {
+                throw Configuration.Problem(
+                    message: "cluster-key: \(file) does not exist; copy it from another node"
+                )
+            }
+            var dice = NodeDice(environment)
+            let key = dice.bytes(32)
+            try write(key.hex + "\n", to: file)
+            return key
+        }
+        var status = stat()
+        guard stat(file, &status) == 0, status.st_mode & 0o077 == 0 else {
+            throw Configuration.Problem(
+                message: "cluster-key: others may read \(file); say 'chmod 600 \(file)'"
+            )
+        }
+        let text = (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
+        let key = Bytes(hex: text.trimmingCharacters(in: .whitespacesAndNewlines))
+        guard let key, key.count == 32 else {
+            throw Configuration.Problem(
+                message: "cluster-key: \(file) does not hold 64 hexadecimal digits"
+            )
+        }
+        return key
     }
 
     /// Durable before the node is ready: the file is flushed, and so is the directory that names

@@ -17,6 +17,8 @@ struct Main: AsyncParsableCommand {
               cumulusd --data /var/lib/cumulus
               cumulusd --listen 127.0.0.1:0 --profile small
               CUMULUS_DATA=/srv/notes cumulusd --config /etc/cumulus.json
+              cumulusd --data b --listen 127.0.0.1:7421 \\
+                --cluster-key a/cluster.key --peers 127.0.0.1:7420
               cumulusd config show --config /etc/cumulus.json
 
             The line 'cumulusd ready on ADDRESS' on standard output says that it serves. SIGTERM \
@@ -38,6 +40,10 @@ struct Flags: ParsableArguments {
     var listen: String?
     @Option(help: "Container that is made if it doesn't exist (default: iCloud.dev.cumulus).")
     var container: String?
+    @Option(help: "Addresses of other nodes of the cluster, separated by commas.")
+    var peers: String?
+    @Option(help: "File with the cluster's key (default: cluster.key in the data directory).")
+    var clusterKey: String?
     @Option(help: "Memory: small (256 MB) or standard (1 GB).") var profile: String?
     @Option(help: "Bytes of disk kept free; writes are refused below.") var diskReserve: String?
     @Option(help: "Event loops (default: 2).") var threads: String?
@@ -56,6 +62,8 @@ struct Flags: ParsableArguments {
         flags["data"] = data
         flags["listen"] = listen
         flags["container"] = container
+        flags["peers"] = peers
+        flags["cluster-key"] = clusterKey
         flags["profile"] = profile
         flags["disk-reserve"] = diskReserve
         flags["threads"] = threads

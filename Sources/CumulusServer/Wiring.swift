@@ -59,7 +59,11 @@ struct Wiring {
                 "profile": "\(configuration["profile"])",
             ]
         )
+        let links = PeerLinks(node, dialer: NIOFrameDialer(loops: loops))
+        let peers = try peers()
+        let linking = Task { await links.run(peers) }
         await waitForSignal(signals)
+        linking.cancel()
         try await drain(node, listener)
     }
 
@@ -83,6 +87,18 @@ struct Wiring {
         return (host, port)
     }
 
+    private func peers() throws -> [String] {
+        let endpoints = configuration["peers"].split(separator: ",").map {
+            $0.trimmingCharacters(in: .whitespaces)
+        }
+        for endpoint in endpoints where NIOFrameDialer.split(endpoint) == nil {
+            throw Configuration.Problem(
+                message: "peers: '\(endpoint)' is not of the form host:port"
+            )
+        }
+        return endpoints
+    }
+
     private func openEngine(_ directory: DataHome) throws -> RocksDBEngine {
         do {
             let engine = try RocksDBEngine(
@@ -103,6 +119,10 @@ struct Wiring {
             version: Release.version,
             container: configuration.container,
             operatorToken: try directory.operatorToken(environment)
+        )
+        settings.clusterKey = try directory.clusterKey(
+            configuration["cluster-key"],
+            environment
         )
         settings.diskReserve = try configuration.diskReserve()
         settings.readers = max(1, try configuration.number("readers"))
@@ -127,6 +147,7 @@ struct Wiring {
             now: MonotonicClock.now,
             wallClock: { Int64(Date().timeIntervalSince1970 * 1_000) },
             random: { UInt64.random(in: .min ... .max) },
+            sleep: { try await Task.sleep(for: .milliseconds($0)) },
             logger: logger,
             fail: { reason in
                 logger.critical("\(reason); the process ends, its next start recovers")

@@ -19,6 +19,7 @@ extension WriteTransaction {
     ) throws(EngineError) -> (commit: Commit, rows: [RecordRow]) {
         let commit = try makeCommit(scope, author: author, zone: zone, operations: operations)
         let rows = try apply(commit, bytes: commit.encoded(), in: scope)
+        if operations.contains(where: \.endsHiddenLives) { noteUncompensated(commit, in: scope) }
         return (commit, rows)
     }
 
@@ -460,5 +461,16 @@ extension WriteTransaction {
         of row: RecordRow
     ) throws(EngineError) -> Set<BackReference> {
         try decoding([]) { () throws(MalformedBytes) in try row.backReferences() }
+    }
+}
+
+extension Commit.Operation {
+    /// Lives end that nobody was shown: a deletion takes along only what the shown one owned.
+    fileprivate var endsHiddenLives: Bool {
+        switch self {
+        case .put(let put): !put.absorbed.isEmpty
+        case .delete(_, let births): births.count > 1
+        case .zoneCreate, .zoneDelete, .register: false
+        }
     }
 }

@@ -20,4 +20,6 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let raisedHorizon = BrokenRules(rawValue: 8)
     /// A life that a donor knows to be dead goes on in a full sync.
     package static let knownDeaths = BrokenRules(rawValue: 16)
+    /// Children whose owner was deleted elsewhere stay.
+    package static let compensation = BrokenRules(rawValue: 32)
 }

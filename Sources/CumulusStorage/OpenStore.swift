@@ -3,7 +3,7 @@
 // Called once, before anything else reads or writes. A store of another format is refused and left
 // as it is.
 
-import CumulusModel
+package import CumulusModel
 
 package enum OpenStore {
     /// The layout that this release reads and writes.
@@ -14,6 +14,8 @@ package enum OpenStore {
     package enum Failure: Error, Equatable, Sendable {
         case newerFormat(UInt32)
         case olderFormat(UInt32)
+        /// The store belongs to another cluster than it is to.
+        case otherCluster(Bytes)
         case engine(EngineError)
 
         /// One line for the person who started the node.
@@ -29,6 +31,11 @@ package enum OpenStore {
                 the data directory has storage format \(version), and this release reads \
                 \(OpenStore.formatVersion) only; export with the older release and import here
                 """
+            case .otherCluster(let id):
+                """
+                the data directory belongs to cluster \(id.hex), and the cluster key to another \
+                one; name the right key, or an empty data directory
+                """
             case .engine(.corrupt(let what)): "the data directory is damaged: \(what)"
             case .engine(.failed(let what)): what
             case .engine(.notInMemory): "a read did not reach the disk"
@@ -39,12 +46,15 @@ package enum OpenStore {
     /// The writer's state to start with.
     ///
     /// A new store is initialised and flushed.
+    ///
+    /// `clusterID`: of the cluster that the store belongs to, or will; nil: of whichever.
     package static func open(
         _ engine: any StorageEngine,
+        clusterID: Bytes? = nil,
         using dice: inout some RandomNumberGenerator
     ) throws(Failure) -> WriterState {
         do {
-            return try read(engine, using: &dice)
+            return try read(engine, clusterID, using: &dice)
         } catch let failure as Failure {
             throw failure
         } catch let error as EngineError {
@@ -56,19 +66,22 @@ package enum OpenStore {
 
     private static func read(
         _ engine: any StorageEngine,
+        _ clusterID: Bytes?,
         using dice: inout some RandomNumberGenerator
     ) throws -> WriterState {
         let reader = ReadTransaction(engine, reach: .disk)
-        let incarnation = Incarnation(dice.next() | 1)
         guard let format: NumberRow = try reader.row(.format) else {
-            return try create(engine, incarnation, using: &dice)
+            return try create(engine, clusterID, using: &dice)
         }
         guard format.number <= formatVersion else { throw Failure.newerFormat(format.number) }
         guard format.number == formatVersion else { throw Failure.olderFormat(format.number) }
         guard let node: NodeRow = try reader.row(.node) else {
             throw EngineError.corrupt("the node's own row is missing")
         }
-        let state = WriterState(incarnation: incarnation, node: node)
+        guard clusterID == nil || clusterID == node.clusterID else {
+            throw Failure.otherCluster(node.clusterID)
+        }
+        let state = WriterState(incarnation: node.newIncarnation(using: &dice), node: node)
         var transaction = WriteTransaction(engine: engine, state: state)
         try transaction.dropStages()
         let (batch, cleaned) = transaction.finish()
@@ -78,11 +91,12 @@ package enum OpenStore {
 
     private static func create(
         _ engine: any StorageEngine,
-        _ incarnation: Incarnation,
+        _ clusterID: Bytes?,
         using dice: inout some RandomNumberGenerator
     ) throws -> WriterState {
-        let node = NodeRow(nodeID: identifier(&dice), clusterID: identifier(&dice))
-        let state = WriterState(incarnation: incarnation, node: node)
+        let nodeID = identifier(&dice)
+        let node = NodeRow(nodeID: nodeID, clusterID: clusterID ?? identifier(&dice))
+        let state = WriterState(incarnation: node.newIncarnation(using: &dice), node: node)
         var transaction = WriteTransaction(engine: engine, state: state)
         transaction.put(.format, NumberRow(number: formatVersion))
         _ = try transaction.makeScope(.cluster)

@@ -63,6 +63,24 @@ package struct NodeRow: RowValue, Equatable {
     }
 }
 
+extension NodeRow {
+    /// The name of a run of this node: two bytes of its id, then 48 random bits.
+    ///
+    /// So a node knows its own runs again, also those that a backup knows nothing of.
+    func newIncarnation(using dice: inout some RandomNumberGenerator) -> Incarnation {
+        Incarnation(prefix << 48 | (dice.next() >> 16 | 1))
+    }
+
+    /// Whether a run was one of this node's; of some other node's too, once in 65,536.
+    package func isOurs(_ incarnation: Incarnation) -> Bool {
+        incarnation.value >> 48 == prefix
+    }
+
+    private var prefix: UInt64 {
+        nodeID.prefix(2).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+}
+
 /// A number that stands for a scope or a database in keys.
 package struct NumberRow: RowValue, Equatable {
     package var number: UInt32

@@ -122,6 +122,12 @@ extension WriteTransaction {
             return
         }
         put(.register(scope, namespace, key), theirs)
+        if namespace == ContainerRegister.namespace, let name = key.first {
+            for environment in Environment.allCases {
+                let container = String(decoding: name, as: UTF8.self)
+                _ = try makeScope(ScopeID(container: container, environment: environment))
+            }
+        }
         if let type = key.first, Schema.holds(namespace) {
             forgetSchema(scope, String(decoding: type, as: UTF8.self))
         }

@@ -13,6 +13,8 @@ package struct WriteTransaction: ~Copyable, RowReader {
     package private(set) var state: WriterState
     /// Record rows that were decoded and not written since.
     private var loaded: [Bytes: RecordRow] = [:]
+    /// Commits of this request that ended lives which nobody was shown: what those owned is left.
+    private var uncompensated: [(scope: ScopeNumber, commit: Commit)] = []
     /// The wall clock when the current request was taken, in milliseconds.
     package private(set) var now: Int64 = 0
 
@@ -25,6 +27,16 @@ package struct WriteTransaction: ~Copyable, RowReader {
     package mutating func begin(now: Int64) {
         self.now = now
         loaded = [:]
+        uncompensated = []
+    }
+
+    mutating func noteUncompensated(_ commit: Commit, in scope: ScopeNumber) {
+        uncompensated.append((scope, commit))
+    }
+
+    package mutating func takeUncompensated() -> [(scope: ScopeNumber, commit: Commit)] {
+        defer { uncompensated = [] }
+        return uncompensated
     }
 
     // MARK: Raw rows
@@ -339,6 +351,11 @@ package enum Schema {
     static func holds(_ namespace: String) -> Bool {
         namespace == typeNamespace || namespace == fieldNamespace
     }
+}
+
+/// The registers of the cluster's scope that name its containers.
+package enum ContainerRegister {
+    package static let namespace = "container"
 }
 
 /// Who a commit is by, and for which request.

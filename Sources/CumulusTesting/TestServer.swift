@@ -10,6 +10,7 @@ package import CumulusStorage
 import CumulusTransport
 import Foundation
 import Logging
+import Synchronization
 
 package final class TestServer: Sendable {
     package static let container = "iCloud.dev.cumulus"
@@ -18,7 +19,9 @@ package final class TestServer: Sendable {
     package let node: Node
     /// "127.0.0.1:PORT".
     package let endpoint: String
+    private let loops: EventLoops
     private let listener: NIOFrameListener
+    private let following = Mutex<Task<Void, Never>?>(nil)
 
     /// Starts a node on a free port of loopback.
     package init(
@@ -26,7 +29,8 @@ package final class TestServer: Sendable {
         limits: Limits = .standard,
         diskReserve: UInt64 = 0,
         startsThreads: Bool = true,
-        port: Int = 0
+        port: Int = 0,
+        clusterKey: Bytes? = nil
     ) async throws {
         var configuration = Node.Configuration(
             version: Release.version,
@@ -35,14 +39,26 @@ package final class TestServer: Sendable {
         )
         configuration.limits = limits
         configuration.diskReserve = diskReserve
+        configuration.clusterKey = clusterKey
         let node = try Node(configuration, engine: engine, environment: TestServer.environment)
         if startsThreads { node.start() }
-        listener = NIOFrameListener(host: "127.0.0.1", port: port, loops: EventLoops(threads: 2))
+        loops = EventLoops(threads: 2)
+        listener = NIOFrameListener(host: "127.0.0.1", port: port, loops: loops)
         endpoint = try await listener.start { link, now in node.accept(link, now: now) }
         self.node = node
     }
 
+    /// Pulls from other nodes until this one stops.
+    package func follow(_ others: [TestServer]) {
+        let links = PeerLinks(node, dialer: NIOFrameDialer(loops: loops))
+        let endpoints = others.map(\.endpoint)
+        following.withLock { $0 = Task { await links.run(endpoints) } }
+    }
+
     package func stop() async throws {
+        let following = following.withLock { $0 }
+        following?.cancel()
+        await following?.value
         await listener.stopAccepting()
         node.stop()
         try await listener.stop()
@@ -54,6 +70,7 @@ package final class TestServer: Sendable {
             now: MonotonicClock.now,
             wallClock: { Int64(Date().timeIntervalSince1970 * 1_000) },
             random: { UInt64.random(in: .min ... .max) },
+            sleep: { try await Task.sleep(for: .milliseconds($0)) },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             fail: { fatalError("the store failed: \($0)") }
         )

@@ -6,6 +6,7 @@
 
 package import CumulusModel
 package import CumulusOperations
+import CumulusReplication
 package import CumulusStorage
 
 package final class TestStore {
@@ -89,7 +90,9 @@ package final class TestStore {
         for request in requests {
             let answer = try group.run(now: now) {
                 (transaction: inout WriteTransaction) throws(EngineError) in
-                try request.run(in: &transaction)
+                let (answer, keep) = try request.run(in: &transaction)
+                if keep { try CascadeCompensation.run(&transaction) }
+                return (answer, keep)
             }
             answers.append(answer)
         }

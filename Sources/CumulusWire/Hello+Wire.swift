@@ -26,6 +26,11 @@ package struct Hello: Hashable, Sendable {
     package var deviceID: Bytes = []
     package var token: Bytes = []
     package var largestFrame: UInt32 = 0
+    /// Peers only, like all that follows.
+    package var nodeID: Bytes = []
+    package var clusterID: Bytes = []
+    package var nonce: Bytes = []
+    package var proof: Bytes = []
 
     package init() {}
 
@@ -40,6 +45,10 @@ package struct Hello: Hashable, Sendable {
         writer.field(7, bytes: deviceID)
         writer.field(8, bytes: token)
         writer.field(9, varint: UInt64(largestFrame))
+        writer.field(11, bytes: nodeID)
+        writer.field(12, bytes: clusterID)
+        writer.field(13, bytes: nonce)
+        writer.field(14, bytes: proof)
         return writer.bytes
     }
 
@@ -55,6 +64,10 @@ package struct Hello: Hashable, Sendable {
         deviceID = raw.device_id.swiftBytes
         token = raw.token.swiftBytes
         largestFrame = raw.largest_frame
+        nodeID = raw.node_id.swiftBytes
+        clusterID = raw.cluster_id.swiftBytes
+        nonce = raw.nonce.swiftBytes
+        proof = raw.proof.swiftBytes
     }
 }
 
@@ -72,6 +85,8 @@ package struct ServerHello: Hashable, Sendable {
     package var callerRole: UInt32 = 0
     /// User record name; empty: anonymous.
     package var callerUser: String = ""
+    /// To a peer.
+    package var proof: Bytes = []
 
     package init() {}
 
@@ -89,6 +104,7 @@ package struct ServerHello: Hashable, Sendable {
             writer.field(1, varint: UInt64(callerRole))
             writer.field(2, text: callerUser)
         }
+        writer.field(11, bytes: proof)
         return writer.bytes
     }
 
@@ -107,6 +123,7 @@ package struct ServerHello: Hashable, Sendable {
             callerRole = UInt32(caller.role.rawValue)
             callerUser = caller.user.swiftText
         }
+        proof = raw.proof.swiftBytes
     }
 }
 
@@ -154,6 +171,7 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case operatorListUsers = 51
     case operatorAddUser = 52
     case operatorAddToken = 53
+    case peersPull = 64
 }
 
 /// Stands before the first message of a call.
@@ -165,9 +183,8 @@ package struct CallHeader: Hashable, Sendable {
     package var requestID: Bytes = []
     package var causalToken: Bytes = []
     package var traceContext: Bytes = []
-    /// Operators only.
+    /// Operators and peers only; peers name none for the cluster's own scope.
     package var container: Bytes = []
-    /// Operators only.
     package var environment: UInt32 = 0
 
     package init(_ method: Method) {

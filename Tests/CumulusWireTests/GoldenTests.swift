@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct GoldenTests {
     @Test func everyRequestAndResponseHasOne() throws {
-        let files = ["connection", "records", "zones", "operator"]
+        let files = ["connection", "records", "zones", "operator", "peers"]
         let declared = try files.flatMap { file in
             try Golden.text("\(file).proto").matches(of: /message (\w+(?:Request|Response))\s/)
                 .map { String($0.output.1) }
@@ -76,6 +76,8 @@ import Testing
             OperatorMessages.request(name: try OperatorMessages.tokenUserName(wire: $0))
         },
         "AddTokenResponse": { OperatorMessages.token(try OperatorMessages.token(wire: $0)) },
+        "PullRequest": { try PullRequest(wire: $0).encoded() },
+        "PullResponse": { try PullResponse(wire: $0).encoded() },
         "Field": { bytes in
             let (name, value) = try WireSamples.field(bytes)
             var writer = CanonicalWriter()

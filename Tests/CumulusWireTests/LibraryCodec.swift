@@ -42,6 +42,8 @@ enum LibraryCodec {
         "ModifyZonesResponse": repack(cumulus__v1__modify_zones_response__unpack),
         "NodeStatusRequest": repack(cumulus__v1__node_status_request__unpack),
         "NodeStatusResponse": repack(cumulus__v1__node_status_response__unpack),
+        "PullRequest": repack(cumulus__v1__pull_request__unpack),
+        "PullResponse": repack(cumulus__v1__pull_response__unpack),
         "Record": repack(cumulus__v1__record__unpack),
         "ServerHello": repack(cumulus__v1__server_hello__unpack),
         "Status": repack(cumulus__v1__status__unpack),

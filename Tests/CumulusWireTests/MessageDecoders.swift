@@ -37,6 +37,8 @@ enum MessageDecoders {
         "AddUserRequest": { _ = try OperatorMessages.newUserName(wire: $0) },
         "AddUserResponse": { _ = try OperatorMessages.addedUser(wire: $0) },
         "AddTokenRequest": { _ = try OperatorMessages.tokenUserName(wire: $0) },
+        "PullRequest": { _ = try PullRequest(wire: $0) },
+        "PullResponse": { _ = try PullResponse(wire: $0) },
         "AddTokenResponse": { _ = try OperatorMessages.token(wire: $0) },
     ]
 }

@@ -83,6 +83,10 @@ import Testing
             hello.deviceID = Self.bytes(using: &dice)
             hello.token = Self.bytes(using: &dice)
             hello.largestFrame = Self.number(using: &dice)
+            hello.nodeID = Self.bytes(using: &dice)
+            hello.clusterID = Self.bytes(using: &dice)
+            hello.nonce = Self.bytes(using: &dice)
+            hello.proof = Self.bytes(using: &dice)
             Self.expectLibraryAgrees("Hello", hello.encoded())
             #expect(try Hello(wire: hello.encoded()) == hello)
 
@@ -98,6 +102,7 @@ import Testing
             answer.clock = Int64(bitPattern: dice.next())
             answer.callerRole = Self.number(using: &dice)
             answer.callerUser = Self.text(using: &dice)
+            answer.proof = Self.bytes(using: &dice)
             Self.expectLibraryAgrees("ServerHello", answer.encoded())
             #expect(try ServerHello(wire: answer.encoded()) == answer)
 
@@ -107,6 +112,24 @@ import Testing
             )
             Self.expectLibraryAgrees("Drain", notice.encoded())
             #expect(try DrainNotice(wire: notice.encoded()) == notice)
+        }
+    }
+
+    @Test func pulls() throws {
+        for seed in UInt64(1)...200 {
+            var dice = SeededGenerator(seed: seed)
+            var vector = VersionVector()
+            for _ in 0..<Int.random(in: 0...4, using: &dice) {
+                let shift = UInt64.random(in: 0..<64, using: &dice)
+                vector[Incarnation(dice.next() | 1)] = dice.next() >> shift
+            }
+            let request = PullRequest(vector: vector)
+            Self.expectLibraryAgrees("PullRequest", request.encoded())
+            #expect(try PullRequest(wire: request.encoded()) == request)
+            let commits = Self.list(using: &dice, Self.bytes)
+            let response = PullResponse(commits: commits, vector: vector)
+            Self.expectLibraryAgrees("PullResponse", response.encoded())
+            #expect(try PullResponse(wire: response.encoded()) == response)
         }
     }
 

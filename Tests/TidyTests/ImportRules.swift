@@ -36,8 +36,8 @@ enum ImportRules {
         "CumulusReplication": ["Crypto", "CumulusModel", "CumulusStorage"],
         // Shell and real I/O.
         "CumulusNode": system.union([
-            "CumulusModel", "CumulusOperations", "CumulusStorage", "CumulusWire", "Logging",
-            "NIOCore",
+            "CumulusModel", "CumulusOperations", "CumulusReplication", "CumulusStorage",
+            "CumulusWire", "Logging", "NIOCore",
         ]),
         "CumulusTransport": system.union(["CumulusWire", "NIOCore", "NIOPosix"]),
         "RocksDBStorage": system.union(["CRocksDB", "CumulusModel", "CumulusStorage"]),
@@ -49,8 +49,7 @@ enum ImportRules {
         ]),
         "CumulusServer": system.union([
             "ArgumentParser", "CumulusModel", "CumulusNode", "CumulusStorage", "CumulusTransport",
-            "CumulusWire",
-            "Logging", "RocksDBStorage", "UnixSignals",
+            "CumulusWire", "Logging", "RocksDBStorage", "UnixSignals",
         ]),
         "CumulusCLI": system.union(["ArgumentParser", "Cumulus", "CumulusModel", "Histogram"]),
         "CumulusSimulator": system.union(["ArgumentParser", "CumulusTesting"]),

@@ -65,7 +65,11 @@ typedef enum _Cumulus__V1__Method {
   CUMULUS__V1__METHOD__OPERATOR_CREATE_CONTAINER = 50,
   CUMULUS__V1__METHOD__OPERATOR_LIST_USERS = 51,
   CUMULUS__V1__METHOD__OPERATOR_ADD_USER = 52,
-  CUMULUS__V1__METHOD__OPERATOR_ADD_TOKEN = 53
+  CUMULUS__V1__METHOD__OPERATOR_ADD_TOKEN = 53,
+  /*
+   * server stream without an end
+   */
+  CUMULUS__V1__METHOD__PEERS_PULL = 64
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__METHOD)
 } Cumulus__V1__Method;
 /*
@@ -144,7 +148,11 @@ typedef enum _Cumulus__V1__Reason {
   /*
    * code 27: more than 750 deleteSelf references to one record
    */
-  CUMULUS__V1__REASON__TOO_MANY_OWNERS = 18
+  CUMULUS__V1__REASON__TOO_MANY_OWNERS = 18,
+  /*
+   * code 21: the log no longer reaches back to where a peer wants to read on
+   */
+  CUMULUS__V1__REASON__LOG_TRUNCATED = 19
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__REASON)
 } Cumulus__V1__Reason;
 
@@ -184,10 +192,23 @@ struct  Cumulus__V1__Hello
    * bit set; none is defined yet
    */
   uint64_t features;
+  /*
+   * peers only, like all that follows
+   */
+  ProtobufCBinaryData node_id;
+  ProtobufCBinaryData cluster_id;
+  /*
+   * 32 random bytes
+   */
+  ProtobufCBinaryData nonce;
+  /*
+   * 32 bytes: README.md, Peers
+   */
+  ProtobufCBinaryData proof;
 };
 #define CUMULUS__V1__HELLO__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__hello__descriptor) \
-    , 0, CUMULUS__V1__ROLE__ROLE_UNKNOWN, {0,NULL}, {0,NULL}, {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, {0,NULL}, {0,NULL}, 0, 0 }
+    , 0, CUMULUS__V1__ROLE__ROLE_UNKNOWN, {0,NULL}, {0,NULL}, {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, {0,NULL}, {0,NULL}, 0, 0, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL} }
 
 
 /*
@@ -218,10 +239,14 @@ struct  Cumulus__V1__ServerHello
   int64_t clock;
   Cumulus__V1__Caller *caller;
   uint64_t features;
+  /*
+   * to a peer: that this node belongs to the cluster too
+   */
+  ProtobufCBinaryData proof;
 };
 #define CUMULUS__V1__SERVER_HELLO__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__server_hello__descriptor) \
-    , 0, {0,NULL}, {0,NULL}, {0,NULL}, 0, {0,NULL}, NULL, 0, NULL, 0 }
+    , 0, {0,NULL}, {0,NULL}, {0,NULL}, 0, {0,NULL}, NULL, 0, NULL, 0, {0,NULL} }
 
 
 /*

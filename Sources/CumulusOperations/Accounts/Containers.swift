@@ -1,4 +1,5 @@
-// Containers: made by operators, one scope per environment.
+// Containers: made by operators, one scope per environment. Each is a register of the cluster's own
+// scope; a node makes the scopes when the register arrives.
 
 package import CumulusModel
 package import CumulusStorage
@@ -11,15 +12,18 @@ package enum Containers {
         _ name: String,
         in transaction: inout WriteTransaction
     ) throws(EngineError) -> Bool {
-        var existed = true
-        for environment in Environment.allCases {
-            let scope = ScopeID(container: name, environment: environment)
-            if try transaction.scope(scope) == nil {
-                existed = false
-                _ = try transaction.makeScope(scope)
-            }
-        }
-        return existed
+        let scope = try transaction.makeScope(.cluster)
+        let key = Bytes(name.utf8)
+        let namespace = ContainerRegister.namespace
+        if try transaction.register(scope, namespace, [key]) != nil { return true }
+        let register = Commit.Register(namespace: namespace, key: [key], value: [])
+        _ = try transaction.perform(
+            [.register(register)],
+            in: scope,
+            zone: nil,
+            author: Author()
+        )
+        return false
     }
 
     /// The names of all containers, sorted.

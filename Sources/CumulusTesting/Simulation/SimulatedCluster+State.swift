@@ -62,16 +62,13 @@ extension SimulatedCluster {
         tell("node \(one) has taken the state of node \(session.donor)")
         counts["syncs", default: 0] += 1
         let before = try stores[one].vectors()
-        let own = runs(of: one)
         let scope = try stores[one].scopeNumber()
-        let compensates = broken != .compensation
         try stores[one].change { (transaction: inout WriteTransaction) throws(EngineError) in
-            for (zone, names) in try session.sync.finish(&transaction) where compensates {
+            for (zone, names) in try session.sync.finish(&transaction) {
                 try CascadeCompensation.run(
                     after: names,
                     of: zone,
                     in: scope,
-                    isOurs: own.contains,
                     &transaction
                 )
             }

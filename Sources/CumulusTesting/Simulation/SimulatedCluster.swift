@@ -43,6 +43,7 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
         case .peerHorizon: .peerHorizon
         case .raisedHorizon: .raisedHorizon
         case .knownDeaths: .knownDeaths
+        case .compensation: .compensation
         default: []
         }
     }
@@ -169,7 +170,7 @@ package struct SimulatedCluster {
         try acknowledge(other, since: otherBefore)
     }
 
-    /// Remembers what a node committed, and lets it do what follows from that.
+    /// Remembers what a node committed.
     mutating func acknowledge(
         _ one: Int,
         since before: [Incarnation: VectorRow]
@@ -186,7 +187,6 @@ package struct SimulatedCluster {
             if let other = archive[dot], other != bytes { twins.insert(dot) }
             archive[dot] = bytes
         }
-        try compensate(commits.map(\.0), at: one)
     }
 
     // MARK: Faults
@@ -295,23 +295,11 @@ package struct SimulatedCluster {
                 _ = try transaction.log(commit, bytes: bytes, in: scope, isVisible: true)
             }
         } else {
+            let before = try stores[one].vectors()
             try stores[one].apply(commit, bytes: bytes)
-            try compensate([commit], at: one)
+            try stores[one].compensate(commit)
+            try acknowledge(one, since: before)
         }
-    }
-
-    /// The runs of a node, this one among them.
-    func runs(of one: Int) -> Set<Incarnation> {
-        incarnations[one].union([stores[one].state.incarnation])
-    }
-
-    /// Lets a node delete what commits left without an owner, where it has to.
-    private mutating func compensate(_ commits: [Commit], at one: Int) throws {
-        if broken == .compensation { return }
-        let before = try stores[one].vectors()
-        let own = runs(of: one)
-        for commit in commits { try stores[one].compensate(commit) { own.contains($0) } }
-        try acknowledge(one, since: before)
     }
 
     private mutating func note(_ verdict: CommitIntake.Verdict) {
@@ -395,10 +383,10 @@ extension TestStore {
     }
 
     /// Deletes what a commit left without an owner.
-    package func compensate(_ commit: Commit, isOurs: (Incarnation) -> Bool) throws {
+    package func compensate(_ commit: Commit) throws {
         let scope = try scopeNumber()
         try change { (transaction: inout WriteTransaction) throws(EngineError) in
-            try CascadeCompensation.run(after: commit, in: scope, isOurs: isOurs, &transaction)
+            try CascadeCompensation.run(after: commit, in: scope, &transaction)
         }
     }
 }

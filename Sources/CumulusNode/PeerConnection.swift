@@ -1,0 +1,304 @@
+// This node's side of a connection to a peer that it dialled: proves itself, then pulls each scope
+// and hands what comes to the writer.
+//
+// A transport drives it on one event loop. One stream per scope; the peer gets credit for more when
+// the writer is done with what came, so a slow disk here holds up that peer's reading and nothing
+// else.
+
+import CumulusModel
+import CumulusOperations
+import CumulusReplication
+import CumulusStorage
+import CumulusWire
+import Logging
+
+final class PeerConnection: FrameHandler, @unchecked Sendable {
+    // Confined to `link.loop`.
+
+    private let node: Node
+    private let link: any FrameLink
+    private let proof: PeerProof
+    private let endpoint: String
+    /// Called once, when the connection is over: why.
+    private let ended: @Sendable (String) -> Void
+    private var connection: FrameConnection
+    private let nonce: Bytes
+    private var serverNonce: Bytes?
+    private var isOpen = false
+    private var isClosing = false
+    private var reason = "the peer closed the connection"
+    private var nextStream: UInt32 = 1
+    private var pulls: [UInt32: Pull] = [:]
+    /// Scopes whose pull ended; they are tried again after a while.
+    private var retryTime: Instant?
+    private static let retryMilliseconds: Int64 = 1_000
+
+    private struct Pull {
+        let scope: ScopeID
+    }
+
+    init(
+        _ node: Node,
+        _ proof: PeerProof,
+        link: any FrameLink,
+        endpoint: String,
+        now: Instant,
+        ended: @escaping @Sendable (String) -> Void
+    ) {
+        self.node = node
+        self.proof = proof
+        self.link = link
+        self.endpoint = endpoint
+        self.ended = ended
+        connection = FrameConnection(limits: node.configuration.limits, now: now)
+        var dice = NodeDice(node.environment)
+        nonce = dice.bytes(PeerProof.nonceBytes)
+    }
+
+    /// Ends the connection; from any thread.
+    func stop() {
+        link.loop.execute { [self] in
+            close("this node is shutting down")
+            link.needsTurn()
+        }
+    }
+
+    // MARK: FrameHandler
+
+    func received(_ bytes: UnsafeRawBufferPointer, now: Instant) {
+        do throws(ProtocolFault) {
+            try connection.received(bytes, now: now)
+            while !isClosing, let frame = try connection.next() { try handle(frame) }
+        } catch {
+            close(error.message)
+        }
+    }
+
+    func turnEnded(now: Instant) -> Turn {
+        var wake = connection.wakeTime
+        if let retryTime { wake = min(wake, retryTime) }
+        return Turn(output: connection.takeOutput(), wake: wake, closes: isClosing)
+    }
+
+    func timePassed(now: Instant) {
+        do throws(ProtocolFault) {
+            try connection.timePassed(now: now)
+        } catch {
+            return close(error.message)
+        }
+        if let retryTime, retryTime <= now {
+            self.retryTime = nil
+            findScopes()
+        }
+    }
+
+    func writing(_ pendingBytes: Int, now: Instant) {
+        connection.writing(pendingBytes, now: now)
+    }
+
+    func closed() {
+        isClosing = true
+        pulls = [:]
+        ended(reason)
+    }
+
+    // MARK: Greeting
+
+    private func handle(_ frame: Frame) throws(ProtocolFault) {
+        switch frame.kind {
+        case .nonce: try greet(frame.payload)
+        case .hello: try open(frame.payload)
+        case .message: try take(frame)
+        case .status: try end(frame)
+        case .drain: close("the peer is shutting down")
+        case .credit: break
+        case .call, .cancel, .ping, .pong:
+            throw ProtocolFault("the peer sent a frame that only diallers send")
+        }
+    }
+
+    private func greet(_ serverNonce: Bytes) throws(ProtocolFault) {
+        guard self.serverNonce == nil, serverNonce.count == PeerProof.nonceBytes else {
+            throw ProtocolFault("the peer's NONCE can't be used")
+        }
+        self.serverNonce = serverNonce
+        var hello = Hello()
+        hello.role = WireRole.peer.rawValue
+        hello.software = "cumulusd"
+        hello.softwareVersion = node.configuration.version
+        hello.nodeID = node.nodeID
+        hello.clusterID = proof.clusterID
+        hello.nonce = nonce
+        hello.proof = proof.make(
+            .dialler,
+            serverNonce: serverNonce,
+            diallerNonce: nonce,
+            nodeID: node.nodeID
+        )
+        connection.send(Frame(.hello, payload: hello.encoded()))
+    }
+
+    private func open(_ payload: Bytes) throws(ProtocolFault) {
+        guard let serverNonce, !isOpen, let hello = try? ServerHello(wire: payload) else {
+            throw ProtocolFault("the peer's HELLO can't be read")
+        }
+        let isPeer = proof.isRight(
+            hello.proof,
+            .listener,
+            serverNonce: serverNonce,
+            diallerNonce: nonce,
+            nodeID: hello.nodeID
+        )
+        guard isPeer else { throw ProtocolFault("what answers there is no node of this cluster") }
+        guard hello.nodeID != node.nodeID else {
+            throw ProtocolFault("that address is this node's own")
+        }
+        isOpen = true
+        connection.finishGreeting()
+        log("a peer is connected", ["node": "\(hello.nodeID.hex)"])
+        findScopes()
+    }
+
+    // MARK: Pulling
+
+    /// Pulls the scopes of this node that are not being pulled.
+    private func findScopes() {
+        let pulled = Set(pulls.values.map(\.scope))
+        onReader { [node] in
+            let reader = node.gate.latest(reach: .disk)
+            var found: [(ScopeID, VersionVector)] = []
+            var scopes = [ScopeID.cluster]
+            for container in try Containers.all(in: reader) {
+                for environment in Environment.allCases {
+                    scopes.append(ScopeID(container: container, environment: environment))
+                }
+            }
+            for scope in scopes where !pulled.contains(scope) {
+                guard let number = try reader.scope(scope) else { continue }
+                let vectors = try reader.vectors(of: number)
+                found.append((scope, VersionVector(vectors.mapValues(\.seq))))
+            }
+            return found
+        } then: { connection, found in
+            for (scope, vector) in found { connection.pull(scope, from: vector) }
+        }
+    }
+
+    private func pull(_ scope: ScopeID, from vector: VersionVector) {
+        guard !pulls.values.contains(where: { $0.scope == scope }) else { return }
+        var header = CallHeader(.peersPull)
+        if scope != .cluster {
+            header.container = Bytes(scope.container.utf8)
+            header.environment = UInt32(scope.environment.rawValue)
+        }
+        let stream = nextStream
+        nextStream += 2
+        pulls[stream] = Pull(scope: scope)
+        let payload = header.encoded(before: PullRequest(vector: vector).encoded())
+        connection.send(Frame(.call, isEnd: true, stream: stream, payload: payload))
+    }
+
+    private func take(_ frame: Frame) throws(ProtocolFault) {
+        guard let pull = pulls[frame.stream] else { return }
+        guard let response = try? PullResponse(wire: frame.payload) else {
+            throw ProtocolFault("what the peer sent can't be read")
+        }
+        let stream = frame.stream
+        let size = frame.payload.count
+        if response.commits.isEmpty { return grant(size, stream) }
+        let commits = PeerCommits(scope: pull.scope, commits: response.commits)
+        let work = StoreGate.Work.take(commits) { [self] outcome in
+            guard !isClosing else { return }
+            took(outcome, of: pull.scope, size, stream)
+            link.needsTurn()
+        }
+        let isQueued = node.gate.submit(
+            StoreGate.QueuedWrite(work, byteCount: size, loop: link.loop)
+        )
+        if !isQueued { close("too many writes are waiting here") }
+    }
+
+    private func took(
+        _ outcome: Result<PeerCommits.Outcome, ServiceError>,
+        of scope: ScopeID,
+        _ size: Int,
+        _ stream: UInt32
+    ) {
+        switch outcome {
+        case .success(.taken(let count)):
+            grant(size, stream)
+            // Containers are made in the cluster's scope.
+            if scope == .cluster, count > 0 { findScopes() }
+        case .success(.waits(let dot)):
+            close("commit \(dot) is missing here and was not sent")
+        case .success(.refused(let refusal, let dot)):
+            node.environment.logger.critical(
+                "a peer's commits are refused; an operator has to look",
+                metadata: ["commit": "\(dot)", "why": "\(refusal)", "peer": "\(endpoint)"]
+            )
+            stopPulling(stream)
+        case .success(.malformed(let what)): close("the peer sent a damaged commit: \(what)")
+        case .success(.unknownScope): stopPulling(stream)
+        case .failure(let error): close(error.message)
+        }
+    }
+
+    private func grant(_ size: Int, _ stream: UInt32) {
+        guard pulls[stream] != nil else { return }
+        var payload = Bytes()
+        FrameEncoder.append(UInt32(clamping: size), to: &payload)
+        connection.send(Frame(.credit, stream: stream, payload: payload))
+    }
+
+    private func stopPulling(_ stream: UInt32) {
+        guard pulls.removeValue(forKey: stream) != nil else { return }
+        connection.send(Frame(.cancel, stream: stream))
+        retrySoon()
+    }
+
+    /// The peer ended a stream, or the connection.
+    private func end(_ frame: Frame) throws(ProtocolFault) {
+        let error =
+            (try? ServiceError(wire: frame.payload))
+            ?? ServiceError(.internalError, "the peer's error can't be read")
+        if frame.stream == 0 { return close(error.message) }
+        guard let pull = pulls.removeValue(forKey: frame.stream) else { return }
+        log("a pull ended", ["scope": "\(pull.scope.container)", "why": "\(error.message)"])
+        retrySoon()
+    }
+
+    private func retrySoon() {
+        retryTime = node.environment.now() + PeerConnection.retryMilliseconds
+    }
+
+    // MARK: Parts
+
+    /// Reads on a reader thread and comes back to the loop.
+    private func onReader<Value: Sendable>(
+        _ read: @escaping @Sendable () throws -> Value,
+        then use: @escaping @Sendable (PeerConnection, Value) -> Void
+    ) {
+        let isQueued = node.gate.read { [self] in
+            let result = Result { try read() }
+            link.loop.execute { [self] in
+                guard !isClosing else { return }
+                switch result {
+                case .success(let value): use(self, value)
+                case .failure(let error): close("this node could not read its store: \(error)")
+                }
+                link.needsTurn()
+            }
+        }
+        if !isQueued { retrySoon() }
+    }
+
+    private func close(_ why: String) {
+        if !isClosing { reason = why }
+        isClosing = true
+    }
+
+    private func log(_ message: Logger.Message, _ metadata: Logger.Metadata) {
+        let peer: Logger.Metadata = ["peer": "\(endpoint)"]
+        node.environment.logger.info(message, metadata: metadata.merging(peer) { $1 })
+    }
+}

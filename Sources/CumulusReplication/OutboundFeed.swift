@@ -1,0 +1,82 @@
+// What a reader of a scope is sent next: the commits that it lacks, from the log, in an order in
+// which it can apply them.
+//
+// Held by whoever serves a peer, one per stream. It remembers only how far the reader is, so a slow
+// one costs no memory. Synchronous: each batch is read from the snapshot that it is given.
+
+package import CumulusModel
+package import CumulusStorage
+
+package struct OutboundFeed: Sendable {
+    package struct Batch: Sendable {
+        /// As their origins encoded them.
+        package var commits: [Bytes]
+        /// What the snapshot has.
+        package var vector: VersionVector
+        /// Nothing more stands in the snapshot.
+        package var isAtEnd: Bool
+    }
+
+    private let scope: ScopeNumber
+    /// What the reader has once it took everything so far.
+    package private(set) var position: VersionVector
+
+    package init(scope: ScopeNumber, position: VersionVector) {
+        self.scope = scope
+        self.position = position
+    }
+
+    /// The next commits, until they have that many bytes.
+    ///
+    /// Returns nil where the log doesn't reach back to the reader's position.
+    package mutating func next(
+        _ reader: ReadTransaction,
+        byteLimit: Int
+    ) throws(EngineError) -> Batch? {
+        let vector = VersionVector(try reader.vectors(of: scope).mapValues(\.seq))
+        guard try position.covers(reader.logFloors(of: scope)) else { return nil }
+        var batch = Batch(commits: [], vector: vector, isAtEnd: false)
+        var room = byteLimit
+        while room > 0, !position.covers(vector) {
+            let count = batch.commits.count
+            for last in vector.dots where position[last.incarnation] < last.seq && room > 0 {
+                try take(through: last, &batch, &room, reader)
+            }
+            guard batch.commits.count > count else {
+                throw .corrupt("the log holds commits, and not what they depend on")
+            }
+        }
+        batch.isAtEnd = position.covers(vector)
+        return batch
+    }
+
+    /// Takes commits of one incarnation, up to one that depends on what the reader lacks.
+    private mutating func take(
+        through last: Dot,
+        _ batch: inout Batch,
+        _ room: inout Int,
+        _ reader: ReadTransaction
+    ) throws(EngineError) {
+        let first = position[last.incarnation] + 1
+        let range = KeyRange.commits(scope, last.incarnation, first...last.seq)
+        var position = position
+        var budget = room
+        var failure: MalformedBytes?
+        try reader.scan(.log, range, backwards: false) { _, bytes in
+            do throws(MalformedBytes) {
+                let commit = try Commit(bytes)
+                guard commit.dep.allSatisfy({ position.covers($0) }) else { return false }
+                position[last.incarnation] = commit.stamp.dot.seq
+            } catch {
+                failure = error
+                return false
+            }
+            batch.commits.append(bytes)
+            budget -= bytes.count
+            return budget > 0
+        }
+        if let failure { throw .corrupt("a commit in the log is damaged: \(failure.reason)") }
+        self.position = position
+        room = budget
+    }
+}

@@ -1,0 +1,71 @@
+// What nodes of one cluster say to each other.
+//
+// `peers.proto`. Commits travel as the bytes that their origin made, and are not looked into here.
+
+import CCumulusWire
+package import CumulusModel
+
+package struct PullRequest: Hashable, Sendable {
+    /// What the caller has.
+    package var vector: VersionVector
+
+    package init(vector: VersionVector) {
+        self.vector = vector
+    }
+
+    package func encoded() -> Bytes {
+        var writer = CanonicalWriter()
+        writer.vector(1, vector)
+        return writer.bytes
+    }
+
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
+        let message = try CMessage(bytes[...], cumulus__v1__pull_request__unpack)
+        vector = VersionVector(wire: elements(message.raw.n_vector, message.raw.vector))
+    }
+}
+
+package struct PullResponse: Hashable, Sendable {
+    package var commits: [Bytes]
+    /// What the server has.
+    package var vector: VersionVector
+
+    package init(commits: [Bytes], vector: VersionVector) {
+        self.commits = commits
+        self.vector = vector
+    }
+
+    package func encoded() -> Bytes {
+        let size = commits.reduce(256) { $0 + $1.count + 8 }
+        var writer = CanonicalWriter(reserving: size)
+        for commit in commits { writer.present(1, bytes: commit) }
+        writer.vector(2, vector)
+        return writer.bytes
+    }
+
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
+        let message = try CMessage(answer: bytes, cumulus__v1__pull_response__unpack)
+        let raw = message.raw
+        commits = elements(raw.n_commits, raw.commits).map(\.swiftBytes)
+        vector = VersionVector(wire: elements(raw.n_vector, raw.vector))
+    }
+}
+
+extension VersionVector {
+    /// Of entries that name one incarnation, the last one counts.
+    fileprivate init(wire entries: [Cumulus__V1__VectorEntry]) {
+        self.init()
+        for entry in entries { self[Incarnation(entry.incarnation)] = entry.seq }
+    }
+}
+
+extension CanonicalWriter {
+    fileprivate mutating func vector(_ field: Int, _ vector: VersionVector) {
+        for dot in vector.dots {
+            message(field) { writer in
+                writer.field(1, fixed64: dot.incarnation.value)
+                writer.field(2, varint: dot.seq)
+            }
+        }
+    }
+}

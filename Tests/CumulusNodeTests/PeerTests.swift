@@ -1,0 +1,171 @@
+// Nodes of one cluster on real sockets: what is written on one can be read on all, and nobody else
+// gets in.
+
+import Cumulus
+import CumulusModel
+import CumulusNode
+import CumulusStorage
+import CumulusTesting
+import CumulusWire
+import Testing
+
+@Suite(.serialized) struct PeerTests {
+    private static let key = Bytes(repeating: 0x5A, count: 32)
+
+    /// Runs a test with nodes of one cluster that end with it; nobody pulls yet.
+    private func withCluster(
+        _ engines: [any StorageEngine],
+        _ body: ([TestServer]) async throws -> Void
+    ) async throws {
+        var servers: [TestServer] = []
+        for engine in engines {
+            servers.append(try await TestServer(engine: engine, clusterKey: Self.key))
+        }
+        do {
+            try await body(servers)
+        } catch {
+            for server in servers { try await server.stop() }
+            throw error
+        }
+        for server in servers { try await server.stop() }
+    }
+
+    private func follow(_ servers: [TestServer]) {
+        for server in servers { server.follow(servers.filter { $0 !== server }) }
+    }
+
+    /// What a node answers once it has the record; nil if that takes too long.
+    private func title(_ name: String, at server: TestServer, _ token: String) async throws
+        -> String?
+    {
+        for _ in 0..<500 {
+            let container = server.container(token: token, timeout: .seconds(10))
+            defer { Task { await container.close() } }
+            let id = Record.ID(recordName: name)
+            if let record = try? await container.privateCloudDatabase.record(for: id),
+                case .string(let title)? = record["title"]
+            {
+                return title
+            }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        return nil
+    }
+
+    private func save(_ name: String, at server: TestServer, _ token: String) async throws {
+        let container = server.container(token: token)
+        _ = try await container.privateCloudDatabase.save(Record(name, ["title": .string(name)]))
+        await container.close()
+    }
+
+    @Test func whatIsWrittenOnOneIsReadOnAll() async throws {
+        try await withCluster([MemoryEngine(), MemoryEngine(), MemoryEngine()]) { servers in
+            follow(servers)
+            // Users and tokens replicate like records.
+            let token = try await servers[0].makeUser("ada")
+            for (number, server) in servers.enumerated() {
+                try await waitForUser(token, at: server)
+                try await save("from \(number)", at: server, token)
+            }
+            for server in servers {
+                for number in servers.indices {
+                    let found = try await title("from \(number)", at: server, token)
+                    #expect(found == "from \(number)")
+                }
+            }
+        }
+    }
+
+    private func waitForUser(_ token: String, at server: TestServer) async throws {
+        for _ in 0..<500 {
+            if (try? RawClient(greeting: server.endpoint, token: token)) != nil { return }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        Issue.record("the user's token did not arrive")
+    }
+
+    /// A chain: the ends never speak with each other.
+    @Test func commitsTravelThroughOtherNodes() async throws {
+        try await withCluster([MemoryEngine(), MemoryEngine(), MemoryEngine()]) { servers in
+            servers[1].follow([servers[0]])
+            servers[2].follow([servers[1]])
+            let token = try await servers[0].makeUser("ada")
+            try await save("far", at: servers[0], token)
+            try await waitForUser(token, at: servers[2])
+            #expect(try await title("far", at: servers[2], token) == "far")
+        }
+    }
+
+    @Test func whoWasAwayCatchesUp() async throws {
+        let engine = MemoryEngine()
+        try await withCluster([MemoryEngine(), engine]) { servers in
+            follow(servers)
+            let token = try await servers[0].makeUser("ada")
+            try await waitForUser(token, at: servers[1])
+            try await servers[1].stop()
+            for number in 0..<50 { try await save("r\(number)", at: servers[0], token) }
+            let again = try await TestServer(
+                engine: MemoryEngine(reopening: engine),
+                clusterKey: Self.key
+            )
+            again.follow([servers[0]])
+            let found = try await title("r49", at: again, token)
+            try await again.stop()
+            #expect(found == "r49")
+        }
+    }
+
+    @Test func anotherClustersNodeIsNotLetIn() async throws {
+        try await withCluster([MemoryEngine()]) { servers in
+            let token = try await servers[0].makeUser("ada")
+            let stranger = try await TestServer(clusterKey: Bytes(repeating: 1, count: 32))
+            stranger.follow(servers)
+            try await Task.sleep(for: .milliseconds(300))
+            #expect((try? RawClient(greeting: stranger.endpoint, token: token)) == nil)
+            try await stranger.stop()
+        }
+    }
+
+    // MARK: Callers who aren't peers
+
+    @Test func aPeerWithoutProofIsRefused() async throws {
+        try await withCluster([MemoryEngine()]) { servers in
+            for change in [{ _ in }, { $0.proof = Bytes(repeating: 1, count: 32) }]
+                as [(inout Hello) -> Void]
+            {
+                var hello = Hello()
+                hello.role = WireRole.peer.rawValue
+                hello.nodeID = Bytes(repeating: 1, count: 16)
+                hello.nonce = Bytes(repeating: 2, count: 32)
+                change(&hello)
+                let client = try RawClient(servers[0].endpoint)
+                try client.send(RawClient.greeting(hello))
+                #expect(try client.refusal()?.code == .notAuthenticated)
+            }
+        }
+    }
+
+    @Test func aClientCannotPull() async throws {
+        try await withServer { server in
+            let client = try RawClient(
+                greeting: server.endpoint,
+                token: try await server.makeUser("ada")
+            )
+            let refusal = try error {
+                _ = try client.perform(.peersPull, PullRequest(vector: VersionVector()).encoded())
+            }
+            #expect(refusal.code == .permissionFailure)
+        }
+    }
+
+    /// Streams without an end don't hold up the end of the node.
+    @Test func aNodeWithPeersDrainsAtOnce() async throws {
+        try await withCluster([MemoryEngine(), MemoryEngine()]) { servers in
+            follow(servers)
+            let token = try await servers[0].makeUser("ada")
+            try await waitForUser(token, at: servers[1])
+            servers[0].node.beginDraining()
+            #expect(try await eventually { servers[0].node.callsInProgress == 0 })
+        }
+    }
+}

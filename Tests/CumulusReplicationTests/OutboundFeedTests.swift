@@ -1,0 +1,199 @@
+// What a peer is sent: everything that it lacks, in an order in which it can apply it, and what it
+// does with that.
+
+import CumulusModel
+import CumulusOperations
+import CumulusReplication
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@Suite struct OutboundFeedTests {
+    /// All batches of a store for a reader at a vector.
+    private static func batches(
+        of store: TestStore,
+        above vector: VersionVector,
+        byteLimit: Int
+    ) throws -> [OutboundFeed.Batch] {
+        var feed = OutboundFeed(scope: try store.scopeNumber(), position: vector)
+        var batches: [OutboundFeed.Batch] = []
+        repeat {
+            let batch = try #require(try feed.next(store.reader, byteLimit: byteLimit))
+            batches.append(batch)
+        } while batches.last?.isAtEnd == false
+        #expect(feed.position.covers(try store.vector()))
+        return batches
+    }
+
+    /// Commits of several nodes, interleaved, are applied without a wait by an empty node and by
+    /// one that has some of them.
+    @Test(arguments: 1...20) func everyBatchCanBeAppliedAsItComes(seed: UInt64) throws {
+        var cluster = try SimulatedCluster(3, seed: seed)
+        try cluster.run(steps: 80)
+        for (from, to) in [(0, 1), (1, 2), (2, 0)] {
+            let source = cluster.stores[from]
+            let target = try TestStore(copying: cluster.stores[to], seed: seed)
+            target.now = .max / 4
+            let batches = try Self.batches(of: source, above: target.vector(), byteLimit: 500)
+            for batch in batches {
+                var outcome: PeerCommits.Outcome?
+                try target.change { (transaction: inout WriteTransaction) throws(EngineError) in
+                    let commits = PeerCommits(scope: source.scope, commits: batch.commits)
+                    outcome = try commits.run(in: &transaction)
+                }
+                #expect(outcome == .taken(batch.commits.count), "seed \(seed)")
+            }
+            #expect(try target.vector().covers(source.vector()))
+        }
+    }
+
+    @Test func aBatchEndsAtItsLimitAndHoldsAtLeastOneCommit() throws {
+        let store = try TestStore()
+        for number in 0..<20 { try store.save([SaveItem("r\(number)", ["a": 1])]) }
+        let ones = try Self.batches(of: store, above: VersionVector(), byteLimit: 1)
+        #expect(ones.map(\.commits.count) == Array(repeating: 1, count: 20))
+        let all = try Self.batches(of: store, above: VersionVector(), byteLimit: 1 << 20)
+        #expect(all.map(\.commits.count) == [20])
+        #expect(all[0].commits == ones.flatMap(\.commits))
+    }
+
+    @Test func whoHasEverythingGetsNothing() throws {
+        let store = try TestStore()
+        try store.save([SaveItem("r", ["a": 1])])
+        let batches = try Self.batches(of: store, above: store.vector(), byteLimit: 100)
+        #expect(batches.map(\.commits) == [[]])
+        #expect(batches[0].vector == (try store.vector()))
+    }
+
+    @Test func aTruncatedLogSaysSo() throws {
+        let store = try TestStore()
+        try store.save([SaveItem("r", ["a": 1])])
+        let scope = try store.scopeNumber()
+        let vector = try store.vector()
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            try Collection.truncateLog(of: scope, through: vector, &transaction)
+        }
+        var feed = OutboundFeed(scope: scope, position: VersionVector())
+        #expect(try feed.next(store.reader, byteLimit: 100) == nil)
+        feed = OutboundFeed(scope: scope, position: vector)
+        #expect(try feed.next(store.reader, byteLimit: 100)?.isAtEnd == true)
+    }
+}
+
+@Suite struct PeerCommitsTests {
+    private let one: TestStore
+    private let other: TestStore
+    private let sent: [Bytes]
+
+    init() throws {
+        one = try TestStore(seed: 1)
+        other = try TestStore(copying: one, seed: 2)
+        for number in 0..<4 { try one.save([SaveItem("r\(number)", ["a": 1])]) }
+        sent = try one.commits(above: [:]).values.joined().map(\.1)
+    }
+
+    private func take(_ commits: [Bytes], scope: ScopeID? = nil) throws -> PeerCommits.Outcome {
+        var outcome: PeerCommits.Outcome?
+        try other.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            let commits = PeerCommits(scope: scope ?? one.scope, commits: commits)
+            outcome = try commits.run(in: &transaction)
+        }
+        return try #require(outcome)
+    }
+
+    @Test func whatIsKnownIsPassedOver() throws {
+        #expect(try take(Array(sent.prefix(2))) == .taken(2))
+        #expect(try take(sent) == .taken(2))
+        #expect(try take(sent) == .taken(0))
+        #expect(try other.names(in: .private, by: .alice).count == 4)
+    }
+
+    @Test func aGapIsNotJumped() throws {
+        let missing = try Commit(sent[1]).stamp.dot
+        #expect(try take([sent[0], sent[2]]) == .waits(for: missing))
+        // What came before it stays.
+        #expect(try other.names(in: .private, by: .alice) == ["r0"])
+    }
+
+    @Test func damageIsReportedAndChangesNothing() throws {
+        guard case .malformed = try take([Bytes(sent[0].dropLast(3))]) else {
+            Issue.record("a commit that is cut off was taken")
+            return
+        }
+        #expect(try other.vector().isEmpty)
+    }
+
+    @Test func anUnknownScopeIsReported() throws {
+        let scope = ScopeID(container: "elsewhere", environment: .production)
+        #expect(try take(sent, scope: scope) == .unknownScope)
+    }
+
+    /// Two runs of one machine's copy made different commits under one name.
+    @Test func aForkIsRefused() throws {
+        #expect(try take(Array(sent.prefix(1))) == .taken(1))
+        var forked = try Commit(sent[0])
+        forked.user = "somebody else"
+        let outcome = try take([forked.encoded()])
+        #expect(outcome == .refused(.forked, forked.stamp.dot))
+    }
+}
+
+@Suite struct PeerProofTests {
+    private static let key = Bytes(repeating: 7, count: 32)
+    private static let nonces = (Bytes(repeating: 1, count: 32), Bytes(repeating: 2, count: 32))
+    private static let node = Bytes(repeating: 3, count: 16)
+
+    private static func make(_ side: PeerProof.Side, key: Bytes = key) -> Bytes {
+        PeerProof(key: key).make(
+            side,
+            serverNonce: nonces.0,
+            diallerNonce: nonces.1,
+            nodeID: node
+        )
+    }
+
+    private static func isRight(
+        _ proof: Bytes,
+        _ side: PeerProof.Side = .dialler,
+        server: Bytes = nonces.0,
+        dialler: Bytes = nonces.1,
+        node: Bytes = node
+    ) -> Bool {
+        PeerProof(key: key).isRight(
+            proof,
+            side,
+            serverNonce: server,
+            diallerNonce: dialler,
+            nodeID: node
+        )
+    }
+
+    /// What another implementation would have to send.
+    @Test func theBytesAreThoseOfTheContract() {
+        #expect(Self.make(.dialler).count == 32)
+        #expect(PeerProof.Side.dialler.rawValue.utf8.count == 17)
+        #expect(PeerProof.Side.listener.rawValue.utf8.count == 17)
+        #expect(
+            Self.make(.dialler).hex
+                == "0e12da2b8048c21f244b1b46c4f1a194df309bb78a703beb76c8ce86f0ebe344"
+        )
+    }
+
+    @Test func aProofIsGoodForOneConnectionAndOneSide() {
+        let proof = Self.make(.dialler)
+        let other = Bytes(repeating: 9, count: 32)
+        #expect(Self.isRight(proof))
+        #expect(!Self.isRight(proof, .listener))
+        #expect(!Self.isRight(proof, server: other))
+        #expect(!Self.isRight(proof, dialler: other))
+        #expect(!Self.isRight(proof, node: Bytes(repeating: 4, count: 16)))
+        #expect(!Self.isRight(proof, dialler: []))
+        #expect(!Self.isRight([]))
+        #expect(!Self.isRight(Self.make(.dialler, key: other)))
+        for bit in 0..<256 {
+            var flipped = proof
+            flipped[bit / 8] ^= 1 << UInt8(bit % 8)
+            #expect(!Self.isRight(flipped))
+        }
+    }
+}
