@@ -1,13 +1,10 @@
 # shellcheck shell=bash
 #
 # Shared by the scripts of this folder, which source it: where things are, how to speak, the set-up
-# of a machine, and the one node that cluster/up starts.
+# of a machine, and the nodes that cluster/up starts.
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
 state=$root/.cumulus
-data=$state/node
-log=$state/node.log
-pid_file=$state/node.pid
 
 say() { printf '%s\n' "$*"; }
 
@@ -126,7 +123,25 @@ require_swift() {
         || fail "This is Swift $version. Get 6.2 or newer at https://swift.org/install"
 }
 
-# --- The node ---------------------------------------------------------------------------------
+# --- The nodes --------------------------------------------------------------------------------
+
+# The functions below are about the node that was selected last.
+select_node() {
+    data=$state/node$1
+    log=$data.log
+    pid_file=$data.pid
+}
+select_node 1
+
+# The numbers of the nodes that were started and not stopped since, ascending.
+node_numbers() {
+    local file
+    for file in "$state"/node[1-9].pid; do
+        [ -f "$file" ] || continue
+        file=${file%.pid}
+        say "${file##*/node}"
+    done
+}
 
 # Prints the pid of the node that cluster/up started, and fails if it doesn't run.
 node_pid() {
@@ -158,3 +173,113 @@ cumulus() { CUMULUS_ENDPOINT=$(node_address) "$root/.build/release/cumulus" "$@"
 
 # The same as the node's operator.
 cumulus_operator() { cumulus "$@" --operator-token-file "$data/operator.token"; }
+
+# The same as the user demo, whose token is good on every node.
+cumulus_demo() { CUMULUS_TOKEN=$(cat "$state/demo.token") cumulus "$@"; }
+
+# --- Starting and stopping --------------------------------------------------------------------
+
+ready_seconds=30
+drain_seconds=15
+
+# The first node's port; the others follow it. 0 takes some that are likely to be free.
+first_port() {
+    if [ "${CUMULUS_PORT:-7420}" != 0 ]; then
+        say "${CUMULUS_PORT:-7420}"
+    else
+        [ -s "$state/port" ] || say "$((20000 + RANDOM % 10000))" >"$state/port"
+        cat "$state/port"
+    fi
+}
+
+# The addresses of the other nodes of a cluster. Usage: peers_of NUMBER COUNT
+peers_of() {
+    local other port list=''
+    port=$(first_port)
+    for other in $(seq "$2"); do
+        [ "$other" = "$1" ] || list=$list,127.0.0.1:$((port + other - 1))
+    done
+    say "${list#,}"
+}
+
+# Selects a node, starts it unless it runs, and waits until it is ready. The first node makes the
+# key of the cluster, which the others are given. Usage: start_node NUMBER COUNT
+start_node() {
+    local pid peers
+    select_node "$1"
+    peers=$(peers_of "$1" "$2")
+    if pid=$(node_pid); then
+        case "$(command_of "$pid")" in
+            *" --peers $peers "*) ;;
+            *)
+                say "Node $1 has other peers; starting it again."
+                stop_node >/dev/null
+                pid=
+                ;;
+        esac
+    fi
+    if [ -n "$pid" ]; then
+        say "Node $1 runs already: pid $pid"
+        [ "$root/.build/release/cumulusd" -ot "$pid_file" ] \
+            || say "It is an older build; cluster/down ends it."
+    else
+        launch_node "$1" "$peers"
+    fi
+    wait_until_ready "$(cat "$pid_file")"
+}
+
+launch_node() {
+    mkdir -p "$state"
+    [ ! -e "$log" ] || mv "$log" "$log.1"
+    local key=$state/node1/cluster.key
+    [ "$1" != 1 ] || key=
+    # In a session of its own, so that the end of this terminal is not the node's.
+    local launch=(nohup)
+    ! command -v setsid >/dev/null || launch=(setsid nohup)
+    "${launch[@]}" "$root/.build/release/cumulusd" --data "$data" \
+        --listen "127.0.0.1:$(($(first_port) + $1 - 1))" --peers "$2" --cluster-key "$key" \
+        </dev/null >"$log" 2>&1 &
+    say "$!" >"$pid_file"
+    disown "$!"
+}
+
+wait_until_ready() {
+    local end=$((SECONDS + ready_seconds))
+    until [ -n "$(node_address)" ]; do
+        kill -0 "$1" 2>/dev/null || give_up "The node has ended. The end of $log:"
+        [ "$SECONDS" -lt "$end" ] \
+            || give_up "The node is not ready after $ready_seconds s. The end of $log:"
+        sleep 0.1
+    done
+}
+
+give_up() {
+    say "$1" >&2
+    tail -n 20 "$log" >&2
+    exit 1
+}
+
+# Stops the selected node and says how.
+stop_node() {
+    local pid
+    if ! pid=$(node_pid); then
+        say "${data##*/} does not run."
+    elif end_node "$pid" TERM "$drain_seconds"; then
+        say "${data##*/} has stopped (SIGTERM): pid $pid"
+    elif end_node "$pid" KILL 5; then
+        say "${data##*/} did not stop within $drain_seconds s and was killed (SIGKILL): pid $pid"
+    else
+        fail "${data##*/} survived SIGKILL: pid $pid"
+    fi
+    rm -f "$pid_file"
+}
+
+# Sends a signal and waits for the end of the process; fails when it takes too long.
+end_node() {
+    local pid=$1 end=$((SECONDS + $3))
+    kill "-$2" "$pid" 2>/dev/null || true
+    while is_our_node "$pid"; do
+        [ "$SECONDS" -lt "$end" ] || return 1
+        sleep 0.1
+    done
+}
