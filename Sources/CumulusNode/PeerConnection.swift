@@ -29,12 +29,21 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     private var reason = "the peer closed the connection"
     private var nextStream: UInt32 = 1
     private var pulls: [UInt32: Pull] = [:]
+    /// What was said about origins that are refused.
+    private var alarmed: PeerCommits.Paused = [:]
     /// Scopes whose pull ended; they are tried again after a while.
     private var retryTime: Instant?
     private static let retryMilliseconds: Int64 = 1_000
 
+    /// What was refused is tried again after a longer while: a clock may have been set right.
+    private static let pausedMilliseconds: Int64 = 30_000
+
     private struct Pull {
         let scope: ScopeID
+        /// Origins of which nothing more is taken.
+        var paused: PeerCommits.Paused = [:]
+        /// When to pull anew, from what is here by then.
+        var restart: Instant?
     }
 
     init(
@@ -77,6 +86,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     func turnEnded(now: Instant) -> Turn {
         var wake = connection.wakeTime
         if let retryTime { wake = min(wake, retryTime) }
+        for pull in pulls.values { if let restart = pull.restart { wake = min(wake, restart) } }
         return Turn(output: connection.takeOutput(), wake: wake, closes: isClosing)
     }
 
@@ -85,6 +95,9 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
             try connection.timePassed(now: now)
         } catch {
             return close(error.message)
+        }
+        for (stream, pull) in pulls where pull.restart.map({ $0 <= now }) ?? false {
+            stopPulling(stream)
         }
         if let retryTime, retryTime <= now {
             self.retryTime = nil
@@ -206,10 +219,19 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         let stream = frame.stream
         let size = frame.payload.count
         if response.commits.isEmpty { return grant(size, stream) }
-        let commits = PeerCommits(scope: pull.scope, commits: response.commits)
-        let work = StoreGate.Work.take(commits) { [self] outcome in
+        let commits = PeerCommits(
+            scope: pull.scope,
+            commits: response.commits,
+            paused: pull.paused
+        )
+        let work = StoreGate.Work.take(commits) { [self] taken in
             guard !isClosing else { return }
-            took(outcome, of: pull.scope, size, stream)
+            switch taken {
+            case .success(let (outcome, paused)):
+                pause(paused, stream)
+                took(outcome, of: pull.scope, size, stream)
+            case .failure(let error): close(error.message)
+            }
             link.needsTurn()
         }
         let isQueued = node.gate.submit(
@@ -219,27 +241,35 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     }
 
     private func took(
-        _ outcome: Result<PeerCommits.Outcome, ServiceError>,
+        _ outcome: PeerCommits.Outcome,
         of scope: ScopeID,
         _ size: Int,
         _ stream: UInt32
     ) {
         switch outcome {
-        case .success(.taken(let count)):
+        case .taken(let count):
             grant(size, stream)
             // Containers are made in the cluster's scope.
             if scope == .cluster, count > 0 { findScopes() }
-        case .success(.waits(let dot)):
-            close("commit \(dot) is missing here and was not sent")
-        case .success(.refused(let refusal, let dot)):
+        case .waits(let dot): close("commit \(dot) is missing here and was not sent")
+        case .malformed(let what): close("the peer sent a damaged commit: \(what)")
+        case .unknownScope: stopPulling(stream)
+        }
+    }
+
+    /// Notes which origins are refused, and tells an operator once per connection.
+    private func pause(_ paused: PeerCommits.Paused, _ stream: UInt32) {
+        guard let known = pulls[stream]?.paused, known != paused else { return }
+        pulls[stream]?.paused = paused
+        pulls[stream]?.restart = node.environment.now() + PeerConnection.pausedMilliseconds
+        for (incarnation, refusal) in paused where alarmed[incarnation] != refusal {
+            alarmed[incarnation] = refusal
             node.environment.logger.critical(
-                "a peer's commits are refused; an operator has to look",
-                metadata: ["commit": "\(dot)", "why": "\(refusal)", "peer": "\(endpoint)"]
+                "the commits of a node are refused; an operator has to look",
+                metadata: [
+                    "incarnation": "\(incarnation)", "why": "\(refusal)", "peer": "\(endpoint)",
+                ]
             )
-            stopPulling(stream)
-        case .success(.malformed(let what)): close("the peer sent a damaged commit: \(what)")
-        case .success(.unknownScope): stopPulling(stream)
-        case .failure(let error): close(error.message)
         }
     }
 

@@ -45,10 +45,12 @@ package final class CallToken: Sendable {
 package final class StoreGate: Sendable {
     package typealias Answer = Result<WriteRequest.Answer, ServiceError>
 
+    package typealias Taken = Result<(PeerCommits.Outcome, PeerCommits.Paused), ServiceError>
+
     /// What the writer is to do, and whom it tells, on the loop.
     package enum Work: Sendable {
         case request(WriteRequest, CallToken, @Sendable (Answer) -> Void)
-        case take(PeerCommits, @Sendable (Result<PeerCommits.Outcome, ServiceError>) -> Void)
+        case take(PeerCommits, @Sendable (Taken) -> Void)
     }
 
     /// Work on its way to the writer.
@@ -254,7 +256,7 @@ package final class StoreGate: Sendable {
         _ commits: PeerCommits,
         _ group: inout GroupCommit,
         allowed: Bool
-    ) throws(EngineError) -> Result<PeerCommits.Outcome, ServiceError> {
+    ) throws(EngineError) -> Taken {
         guard allowed else { return .failure(StoreGate.diskFull) }
         meter.engineCalls.add(1)
         return try reportingDamage { () throws(EngineError) in

@@ -1,34 +1,54 @@
 // Commits that a peer sent: judged one by one, and applied together with what they make this node
 // owe.
 //
-// Run by the writer like a request. What was applied before a commit that can't be stays.
+// Run by the writer like a request. What was applied before a commit that can't be stays. A commit
+// that doesn't fit its origin's log or clock pauses that origin, and with it what depends on it;
+// everybody else's commits go on.
 
 package import CumulusModel
 package import CumulusStorage
 
 package struct PeerCommits: Sendable {
     package enum Outcome: Equatable, Sendable {
-        /// All are here now; so many are new.
+        /// All are here now that can be; so many are new.
         case taken(Int)
         /// One depends on this, which is not here.
         case waits(for: Dot)
-        /// Nothing more of that incarnation is taken: an operator has to look.
-        case refused(CommitIntake.Refusal, Dot)
         /// One can't be read.
         case malformed(String)
         case unknownScope
     }
 
+    /// Runs of which nothing more is taken for now, and why.
+    package typealias Paused = [Incarnation: CommitIntake.Refusal]
+
     package var scope: ScopeID
     /// As their origins encoded them.
     package var commits: [Bytes]
+    /// What was paused since the peer began to send.
+    package var paused: Paused
 
-    package init(scope: ScopeID, commits: [Bytes]) {
+    package init(scope: ScopeID, commits: [Bytes], paused: Paused = [:]) {
         self.scope = scope
         self.commits = commits
+        self.paused = paused
     }
 
-    package func run(in transaction: inout WriteTransaction) throws(EngineError) -> Outcome {
+    /// Applies what can be.
+    ///
+    /// Returns what is paused from now on, too.
+    package func run(
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) -> (Outcome, Paused) {
+        var paused = paused
+        let outcome = try run(&paused, &transaction)
+        return (outcome, paused)
+    }
+
+    private func run(
+        _ paused: inout Paused,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Outcome {
         guard let number = try transaction.scope(scope) else { return .unknownScope }
         var applied = 0
         for bytes in commits {
@@ -46,10 +66,18 @@ package struct PeerCommits: Sendable {
             )
             switch verdict {
             case .known: continue
-            case .waits(let missing): return .waits(for: missing[0])
-            case .refused(let refusal): return .refused(refusal, commit.stamp.dot)
+            case .waits(let missing):
+                // For something of a paused run, in the end.
+                guard paused.isEmpty else { continue }
+                return .waits(for: missing[0])
+            case .refused(let refusal):
+                if paused[commit.stamp.dot.incarnation] == nil {
+                    paused[commit.stamp.dot.incarnation] = refusal
+                }
+                continue
             case .apply: break
             }
+            if paused[commit.stamp.dot.incarnation] != nil { continue }
             try transaction.apply(commit, bytes: bytes, in: number)
             try CascadeCompensation.run(after: commit, in: number, &transaction)
             applied += 1

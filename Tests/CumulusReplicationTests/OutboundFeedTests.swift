@@ -39,7 +39,7 @@ import Testing
                 var outcome: PeerCommits.Outcome?
                 try target.change { (transaction: inout WriteTransaction) throws(EngineError) in
                     let commits = PeerCommits(scope: source.scope, commits: batch.commits)
-                    outcome = try commits.run(in: &transaction)
+                    outcome = try commits.run(in: &transaction).0
                 }
                 #expect(outcome == .taken(batch.commits.count), "seed \(seed)")
             }
@@ -93,9 +93,21 @@ import Testing
     }
 
     private func take(_ commits: [Bytes], scope: ScopeID? = nil) throws -> PeerCommits.Outcome {
-        var outcome: PeerCommits.Outcome?
+        try take(commits, paused: [:], scope: scope).0
+    }
+
+    private func take(
+        _ commits: [Bytes],
+        paused: PeerCommits.Paused,
+        scope: ScopeID? = nil
+    ) throws -> (PeerCommits.Outcome, PeerCommits.Paused) {
+        var outcome: (PeerCommits.Outcome, PeerCommits.Paused)?
         try other.change { (transaction: inout WriteTransaction) throws(EngineError) in
-            let commits = PeerCommits(scope: scope ?? one.scope, commits: commits)
+            let commits = PeerCommits(
+                scope: scope ?? one.scope,
+                commits: commits,
+                paused: paused
+            )
             outcome = try commits.run(in: &transaction)
         }
         return try #require(outcome)
@@ -129,12 +141,43 @@ import Testing
     }
 
     /// Two runs of one machine's copy made different commits under one name.
-    @Test func aForkIsRefused() throws {
+    @Test func aForkPausesItsOrigin() throws {
         #expect(try take(Array(sent.prefix(1))) == .taken(1))
         var forked = try Commit(sent[0])
         forked.user = "somebody else"
-        let outcome = try take([forked.encoded()])
-        #expect(outcome == .refused(.forked, forked.stamp.dot))
+        let (outcome, paused) = try take([forked.encoded()] + sent, paused: [:])
+        #expect(outcome == .taken(0))
+        #expect(paused == [forked.stamp.dot.incarnation: .forked])
+        #expect(try other.names(in: .private, by: .alice) == ["r0"])
+    }
+
+    /// One bad clock holds up its own node's commits and those made on top of them, nobody else's.
+    @Test func aClockThatIsAheadPausesItsOriginOnly() throws {
+        let third = try TestStore(copying: one, seed: 3)
+        let fourth = try TestStore(copying: one, seed: 4)
+        third.now += 120_000
+        try third.save([SaveItem("ahead", ["a": 1])])
+        try fourth.save([SaveItem("fine", ["a": 1])])
+        let ahead = try third.commits(above: one.vectors()).values.joined().map(\.1)
+        let fine = try fourth.commits(above: one.vectors()).values.joined().map(\.1)
+        try fourth.take(from: third)
+        try fourth.save([SaveItem("after", ["a": 1])])
+        let after = try fourth.commits(
+            above: fourth.vectors().mapValues {
+                VectorRow(seq: $0.seq - 1, time: $0.time, hash: $0.hash, dep: $0.dep)
+            }
+        )[fourth.state.incarnation, default: []].map(\.1)
+        #expect(try take(sent) == .taken(4))
+        let (outcome, paused) = try take(ahead + fine + after, paused: [:])
+        #expect(outcome == .taken(1))
+        #expect(paused == [third.state.incarnation: .clockAhead(milliseconds: 120_000)])
+        #expect(try other.names(in: .private, by: .alice).contains("fine"))
+        #expect(try !other.names(in: .private, by: .alice).contains("after"))
+        // In the next batch it is known, and later the clock is right.
+        #expect(try take(after, paused: paused).0 == .taken(0))
+        other.now += 120_000
+        #expect(try take(ahead + after) == .taken(2))
+        #expect(try other.names(in: .private, by: .alice).contains("after"))
     }
 }
 
