@@ -193,7 +193,7 @@ const ProtobufCMessageDescriptor cumulus__v1__vector_entry__descriptor =
   (ProtobufCMessageInit) cumulus__v1__vector_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__pull_request__field_descriptors[1] =
+static const ProtobufCFieldDescriptor cumulus__v1__pull_request__field_descriptors[2] =
 {
   {
     "vector",
@@ -207,14 +207,27 @@ static const ProtobufCFieldDescriptor cumulus__v1__pull_request__field_descripto
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "run",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_FIXED64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__PullRequest, run),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__pull_request__field_indices_by_name[] = {
+  1,   /* field[1] = run */
   0,   /* field[0] = vector */
 };
 static const ProtobufCIntRange cumulus__v1__pull_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 1 }
+  { 0, 2 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__pull_request__descriptor =
 {
@@ -224,7 +237,7 @@ const ProtobufCMessageDescriptor cumulus__v1__pull_request__descriptor =
   "Cumulus__V1__PullRequest",
   "cumulus.v1",
   sizeof(Cumulus__V1__PullRequest),
-  1,
+  2,
   cumulus__v1__pull_request__field_descriptors,
   cumulus__v1__pull_request__field_indices_by_name,
   1,  cumulus__v1__pull_request__number_ranges,

@@ -44,7 +44,9 @@ extension ClientSession {
                 guard let number = try node.gate.latest(reach: .disk).scope(scope) else {
                     throw Containers.unknown(scope.container)
                 }
-                return try page(of: OutboundFeed(scope: number, position: request.vector))
+                let run = request.run == 0 ? nil : Incarnation(request.run)
+                let feed = OutboundFeed(scope: number, position: request.vector, run: run)
+                return try page(of: feed)
             }
         }
         if !isQueued { fail(stream, overloaded("too many reads are waiting")) }

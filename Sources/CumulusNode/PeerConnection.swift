@@ -207,7 +207,8 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         let stream = nextStream
         nextStream += 2
         pulls[stream] = Pull(scope: scope)
-        let payload = header.encoded(before: PullRequest(vector: vector).encoded())
+        let request = PullRequest(vector: vector, run: node.incarnation.value)
+        let payload = header.encoded(before: request.encoded())
         connection.send(Frame(.call, isEnd: true, stream: stream, payload: payload))
     }
 

@@ -23,12 +23,26 @@ package enum CascadeCompensation {
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {
         if transaction.state.broken.contains(.compensation) { return }
+        guard mayLeaveOrphans(commit, transaction.state.node) else { return }
         var pending = commit
         while let zone = try number(of: pending.zone, in: scope, &transaction) {
             let names = names(in: pending)
             let orphans = try orphans(around: names, in: zone, &transaction)
             if orphans.isEmpty { break }
             pending = try delete(orphans, in: scope, pending.zone, zone, &transaction)
+        }
+    }
+
+    /// Whether a commit ends lives, or brings back references that this node wrote in a run that it
+    /// forgot.
+    private static func mayLeaveOrphans(_ commit: Commit, _ node: NodeRow) -> Bool {
+        if node.isOurs(commit.stamp.dot.incarnation) { return true }
+        return commit.operations.contains { operation in
+            switch operation {
+            case .put(let put): !put.absorbed.isEmpty
+            case .delete: true
+            case .zoneCreate, .zoneDelete, .register: false
+            }
         }
     }
 

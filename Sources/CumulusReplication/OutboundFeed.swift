@@ -21,9 +21,11 @@ package struct OutboundFeed: Sendable {
     /// What the reader has once it took everything so far.
     package private(set) var position: VersionVector
 
-    package init(scope: ScopeNumber, position: VersionVector) {
+    /// - Parameter run: The reader's own run, whose commits it has and is not sent.
+    package init(scope: ScopeNumber, position: VersionVector, run: Incarnation? = nil) {
         self.scope = scope
         self.position = position
+        if let run { self.position[run] = .max }
     }
 
     /// The next commits, until they have that many bytes.
@@ -64,9 +66,9 @@ package struct OutboundFeed: Sendable {
         var failure: MalformedBytes?
         try reader.scan(.log, range, backwards: false) { _, bytes in
             do throws(MalformedBytes) {
-                let commit = try Commit(bytes)
-                guard commit.dep.allSatisfy({ position.covers($0) }) else { return false }
-                position[last.incarnation] = commit.stamp.dot.seq
+                let head = try CommitHead(bytes)
+                guard head.dep.allSatisfy({ position.covers($0) }) else { return false }
+                position[last.incarnation] = head.dot.seq
             } catch {
                 failure = error
                 return false

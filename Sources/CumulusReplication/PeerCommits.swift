@@ -52,6 +52,10 @@ package struct PeerCommits: Sendable {
         guard let number = try transaction.scope(scope) else { return .unknownScope }
         var applied = 0
         for bytes in commits {
+            // Other nodes may have sent it before: most of those are recognised by the head.
+            guard let head = try? CommitHead(bytes) else { return .malformed("it has no head") }
+            let vectors = try transaction.loadScope(number).vectors
+            if head.dot.seq < vectors[head.dot.incarnation]?.seq ?? 0 { continue }
             let commit: Commit
             do {
                 commit = try Commit(bytes)
@@ -61,7 +65,7 @@ package struct PeerCommits: Sendable {
             let verdict = CommitIntake.judge(
                 commit,
                 bytes: bytes,
-                after: try transaction.loadScope(number).vectors,
+                after: vectors,
                 now: transaction.now
             )
             switch verdict {

@@ -249,6 +249,31 @@ extension CanonicalWriter {
 
 // MARK: - Canonical form: reading
 
+/// The beginning of a commit: enough to put it in its place.
+package struct CommitHead: Equatable, Sendable {
+    package var dot: Dot
+    /// As in `Commit`.
+    package var dep: [Dot] = []
+
+    /// Reads no further than it has to: what follows may be damaged.
+    package init(_ bytes: Bytes) throws(MalformedBytes) {
+        var reader = CanonicalReader(bytes)
+        var (incarnation, seq) = (UInt64(0), UInt64(0))
+        var dep: [Dot] = []
+        loop: while let (number, type) = try reader.nextField() {
+            switch (number, type) {
+            case (1, .fixed64): incarnation = try reader.fixed64()
+            case (2, .varint): seq = try reader.varint()
+            case (3, .fixed64): _ = try reader.fixed64()
+            case (4, .delimited): dep.append(try Dot(reading: try reader.message()))
+            default: break loop
+            }
+        }
+        dot = Dot(Incarnation(incarnation), seq)
+        self.dep = dep
+    }
+}
+
 extension Commit {
     /// Reads a commit; other bytes than `encoded` would write are refused.
     package init(_ bytes: Bytes) throws(MalformedBytes) {

@@ -8,19 +8,24 @@ package import CumulusModel
 package struct PullRequest: Hashable, Sendable {
     /// What the caller has.
     package var vector: VersionVector
+    /// The caller's incarnation: it has all commits of it.
+    package var run: UInt64
 
-    package init(vector: VersionVector) {
+    package init(vector: VersionVector, run: UInt64 = 0) {
         self.vector = vector
+        self.run = run
     }
 
     package func encoded() -> Bytes {
         var writer = CanonicalWriter()
         writer.vector(1, vector)
+        writer.field(2, fixed64: run)
         return writer.bytes
     }
 
     package init(wire bytes: Bytes) throws(MalformedMessage) {
         let message = try CMessage(bytes[...], cumulus__v1__pull_request__unpack)
+        run = message.raw.run
         vector = VersionVector(wire: elements(message.raw.n_vector, message.raw.vector))
     }
 }

@@ -65,6 +65,26 @@ import Testing
         #expect(batches[0].vector == (try store.vector()))
     }
 
+    /// A node is not sent back what it made itself in this run.
+    @Test func theReadersOwnRunIsLeftOut() throws {
+        let one = try TestStore(seed: 1)
+        let other = try TestStore(copying: one, seed: 2)
+        try one.save([SaveItem("a", ["a": 1])])
+        try other.take(from: one)
+        try other.save([SaveItem("b", ["a": 1])])
+        var feed = OutboundFeed(
+            scope: try other.scopeNumber(),
+            position: VersionVector(),
+            run: one.state.incarnation
+        )
+        let batch = try #require(try feed.next(other.reader, byteLimit: 1_000))
+        #expect(
+            try batch.commits.map { try CommitHead($0).dot.incarnation }
+                == [other.state.incarnation]
+        )
+        #expect(batch.isAtEnd)
+    }
+
     @Test func aTruncatedLogSaysSo() throws {
         let store = try TestStore()
         try store.save([SaveItem("r", ["a": 1])])

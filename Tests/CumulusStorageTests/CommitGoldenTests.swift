@@ -12,6 +12,18 @@ import Testing
         #expect(try Commit(golden.bytes).encoded().hex == golden.bytes.hex)
     }
 
+    @Test(arguments: try Golden.all().filter { $0.message == "Commit" })
+    func theHeadSaysWhatTheCommitSays(golden: Golden) throws {
+        let (head, commit) = (try CommitHead(golden.bytes), try Commit(golden.bytes))
+        #expect(head.dot == commit.stamp.dot)
+        #expect(head.dep == commit.dep)
+        for count in golden.bytes.indices {
+            // Cut anywhere, it says the same or nothing.
+            let cut = try? CommitHead(Bytes(golden.bytes.prefix(count)))
+            #expect(cut == nil || count < 40 || cut?.dot == head.dot)
+        }
+    }
+
     @Test func aPutSaysWhatTheFileSays() throws {
         let commit = try Commit(Golden("Commit-put").bytes)
         let incarnation = Incarnation(0x1122_3344_5566_7788)

@@ -123,7 +123,7 @@ import Testing
                 let shift = UInt64.random(in: 0..<64, using: &dice)
                 vector[Incarnation(dice.next() | 1)] = dice.next() >> shift
             }
-            let request = PullRequest(vector: vector)
+            let request = PullRequest(vector: vector, run: dice.next())
             Self.expectLibraryAgrees("PullRequest", request.encoded())
             #expect(try PullRequest(wire: request.encoded()) == request)
             let commits = Self.list(using: &dice, Self.bytes)

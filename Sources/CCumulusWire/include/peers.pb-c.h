@@ -53,10 +53,14 @@ struct  Cumulus__V1__PullRequest
    */
   size_t n_vector;
   Cumulus__V1__VectorEntry **vector;
+  /*
+   * the caller's incarnation: it has all commits of it, and is sent none
+   */
+  uint64_t run;
 };
 #define CUMULUS__V1__PULL_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__pull_request__descriptor) \
-    , 0,NULL }
+    , 0,NULL, 0 }
 
 
 struct  Cumulus__V1__PullResponse
