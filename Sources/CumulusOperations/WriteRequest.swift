@@ -114,6 +114,8 @@ package struct WriteRequest: Sendable {
     ) throws(EngineError) -> Result<Answer, ServiceError>? {
         let key = RowKey.request(requestID, scope, caller.user)
         guard let row: RequestRow = try transaction.row(key) else { return nil }
+        // Known from another node's commit, which doesn't tell what else was in the request.
+        if row.digest.isEmpty { return .success(.modified(try recall(row, scope, transaction))) }
         guard row.digest == digest else {
             return .failure(
                 ServiceError(
@@ -128,6 +130,22 @@ package struct WriteRequest: Sendable {
         }
         outcome.dots = row.dots
         return .success(.modified(outcome))
+    }
+
+    private func recall(
+        _ row: RequestRow,
+        _ scope: ScopeNumber,
+        _ transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> ModifyOutcome {
+        let done = try DoneElsewhere(row.dots, in: scope, by: caller, transaction)
+        var outcome =
+            switch operation {
+            case .modifyRecords(let request): try done.outcome(of: request, transaction)
+            case .modifyZones(let request): done.outcome(of: request)
+            case .createContainer, .addUser, .addToken: ModifyOutcome(saves: 0, deletes: 0)
+            }
+        outcome.dots = row.dots
+        return outcome
     }
 
     private func administer(

@@ -49,7 +49,21 @@ extension WriteTransaction {
             touch(database, zone: zone.name, commit.stamp.dot)
         }
         try store(application.conflicts, of: commit, in: scope)
+        if commit.stamp.dot.incarnation != state.incarnation { try noteRequest(of: commit, scope) }
         return application.rows
+    }
+
+    /// Remembers which commits another node made for a request, so that its retry here is known.
+    private mutating func noteRequest(
+        of commit: Commit,
+        _ scope: ScopeNumber
+    ) throws(EngineError) {
+        guard let requestID = RequestID(commit.requestID) else { return }
+        let key = RowKey.request(requestID, scope, commit.user)
+        var row = try row(key) ?? RequestRow(digest: [], dots: [], outcome: [])
+        guard row.digest.isEmpty else { return }
+        row.dots.append(commit.stamp.dot)
+        put(key, row)
     }
 
     private mutating func store(

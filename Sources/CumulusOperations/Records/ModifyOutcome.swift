@@ -148,3 +148,21 @@ extension ModifyOutcome: RowValue {
         return .failure(Failure(ServiceError(code, reason, try reader.text())))
     }
 }
+
+extension ModifyOutcome.Saved {
+    /// What a save left.
+    init(_ row: RecordRow, of item: SaveItem) {
+        var incremented: [String] = []
+        if case .success(let content) = item.content {
+            incremented = content.increments.map(\.field)
+        }
+        self.init(
+            changeTag: row.tag,
+            created: row.birth.time.milliseconds,
+            createdBy: row.createdBy,
+            modified: row.modified.time.milliseconds,
+            modifiedBy: row.modifiedBy,
+            fields: incremented.isEmpty ? [] : row.body.selecting(incremented).bytes
+        )
+    }
+}

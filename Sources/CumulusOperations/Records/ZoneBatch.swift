@@ -280,7 +280,7 @@ struct ZoneBatch {
 
     private func report(_ items: [Int], _ rows: [RecordRow], to outcome: inout ModifyOutcome) {
         for (item, row) in zip(items, rows) {
-            outcome.saves[item] = .success(saved(item, row))
+            outcome.saves[item] = .success(ModifyOutcome.Saved(row, of: request.saves[item]))
         }
         for (item, failure) in failures {
             if item >= 0 {
@@ -289,20 +289,5 @@ struct ZoneBatch {
                 outcome.deletes[-1 - item] = .failure(failure)
             }
         }
-    }
-
-    private func saved(_ item: Int, _ row: RecordRow) -> ModifyOutcome.Saved {
-        var incremented: [String] = []
-        if case .success(let content) = request.saves[item].content {
-            incremented = content.increments.map(\.field)
-        }
-        return ModifyOutcome.Saved(
-            changeTag: row.tag,
-            created: row.birth.time.milliseconds,
-            createdBy: row.createdBy,
-            modified: row.modified.time.milliseconds,
-            modifiedBy: row.modifiedBy,
-            fields: incremented.isEmpty ? [] : row.body.selecting(incremented).bytes
-        )
     }
 }

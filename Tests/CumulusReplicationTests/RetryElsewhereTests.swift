@@ -1,0 +1,112 @@
+// A caller lost its connection and repeats its request at another node, which has heard of it: the
+// answer is that it is done.
+
+import CumulusModel
+import CumulusOperations
+import CumulusReplication
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@Suite struct RetryElsewhereTests {
+    private let one: TestStore
+    private let other: TestStore
+
+    init() throws {
+        one = try TestStore(seed: 1)
+        other = try TestStore(copying: one, seed: 2)
+        try one.modify(ModifyZones(saving: ["z"]), by: .alice)
+        try one.save([SaveItem("old", ["a": 1, "n": 5])])
+        try other.take(from: one)
+    }
+
+    private func outcome(_ answer: TestStore.Answer) throws -> ModifyOutcome {
+        guard case .modified(let outcome) = try answer.get() else {
+            throw EngineError.failed("another answer")
+        }
+        return outcome
+    }
+
+    /// Runs a request on one node, lets the other hear of it, and repeats it there.
+    private func repeatElsewhere(
+        _ operation: WriteRequest.Operation
+    ) throws -> (first: ModifyOutcome, second: ModifyOutcome) {
+        let request = one.request(operation, by: .alice)
+        let first = try outcome(one.run(request))
+        try other.take(from: one)
+        let vector = try other.vector()
+        let second = try outcome(other.run(request))
+        // Nothing was done a second time.
+        #expect(try other.vector() == vector)
+        return (first, second)
+    }
+
+    /// Without the memory this would be 14: the record exists.
+    @Test func anInsertIsAnsweredAsDone() throws {
+        let modify = ModifyRecords(database: .private, saves: [SaveItem("new", ["a": 1])])
+        let (first, second) = try repeatElsewhere(.modifyRecords(modify))
+        #expect(try first.saves[0].get() == second.saves[0].get())
+        #expect(first.dots == second.dots)
+    }
+
+    @Test func anIncrementTellsItsValue() throws {
+        let save = SaveItem("old", increments: ["n": 1])
+        let modify = ModifyRecords(database: .private, policy: .changedKeys, saves: [save])
+        let (first, second) = try repeatElsewhere(.modifyRecords(modify))
+        #expect(try first.saves[0].get() == second.saves[0].get())
+        #expect(try second.saves[0].get().fields == WireField.body(["n": 6]))
+    }
+
+    @Test func aDeletionIsAnsweredAsDone() throws {
+        let modify = ModifyRecords(database: .private, deletes: [DeleteItem("old")])
+        let (_, second) = try repeatElsewhere(.modifyRecords(modify))
+        #expect(throws: Never.self) { try second.deletes[0].get() }
+    }
+
+    /// An item that failed there is not said to be done.
+    @Test func whatFailedThereIsNotDone() throws {
+        let modify = ModifyRecords(
+            database: .private,
+            isAtomic: false,
+            saves: [SaveItem("old", ["a": 2]), SaveItem("new", ["a": 1])]
+        )
+        let (first, second) = try repeatElsewhere(.modifyRecords(modify))
+        #expect(first.saves[0].failure?.code == .serverRecordChanged)
+        #expect(second.saves[0].failure?.code == .serverRejectedRequest)
+        #expect(try first.saves[1].get() == second.saves[1].get())
+    }
+
+    @Test func aRecordThatIsGoneSinceIsNotThere() throws {
+        let modify = ModifyRecords(database: .private, saves: [SaveItem("new", ["a": 1])])
+        let request = one.request(.modifyRecords(modify), by: .alice)
+        try one.run(request)
+        try one.delete([DeleteItem("new")])
+        try other.take(from: one)
+        let answer = try outcome(other.run(request))
+        #expect(answer.saves[0].failure?.code == .unknownItem)
+    }
+
+    @Test func zonesAreAnsweredAsDone() throws {
+        let modify = ModifyZones(saving: ["y"], deleting: ["z"])
+        let (_, second) = try repeatElsewhere(.modifyZones(modify))
+        #expect(throws: Never.self) { try second.saves[0].get() }
+        #expect(throws: Never.self) { try second.deletes[0].get() }
+    }
+
+    /// Another user's request of that id is another request.
+    @Test func theMemoryIsOfOneCaller() throws {
+        let modify = ModifyRecords(database: .public, saves: [SaveItem("new", ["a": 1])])
+        let request = one.request(.modifyRecords(modify), by: .alice)
+        try one.run(request)
+        try other.take(from: one)
+        var twin = request
+        twin.caller = .bob
+        #expect(try outcome(other.run(twin)).saves[0].failure?.code == .permissionFailure)
+    }
+}
+
+extension Result where Failure == ModifyOutcome.Failure {
+    fileprivate var failure: Failure? {
+        if case .failure(let failure) = self { failure } else { nil }
+    }
+}
