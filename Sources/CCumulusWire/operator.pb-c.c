@@ -187,6 +187,96 @@ void   cumulus__v1__node_status_response__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__node_status_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__scope_status__init
+                     (Cumulus__V1__ScopeStatus         *message)
+{
+  static const Cumulus__V1__ScopeStatus init_value = CUMULUS__V1__SCOPE_STATUS__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__scope_status__get_packed_size
+                     (const Cumulus__V1__ScopeStatus *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__scope_status__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__scope_status__pack
+                     (const Cumulus__V1__ScopeStatus *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__scope_status__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__scope_status__pack_to_buffer
+                     (const Cumulus__V1__ScopeStatus *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__scope_status__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ScopeStatus *
+       cumulus__v1__scope_status__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ScopeStatus *)
+     protobuf_c_message_unpack (&cumulus__v1__scope_status__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__scope_status__free_unpacked
+                     (Cumulus__V1__ScopeStatus *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__scope_status__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__peer_status__init
+                     (Cumulus__V1__PeerStatus         *message)
+{
+  static const Cumulus__V1__PeerStatus init_value = CUMULUS__V1__PEER_STATUS__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__peer_status__get_packed_size
+                     (const Cumulus__V1__PeerStatus *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__peer_status__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__peer_status__pack
+                     (const Cumulus__V1__PeerStatus *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__peer_status__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__peer_status__pack_to_buffer
+                     (const Cumulus__V1__PeerStatus *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__peer_status__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__PeerStatus *
+       cumulus__v1__peer_status__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__PeerStatus *)
+     protobuf_c_message_unpack (&cumulus__v1__peer_status__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__peer_status__free_unpacked
+                     (Cumulus__V1__PeerStatus *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__peer_status__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   cumulus__v1__list_containers_request__init
                      (Cumulus__V1__ListContainersRequest         *message)
 {
@@ -756,7 +846,7 @@ const ProtobufCMessageDescriptor cumulus__v1__node_status_request__descriptor =
   (ProtobufCMessageInit) cumulus__v1__node_status_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__node_status_response__field_descriptors[13] =
+static const ProtobufCFieldDescriptor cumulus__v1__node_status_response__field_descriptors[15] =
 {
   {
     "node_id",
@@ -914,6 +1004,30 @@ static const ProtobufCFieldDescriptor cumulus__v1__node_status_response__field_d
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "scopes",
+    14,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__NodeStatusResponse, n_scopes),
+    offsetof(Cumulus__V1__NodeStatusResponse, scopes),
+    &cumulus__v1__scope_status__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "peers",
+    15,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__NodeStatusResponse, n_peers),
+    offsetof(Cumulus__V1__NodeStatusResponse, peers),
+    &cumulus__v1__peer_status__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__node_status_response__field_indices_by_name[] = {
   7,   /* field[7] = calls */
@@ -925,7 +1039,9 @@ static const unsigned cumulus__v1__node_status_response__field_indices_by_name[]
   10,   /* field[10] = free_bytes */
   1,   /* field[1] = incarnation */
   0,   /* field[0] = node_id */
+  14,   /* field[14] = peers */
   11,   /* field[11] = profile */
+  13,   /* field[13] = scopes */
   3,   /* field[3] = software_version */
   5,   /* field[5] = started */
   4,   /* field[4] = state */
@@ -933,7 +1049,7 @@ static const unsigned cumulus__v1__node_status_response__field_indices_by_name[]
 static const ProtobufCIntRange cumulus__v1__node_status_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 13 }
+  { 0, 15 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__node_status_response__descriptor =
 {
@@ -943,11 +1059,152 @@ const ProtobufCMessageDescriptor cumulus__v1__node_status_response__descriptor =
   "Cumulus__V1__NodeStatusResponse",
   "cumulus.v1",
   sizeof(Cumulus__V1__NodeStatusResponse),
-  13,
+  15,
   cumulus__v1__node_status_response__field_descriptors,
   cumulus__v1__node_status_response__field_indices_by_name,
   1,  cumulus__v1__node_status_response__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__node_status_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__scope_status__field_descriptors[4] =
+{
+  {
+    "container",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ScopeStatus, container),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "environment",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ScopeStatus, environment),
+    &cumulus__v1__environment__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "commits",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ScopeStatus, commits),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "digest",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ScopeStatus, digest),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__scope_status__field_indices_by_name[] = {
+  2,   /* field[2] = commits */
+  0,   /* field[0] = container */
+  3,   /* field[3] = digest */
+  1,   /* field[1] = environment */
+};
+static const ProtobufCIntRange cumulus__v1__scope_status__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 4 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__scope_status__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ScopeStatus",
+  "ScopeStatus",
+  "Cumulus__V1__ScopeStatus",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ScopeStatus),
+  4,
+  cumulus__v1__scope_status__field_descriptors,
+  cumulus__v1__scope_status__field_indices_by_name,
+  1,  cumulus__v1__scope_status__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__scope_status__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__peer_status__field_descriptors[3] =
+{
+  {
+    "endpoint",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__PeerStatus, endpoint),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "node_id",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__PeerStatus, node_id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "since",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_SINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__PeerStatus, since),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__peer_status__field_indices_by_name[] = {
+  0,   /* field[0] = endpoint */
+  1,   /* field[1] = node_id */
+  2,   /* field[2] = since */
+};
+static const ProtobufCIntRange cumulus__v1__peer_status__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__peer_status__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.PeerStatus",
+  "PeerStatus",
+  "Cumulus__V1__PeerStatus",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__PeerStatus),
+  3,
+  cumulus__v1__peer_status__field_descriptors,
+  cumulus__v1__peer_status__field_indices_by_name,
+  1,  cumulus__v1__peer_status__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__peer_status__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 #define cumulus__v1__list_containers_request__field_descriptors NULL

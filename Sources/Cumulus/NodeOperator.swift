@@ -22,6 +22,26 @@ package struct NodeOperator: Sendable {
         package var flushes: UInt64
         package var freeBytes: UInt64
         package var profile: String
+        package var scopes: [Scope]
+        package var peers: [Peer]
+    }
+
+    /// What a node holds of one scope; nodes with equal numbers hold the same.
+    package struct Scope: Sendable {
+        /// Empty: the cluster's own.
+        package var container: String
+        package var environment: String
+        package var commits: UInt64
+        package var digest: String
+    }
+
+    /// A node that the node pulls from.
+    package struct Peer: Sendable {
+        package var endpoint: String
+        /// Empty: not connected.
+        package var nodeID: String
+        /// Of the connection, or of its end.
+        package var since: Timestamp
     }
 
     package struct User: Sendable {
@@ -69,7 +89,20 @@ package struct NodeOperator: Sendable {
             commits: wire.commits,
             flushes: wire.flushes,
             freeBytes: wire.freeBytes,
-            profile: wire.profile
+            profile: wire.profile,
+            scopes: wire.scopes.map { scope in
+                let environment = Environment(rawValue: UInt8(clamping: scope.environment))
+                return Scope(
+                    container: scope.container,
+                    environment: environment?.name ?? "",
+                    commits: scope.commits,
+                    digest: scope.digest.hex
+                )
+            },
+            peers: wire.peers.map { peer in
+                let since = Timestamp(millisecondsSince1970: peer.since)
+                return Peer(endpoint: peer.endpoint, nodeID: peer.nodeID.hex, since: since)
+            }
         )
     }
 

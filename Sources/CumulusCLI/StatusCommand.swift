@@ -16,7 +16,14 @@ struct StatusCommand: AsyncParsableCommand {
     func run() async throws {
         let status = try await connection.withOperator { try await $0.status() }
         let members = status.members
-        output.show(.object(members), rows: members.map { [$0.key, $0.value.plain] })
+        let lists = [
+            JSON.Member("scopes", .array(status.scopes.map(\.json))),
+            JSON.Member("peers", .array(status.peers.map(\.json))),
+        ]
+        let rows =
+            members.map { [$0.key, $0.value.plain] } + status.scopes.map { ["scope", $0.text] }
+            + status.peers.map { ["peer", $0.text] }
+        output.show(.object(members + lists), rows: rows)
     }
 }
 
@@ -38,5 +45,37 @@ extension NodeOperator.Status {
             JSON.Member("flushes", count(flushes)),
             JSON.Member("freeBytes", count(freeBytes)),
         ]
+    }
+}
+
+extension NodeOperator.Scope {
+    fileprivate var json: JSON {
+        .object([
+            JSON.Member("container", .string(container)),
+            JSON.Member("environment", .string(environment)),
+            JSON.Member("commits", .integer(Int64(clamping: commits))),
+            JSON.Member("digest", .string(digest)),
+        ])
+    }
+
+    fileprivate var text: String {
+        let name = container.isEmpty ? "the cluster's own" : "\(container) \(environment)"
+        return "\(name): \(commits) commits, digest \(digest)"
+    }
+}
+
+extension NodeOperator.Peer {
+    fileprivate var json: JSON {
+        .object([
+            JSON.Member("endpoint", .string(endpoint)),
+            JSON.Member("node", nodeID.isEmpty ? .null : .string(nodeID)),
+            JSON.Member("since", .string(since.text)),
+        ])
+    }
+
+    fileprivate var text: String {
+        nodeID.isEmpty
+            ? "\(endpoint): not connected since \(since.text)"
+            : "\(endpoint): node \(nodeID), connected since \(since.text)"
     }
 }

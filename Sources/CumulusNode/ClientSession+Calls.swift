@@ -327,7 +327,8 @@ extension ClientSession {
 
     private func administer(_ method: Method, _ call: Call) throws {
         switch method {
-        case .operatorStatus: finish(call.stream, [node.status.encoded()])
+        case .operatorStatus:
+            readCluster(call) { [node] in try node.status($0).encoded() }
         case .operatorListContainers:
             readCluster(call) { OperatorMessages.containers(try Containers.all(in: $0)) }
         case .operatorListUsers:

@@ -47,6 +47,8 @@ package final class Node: Sendable {
     package let incarnation: Incarnation
     private let started: Int64
     private let draining = Atomic<Bool>(false)
+    /// By their addresses.
+    private let peers = Mutex<[String: NodeStatus.Peer]>([:])
     private let sessions = Mutex<[ObjectIdentifier: WeakSession]>([:])
 
     private struct WeakSession: Sendable {
@@ -143,18 +145,48 @@ package final class Node: Sendable {
         }
     }
 
+    // MARK: Peers
+
+    /// A connection to a peer began, or ended: then without a node.
+    func note(_ endpoint: String, _ nodeID: Bytes) {
+        let peer = NodeStatus.Peer(
+            endpoint: endpoint,
+            nodeID: nodeID,
+            since: environment.wallClock()
+        )
+        peers.withLock { peers in
+            if nodeID.isEmpty, peers[endpoint]?.nodeID.isEmpty == true { return }
+            peers[endpoint] = peer
+        }
+    }
+
     /// Calls that are still in progress.
     package var callsInProgress: Int { meter.callsInProgress.value }
 
     // MARK: Status
 
-    package var status: NodeStatus {
+    /// "ready", "disk full" or "draining".
+    package var state: String {
+        isDraining ? "draining" : gate.isDiskFull ? "disk full" : "ready"
+    }
+
+    /// How the node is, and what the reader sees of its store.
+    package func status(_ reader: ReadTransaction) throws(EngineError) -> NodeStatus {
         var status = NodeStatus()
+        status.scopes = try ScopeDigest.all(in: reader).map {
+            NodeStatus.Scope(
+                container: $0.scope.container,
+                environment: $0.scope == .cluster ? 0 : UInt32($0.scope.environment.rawValue),
+                commits: $0.commits,
+                digest: $0.digest
+            )
+        }
+        status.peers = peers.withLock { $0.values.sorted { $0.endpoint < $1.endpoint } }
         status.nodeID = nodeID
         status.incarnation = incarnation.value
         status.clusterID = clusterID
         status.softwareVersion = configuration.version
-        status.state = isDraining ? "draining" : gate.isDiskFull ? "disk full" : "ready"
+        status.state = state
         status.started = started
         status.connections = UInt32(clamping: meter.connections.value)
         status.calls = UInt64(clamping: meter.calls.value)

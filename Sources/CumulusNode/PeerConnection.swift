@@ -168,6 +168,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         }
         isOpen = true
         connection.finishGreeting()
+        node.note(endpoint, hello.nodeID)
         log("a peer is connected", ["node": "\(hello.nodeID.hex)"])
         findScopes()
     }

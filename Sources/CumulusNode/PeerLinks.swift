@@ -31,6 +31,7 @@ package struct PeerLinks: Sendable {
         while !Task.isCancelled {
             let began = node.environment.now()
             let reason = await connect(endpoint)
+            node.note(endpoint, [])
             if Task.isCancelled { return }
             node.environment.logger.info(
                 "a peer is not connected",

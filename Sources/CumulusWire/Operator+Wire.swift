@@ -22,6 +22,39 @@ package struct NodeStatus: Hashable, Sendable {
     package var freeBytes: UInt64 = 0
     package var profile = ""
     package var callsInProgress: UInt32 = 0
+    package var scopes: [Scope] = []
+    package var peers: [Peer] = []
+
+    /// What the node holds of one scope.
+    package struct Scope: Hashable, Sendable {
+        /// Empty: the cluster's own.
+        package var container: String
+        package var environment: UInt32
+        package var commits: UInt64
+        package var digest: Bytes
+
+        package init(container: String, environment: UInt32, commits: UInt64, digest: Bytes) {
+            self.container = container
+            self.environment = environment
+            self.commits = commits
+            self.digest = digest
+        }
+    }
+
+    /// A node that this one pulls from.
+    package struct Peer: Hashable, Sendable {
+        package var endpoint: String
+        /// Empty: not connected.
+        package var nodeID: Bytes
+        /// Milliseconds since 1970 UTC: of the connection, or of its end.
+        package var since: Int64
+
+        package init(endpoint: String, nodeID: Bytes = [], since: Int64) {
+            self.endpoint = endpoint
+            self.nodeID = nodeID
+            self.since = since
+        }
+    }
 
     package init() {}
 
@@ -40,6 +73,21 @@ package struct NodeStatus: Hashable, Sendable {
         writer.field(11, varint: freeBytes)
         writer.field(12, text: profile)
         writer.field(13, varint: UInt64(callsInProgress))
+        for scope in scopes {
+            writer.message(14) { writer in
+                writer.field(1, text: scope.container)
+                writer.field(2, varint: UInt64(scope.environment))
+                writer.field(3, varint: scope.commits)
+                writer.field(4, bytes: scope.digest)
+            }
+        }
+        for peer in peers {
+            writer.message(15) { writer in
+                writer.field(1, text: peer.endpoint)
+                writer.field(2, bytes: peer.nodeID)
+                writer.field(3, signed: peer.since)
+            }
+        }
         return writer.bytes
     }
 
@@ -59,6 +107,21 @@ package struct NodeStatus: Hashable, Sendable {
         freeBytes = raw.free_bytes
         profile = raw.profile.swiftText
         callsInProgress = raw.calls_in_progress
+        scopes = elements(raw.n_scopes, raw.scopes).map { raw in
+            Scope(
+                container: raw.container.swiftText,
+                environment: UInt32(raw.environment.rawValue),
+                commits: raw.commits,
+                digest: raw.digest.swiftBytes
+            )
+        }
+        peers = elements(raw.n_peers, raw.peers).map { raw in
+            Peer(
+                endpoint: raw.endpoint.swiftText,
+                nodeID: raw.node_id.swiftBytes,
+                since: raw.since
+            )
+        }
     }
 }
 

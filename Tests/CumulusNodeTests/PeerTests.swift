@@ -76,6 +76,28 @@ import Testing
         }
     }
 
+    /// Nodes that hold the same say the same, and whom they pull from.
+    @Test func theStatusShowsThatNodesAreEqual() async throws {
+        try await withCluster([MemoryEngine(), MemoryEngine()]) { servers in
+            follow(servers)
+            let token = try await servers[0].makeUser("ada")
+            try await waitForUser(token, at: servers[1])
+            try await save("r", at: servers[1], token)
+            let status = { (server: TestServer) in
+                try server.node.status(server.node.gate.latest(reach: .disk))
+            }
+            let isEqual = try await eventually {
+                let all = try servers.map { try status($0).scopes }
+                return all[0] == all[1] && all[0].contains { $0.digest.contains { $0 != 0 } }
+            }
+            #expect(isEqual)
+            #expect(try status(servers[0]).peers.map(\.endpoint) == [servers[1].endpoint])
+            #expect(try status(servers[0]).peers[0].nodeID == status(servers[1]).nodeID)
+            try await servers[1].stop()
+            #expect(try await eventually { try status(servers[0]).peers[0].nodeID.isEmpty })
+        }
+    }
+
     private func waitForUser(_ token: String, at server: TestServer) async throws {
         for _ in 0..<500 {
             if (try? RawClient(greeting: server.endpoint, token: token)) != nil { return }

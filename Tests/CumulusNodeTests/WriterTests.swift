@@ -77,13 +77,13 @@ import Testing
             let error = try error { _ = try client.save([Record("refused")]) }
             #expect(error.code == .serviceUnavailable && error.reason == .diskFull)
             #expect(engine.commits == commits)
-            #expect(server.node.status.state == "disk full")
+            #expect(server.node.state == "disk full")
             #expect(try client.fetch("before")[0].get()["title"] == "a note")
             #expect(try client.fetch("refused")[0].refusal?.code == .unknownItem)
             engine.setFreeBytes(1 << 30)
             try await Task.sleep(for: .milliseconds(110))
             _ = try client.save([Record("after")])[0].get()
-            #expect(server.node.status.state == "ready")
+            #expect(server.node.state == "ready")
         }
     }
 

@@ -273,6 +273,21 @@ import Testing
             status.started = Int64(bitPattern: dice.next())
             status.calls = dice.next()
             status.callsInProgress = Self.number(using: &dice)
+            status.scopes = Self.list(using: &dice) { dice in
+                NodeStatus.Scope(
+                    container: Self.text(using: &dice),
+                    environment: Self.number(using: &dice),
+                    commits: dice.next(),
+                    digest: Self.bytes(using: &dice)
+                )
+            }
+            status.peers = Self.list(using: &dice) { dice in
+                NodeStatus.Peer(
+                    endpoint: Self.text(using: &dice),
+                    nodeID: Self.bytes(using: &dice),
+                    since: Int64(bitPattern: dice.next())
+                )
+            }
             Self.expectLibraryAgrees("NodeStatusResponse", status.encoded())
             #expect(try NodeStatus(wire: status.encoded()) == status)
 

@@ -20,6 +20,8 @@ typedef struct Cumulus__V1__WhoAmIRequest Cumulus__V1__WhoAmIRequest;
 typedef struct Cumulus__V1__WhoAmIResponse Cumulus__V1__WhoAmIResponse;
 typedef struct Cumulus__V1__NodeStatusRequest Cumulus__V1__NodeStatusRequest;
 typedef struct Cumulus__V1__NodeStatusResponse Cumulus__V1__NodeStatusResponse;
+typedef struct Cumulus__V1__ScopeStatus Cumulus__V1__ScopeStatus;
+typedef struct Cumulus__V1__PeerStatus Cumulus__V1__PeerStatus;
 typedef struct Cumulus__V1__ListContainersRequest Cumulus__V1__ListContainersRequest;
 typedef struct Cumulus__V1__ListContainersResponse Cumulus__V1__ListContainersResponse;
 typedef struct Cumulus__V1__CreateContainerRequest Cumulus__V1__CreateContainerRequest;
@@ -100,10 +102,60 @@ struct  Cumulus__V1__NodeStatusResponse
   uint64_t free_bytes;
   ProtobufCBinaryData profile;
   uint32_t calls_in_progress;
+  size_t n_scopes;
+  Cumulus__V1__ScopeStatus **scopes;
+  size_t n_peers;
+  Cumulus__V1__PeerStatus **peers;
 };
 #define CUMULUS__V1__NODE_STATUS_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__node_status_response__descriptor) \
-    , {0,NULL}, 0, {0,NULL}, {0,NULL}, {0,NULL}, 0, 0, 0, 0, 0, 0, {0,NULL}, 0 }
+    , {0,NULL}, 0, {0,NULL}, {0,NULL}, {0,NULL}, 0, 0, 0, 0, 0, 0, {0,NULL}, 0, 0,NULL, 0,NULL }
+
+
+/*
+ * What the node holds of one scope. Nodes with equal commits and digest hold the same.
+ */
+struct  Cumulus__V1__ScopeStatus
+{
+  ProtobufCMessage base;
+  /*
+   * empty: the cluster's own scope
+   */
+  ProtobufCBinaryData container;
+  Cumulus__V1__Environment environment;
+  /*
+   * applied here, whoever made them
+   */
+  uint64_t commits;
+  /*
+   * 16 bytes: the sum of the zones' digests modulo 2^128, big-endian
+   */
+  ProtobufCBinaryData digest;
+};
+#define CUMULUS__V1__SCOPE_STATUS__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__scope_status__descriptor) \
+    , {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, 0, {0,NULL} }
+
+
+/*
+ * A node that this one pulls from.
+ */
+struct  Cumulus__V1__PeerStatus
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData endpoint;
+  /*
+   * 16 bytes; empty: not connected
+   */
+  ProtobufCBinaryData node_id;
+  /*
+   * milliseconds since 1970 UTC: of the connection, or of its end
+   */
+  int64_t since;
+};
+#define CUMULUS__V1__PEER_STATUS__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__peer_status__descriptor) \
+    , {0,NULL}, {0,NULL}, 0 }
 
 
 struct  Cumulus__V1__ListContainersRequest
@@ -310,6 +362,44 @@ Cumulus__V1__NodeStatusResponse *
                       const uint8_t       *data);
 void   cumulus__v1__node_status_response__free_unpacked
                      (Cumulus__V1__NodeStatusResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__ScopeStatus methods */
+void   cumulus__v1__scope_status__init
+                     (Cumulus__V1__ScopeStatus         *message);
+size_t cumulus__v1__scope_status__get_packed_size
+                     (const Cumulus__V1__ScopeStatus   *message);
+size_t cumulus__v1__scope_status__pack
+                     (const Cumulus__V1__ScopeStatus   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__scope_status__pack_to_buffer
+                     (const Cumulus__V1__ScopeStatus   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ScopeStatus *
+       cumulus__v1__scope_status__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__scope_status__free_unpacked
+                     (Cumulus__V1__ScopeStatus *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__PeerStatus methods */
+void   cumulus__v1__peer_status__init
+                     (Cumulus__V1__PeerStatus         *message);
+size_t cumulus__v1__peer_status__get_packed_size
+                     (const Cumulus__V1__PeerStatus   *message);
+size_t cumulus__v1__peer_status__pack
+                     (const Cumulus__V1__PeerStatus   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__peer_status__pack_to_buffer
+                     (const Cumulus__V1__PeerStatus   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__PeerStatus *
+       cumulus__v1__peer_status__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__peer_status__free_unpacked
+                     (Cumulus__V1__PeerStatus *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__ListContainersRequest methods */
 void   cumulus__v1__list_containers_request__init
@@ -534,6 +624,12 @@ typedef void (*Cumulus__V1__NodeStatusRequest_Closure)
 typedef void (*Cumulus__V1__NodeStatusResponse_Closure)
                  (const Cumulus__V1__NodeStatusResponse *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__ScopeStatus_Closure)
+                 (const Cumulus__V1__ScopeStatus *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__PeerStatus_Closure)
+                 (const Cumulus__V1__PeerStatus *message,
+                  void *closure_data);
 typedef void (*Cumulus__V1__ListContainersRequest_Closure)
                  (const Cumulus__V1__ListContainersRequest *message,
                   void *closure_data);
@@ -577,6 +673,8 @@ extern const ProtobufCMessageDescriptor cumulus__v1__who_am_irequest__descriptor
 extern const ProtobufCMessageDescriptor cumulus__v1__who_am_iresponse__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__node_status_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__node_status_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__scope_status__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__peer_status__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list_containers_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list_containers_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__create_container_request__descriptor;

@@ -1,0 +1,50 @@
+// What a node holds of a scope, in two numbers: nodes for which they are equal hold the same.
+//
+// Read for the status of a node. Costs a read per zone.
+
+package import CumulusModel
+package import CumulusStorage
+
+package struct ScopeDigest: Equatable, Sendable {
+    package var scope: ScopeID
+    /// Applied here, whoever made them.
+    package var commits: UInt64
+    /// 16 bytes: the sum of the zones' digests modulo 2^128, big-endian.
+    package var digest: Bytes
+
+    /// Of every scope that the node knows, in the order of their numbers.
+    package static func all(in reader: ReadTransaction) throws(EngineError) -> [ScopeDigest] {
+        var found: [(number: ScopeNumber, digest: ScopeDigest)] = []
+        for (key, value) in try reader.rows(.meta, .all(.scope)) {
+            let number = try reader.decoding(key) { () throws(MalformedBytes) in
+                ScopeNumber(truncatingIfNeeded: try NumberRow(row: value).number)
+            }
+            found.append((number, try ScopeDigest(try scope(key), number, in: reader)))
+        }
+        return found.sorted { $0.number < $1.number }.map(\.digest)
+    }
+
+    private static func scope(_ key: Bytes) throws(EngineError) -> ScopeID {
+        var parts = KeyReader(key)
+        let container = try parts.text()
+        guard let environment = Environment(rawValue: try parts.number(UInt8.self)) else {
+            throw .corrupt("a scope of an unknown environment")
+        }
+        return ScopeID(container: container, environment: environment)
+    }
+
+    private init(
+        _ scope: ScopeID,
+        _ number: ScopeNumber,
+        in reader: ReadTransaction
+    ) throws(EngineError) {
+        self.scope = scope
+        commits = try reader.vectors(of: number).values.reduce(0) { $0 + $1.seq }
+        var sum = UInt128(0)
+        for zone in try StateSource(reader, scope: number).zones() where zone.row.exists {
+            let state: ZoneState? = try reader.row(.zoneState(zone.row.number))
+            sum &+= state?.digest ?? 0
+        }
+        digest = (0..<16).reversed().map { UInt8(truncatingIfNeeded: sum >> ($0 * 8)) }
+    }
+}
