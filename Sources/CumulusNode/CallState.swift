@@ -9,7 +9,7 @@ struct CallState {
     /// It goes on until its caller cancels it.
     var isEndless = false
     /// Bytes of the request, charged to the connection until the call ends.
-    let requestBytes: Int
+    var requestBytes: Int
     /// Bytes of answer that the caller has room for; may go below zero by one message.
     var credit: Int
     /// Messages that wait for credit, and whether they are all.
@@ -39,4 +39,6 @@ struct Page: Sendable {
     var next: NextPage?
     /// There is nothing more before the bell, which had rung so often, rings again.
     var idleSince: UInt64?
+    /// There is nothing to tell: the message is not sent.
+    var isSilent = false
 }

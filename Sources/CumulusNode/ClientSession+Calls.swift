@@ -86,7 +86,7 @@ extension ClientSession {
                 return [Answers.modified(outcome, request)]
             }
         case .peersPull:
-            calls[call.stream]?.isEndless = true
+            makeEndless(call.stream)
             try pull(call.stream, call.header, try PullRequest(wire: call.message))
         case .accountsWhoAmI:
             let role = identity.caller.role == .operator ? WireRole.operator : .client

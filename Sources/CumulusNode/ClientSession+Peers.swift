@@ -46,14 +46,14 @@ extension ClientSession {
                 }
                 let run = request.run == 0 ? nil : Incarnation(request.run)
                 let feed = OutboundFeed(scope: number, position: request.vector, run: run)
-                return try page(of: feed)
+                return try page(of: feed, isFirst: true)
             }
         }
         if !isQueued { fail(stream, overloaded("too many reads are waiting")) }
     }
 
     /// The next commits of a feed; how to go on is part of the page.
-    private func page(of feed: OutboundFeed) throws -> Page {
+    private func page(of feed: OutboundFeed, isFirst: Bool = false) throws -> Page {
         var feed = feed
         let rings = node.gate.bell.count
         let snapshot = try node.gate.snapshot(reach: .disk)
@@ -70,7 +70,8 @@ extension ClientSession {
         return Page(
             message: response.encoded(),
             next: { [self] in try page(of: rest) },
-            idleSince: batch.isAtEnd ? rings : nil
+            idleSince: batch.isAtEnd ? rings : nil,
+            isSilent: batch.commits.isEmpty && !isFirst
         )
     }
 }

@@ -280,7 +280,8 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     /// Why a call can't even begin now; nil if it can.
     private func refusal(of frame: Frame) -> ServiceError? {
         if node.isDraining { return ClientSession.draining }
-        if calls.count >= limits.streamsPerConnection {
+        // A peer has a stream per scope.
+        if calls.count >= limits.streamsPerConnection, !identity.isPeer {
             return overloaded("more than \(limits.streamsPerConnection) calls on one connection")
         }
         if requestBytes + waitingBytes + frame.payload.count > limits.unansweredBytes {
@@ -360,8 +361,10 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     /// The next part of an answer, or its last one.
     func finish(_ stream: UInt32, _ page: Page) {
         guard calls[stream] != nil else { return }
-        waitingBytes += page.message.count
-        calls[stream]?.waiting.append(page.message)
+        if !page.isSilent {
+            waitingBytes += page.message.count
+            calls[stream]?.waiting.append(page.message)
+        }
         calls[stream]?.isComplete = page.next == nil
         if let rings = page.idleSince {
             calls[stream]?.idle = page.next
@@ -380,6 +383,14 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         calls[stream]?.idle = nil
         calls[stream]?.next = idle
         sendWaiting(stream)
+    }
+
+    /// The call goes on until its caller cancels it; its request is not kept.
+    func makeEndless(_ stream: UInt32) {
+        guard let call = calls[stream] else { return }
+        requestBytes -= call.requestBytes
+        calls[stream]?.requestBytes = 0
+        calls[stream]?.isEndless = true
     }
 
     func fail(_ stream: UInt32, _ error: ServiceError) {

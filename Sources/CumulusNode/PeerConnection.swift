@@ -44,6 +44,12 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         var paused: PeerCommits.Paused = [:]
         /// When to pull anew, from what is here by then.
         var restart: Instant?
+        /// What came while the writer was busy with what came before; bounded by our credit.
+        var commits: [Bytes] = []
+        /// Bytes of the messages that brought them.
+        var size = 0
+        var isWriting = false
+        var hasBegun = false
     }
 
     init(
@@ -218,20 +224,35 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         guard let response = try? PullResponse(wire: frame.payload) else {
             throw ProtocolFault("what the peer sent can't be read")
         }
-        let stream = frame.stream
-        let size = frame.payload.count
-        if response.commits.isEmpty { return grant(size, stream) }
+        if !pull.hasBegun { checkRun(pull.scope, response.vector) }
+        pulls[frame.stream]?.hasBegun = true
+        pulls[frame.stream]?.commits += response.commits
+        pulls[frame.stream]?.size += frame.payload.count
+        submit(frame.stream)
+    }
+
+    /// Hands the writer what has come of a stream, unless it still has some of it: what is paused
+    /// is known before the next commits are looked at.
+    private func submit(_ stream: UInt32) {
+        guard let pull = pulls[stream], !pull.isWriting else { return }
+        pulls[stream]?.commits = []
+        pulls[stream]?.size = 0
+        let size = pull.size
+        if pull.commits.isEmpty { return grant(size, stream) }
+        pulls[stream]?.isWriting = true
         let commits = PeerCommits(
             scope: pull.scope,
-            commits: response.commits,
+            commits: pull.commits,
             paused: pull.paused
         )
         let work = StoreGate.Work.take(commits) { [self] taken in
             guard !isClosing else { return }
+            pulls[stream]?.isWriting = false
             switch taken {
             case .success(let (outcome, paused)):
                 pause(paused, stream)
                 took(outcome, of: pull.scope, size, stream)
+                submit(stream)
             case .failure(let error): close(error.message)
             }
             link.needsTurn()
@@ -240,6 +261,22 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
             StoreGate.QueuedWrite(work, byteCount: size, loop: link.loop)
         )
         if !isQueued { close("too many writes are waiting here") }
+    }
+
+    /// Ends the process if a peer knows more of this run than its own store does: the machine went
+    /// back to a snapshot while the process ran, and would give out its numbers a second time.
+    private func checkRun(_ scope: ScopeID, _ vector: VersionVector) {
+        let run = node.incarnation
+        let known = vector[run]
+        guard known > 0 else { return }
+        onReader { [node] in
+            let reader = node.gate.latest(reach: .disk)
+            guard let number = try reader.scope(scope) else { return UInt64.max }
+            return try reader.vectors(of: number)[run]?.seq ?? 0
+        } then: { connection, own in
+            guard own < known else { return }
+            connection.node.environment.fail("this run was rolled back while it was running")
+        }
     }
 
     private func took(
@@ -253,7 +290,9 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
             grant(size, stream)
             // Containers are made in the cluster's scope.
             if scope == .cluster, count > 0 { findScopes() }
-        case .waits(let dot): close("commit \(dot) is missing here and was not sent")
+        case .waits(let dot):
+            log("a commit was not sent; pulling anew", ["commit": "\(dot)"])
+            stopPulling(stream)
         case .malformed(let what): close("the peer sent a damaged commit: \(what)")
         case .unknownScope: stopPulling(stream)
         }
@@ -263,7 +302,9 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     private func pause(_ paused: PeerCommits.Paused, _ stream: UInt32) {
         guard let known = pulls[stream]?.paused, known != paused else { return }
         pulls[stream]?.paused = paused
-        pulls[stream]?.restart = node.environment.now() + PeerConnection.pausedMilliseconds
+        if pulls[stream]?.restart == nil {
+            pulls[stream]?.restart = node.environment.now() + PeerConnection.pausedMilliseconds
+        }
         for (incarnation, refusal) in paused where alarmed[incarnation] != refusal {
             alarmed[incarnation] = refusal
             node.environment.logger.critical(

@@ -16,6 +16,8 @@ struct DoneElsewhere {
     private var zones: Set<String> = []
     /// Some of the commits are no longer in the log: all items count as done.
     private var isForgotten = false
+    /// The origin went on to another request: no commit of this one is still to come.
+    private var isWhole = false
 
     private struct Target: Hashable {
         var zone: String
@@ -40,6 +42,20 @@ struct DoneElsewhere {
             }
             note(commit)
         }
+        if let last = dots.max() {
+            // Those of one request follow each other in their run.
+            let next = Dot(last.incarnation, last.seq + 1)
+            isWhole = try transaction.get(.commit(scope, next)) != nil
+        }
+    }
+
+    /// Whether everything that was done can be told; if not, the rest may be on its way.
+    func tells(_ outcome: ModifyOutcome) -> Bool {
+        if isWhole || isForgotten { return true }
+        return (outcome.saves + outcome.deletes).allSatisfy { (item: ModifyOutcome.Item) in
+            guard case .failure(let failure) = item else { return true }
+            return failure.code != .serverRejectedRequest
+        }
     }
 
     private mutating func note(_ commit: Commit) {
@@ -63,9 +79,25 @@ struct DoneElsewhere {
             outcome.saves[index] = try self.outcome(of: item, in: request, transaction)
         }
         for (index, item) in request.deletes.enumerated() where !holds(item.address) {
-            outcome.deletes[index] = .failure(DoneElsewhere.failed)
+            // Deleting what isn't there makes no commit.
+            let row = try row(of: item.address, request.database, transaction)
+            if row != nil { outcome.deletes[index] = .failure(DoneElsewhere.failed) }
         }
         return outcome
+    }
+
+    /// The living record; nil if there is none.
+    private func row(
+        of address: RecordAddress,
+        _ database: DatabaseScope,
+        _ transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> RecordRow? {
+        guard let database = try? Authorisation.database(database, for: caller),
+            let zone = try transaction.find(address.zone, in: database, of: scope, by: caller)?
+                .number,
+            let row = try transaction.record(zone, address.name), !row.isDead
+        else { return nil }
+        return row
     }
 
     private func outcome(
@@ -74,14 +106,7 @@ struct DoneElsewhere {
         _ transaction: borrowing WriteTransaction
     ) throws(EngineError) -> ModifyOutcome.Item {
         guard holds(item.address) else { return .failure(DoneElsewhere.failed) }
-        guard let database = try? Authorisation.database(request.database, for: caller),
-            let zone = try transaction.find(
-                item.address.zone,
-                in: database,
-                of: scope,
-                by: caller
-            )?.number,
-            let row = try transaction.record(zone, item.address.name), !row.isDead
+        guard let row = try row(of: item.address, request.database, transaction)
         else {
             return .failure(
                 ModifyOutcome.Failure(
@@ -95,14 +120,32 @@ struct DoneElsewhere {
         return .success(ModifyOutcome.Saved(row, of: item))
     }
 
-    func outcome(of request: ModifyZones) -> ModifyOutcome {
+    func outcome(
+        of request: ModifyZones,
+        _ transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> ModifyOutcome {
         var outcome = ModifyOutcome(saves: request.saves.count, deletes: request.deletes.count)
+        for (index, address) in request.saves.enumerated() {
+            outcome.saves[index] = self.outcome(of: address)
+            // Making a zone that is there makes no commit.
+            guard case .success(let address) = address, case .failure = outcome.saves[index],
+                let database = try? Authorisation.database(request.database, for: caller)
+            else { continue }
+            let zone = try transaction.find(address, in: database, of: scope, by: caller)
+            if zone != nil { outcome.saves[index] = .success(ModifyOutcome.Saved()) }
+        }
         for (index, address) in request.deletes.enumerated() {
-            if isForgotten { continue }
-            if case .success(let address) = address, zones.contains(address.name) { continue }
-            outcome.deletes[index] = .failure(DoneElsewhere.failed)
+            outcome.deletes[index] = self.outcome(of: address)
         }
         return outcome
+    }
+
+    private func outcome(of address: Result<ZoneAddress, ServiceError>) -> ModifyOutcome.Item {
+        if isForgotten { return .success(ModifyOutcome.Saved()) }
+        guard case .success(let address) = address, zones.contains(address.name) else {
+            return .failure(DoneElsewhere.failed)
+        }
+        return .success(ModifyOutcome.Saved())
     }
 
     private func holds(_ address: RecordAddress) -> Bool {

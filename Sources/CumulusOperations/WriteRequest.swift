@@ -115,7 +115,7 @@ package struct WriteRequest: Sendable {
         let key = RowKey.request(requestID, scope, caller.user)
         guard let row: RequestRow = try transaction.row(key) else { return nil }
         // Known from another node's commit, which doesn't tell what else was in the request.
-        if row.digest.isEmpty { return .success(.modified(try recall(row, scope, transaction))) }
+        if row.digest.isEmpty { return try recall(row, scope, transaction) }
         guard row.digest == digest else {
             return .failure(
                 ServiceError(
@@ -136,16 +136,23 @@ package struct WriteRequest: Sendable {
         _ row: RequestRow,
         _ scope: ScopeNumber,
         _ transaction: borrowing WriteTransaction
-    ) throws(EngineError) -> ModifyOutcome {
+    ) throws(EngineError) -> Result<Answer, ServiceError> {
         let done = try DoneElsewhere(row.dots, in: scope, by: caller, transaction)
         var outcome =
             switch operation {
             case .modifyRecords(let request): try done.outcome(of: request, transaction)
-            case .modifyZones(let request): done.outcome(of: request)
+            case .modifyZones(let request): try done.outcome(of: request, transaction)
             case .createContainer, .addUser, .addToken: ModifyOutcome(saves: 0, deletes: 0)
             }
         outcome.dots = row.dots
-        return outcome
+        if done.tells(outcome) { return .success(.modified(outcome)) }
+        var error = ServiceError(
+            .serviceUnavailable,
+            .nodeBehind,
+            "another node carries out this request, and not all of it is here yet; try again"
+        )
+        error.retryAfterMilliseconds = 100
+        return .failure(error)
     }
 
     private func administer(

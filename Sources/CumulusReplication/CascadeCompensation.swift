@@ -22,15 +22,10 @@ package enum CascadeCompensation {
         in scope: ScopeNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {
-        if transaction.state.broken.contains(.compensation) { return }
-        guard mayLeaveOrphans(commit, transaction.state.node) else { return }
-        var pending = commit
-        while let zone = try number(of: pending.zone, in: scope, &transaction) {
-            let names = names(in: pending)
-            let orphans = try orphans(around: names, in: zone, &transaction)
-            if orphans.isEmpty { break }
-            pending = try delete(orphans, in: scope, pending.zone, zone, &transaction)
+        guard let zone = commit.zone, mayLeaveOrphans(commit, transaction.state.node) else {
+            return
         }
+        try run(after: names(in: commit), of: zone, in: scope, &transaction)
     }
 
     /// Whether a commit ends lives, or brings back references that this node wrote in a run that it
@@ -46,9 +41,7 @@ package enum CascadeCompensation {
         }
     }
 
-    /// Deletes what a state sync left without its owner.
-    ///
-    /// `names`: the records that the sync may have changed.
+    /// Deletes what changes of these records left without an owner, and what that one owned.
     package static func run(
         after names: [String],
         of zone: Commit.Zone,
@@ -57,34 +50,41 @@ package enum CascadeCompensation {
     ) throws(EngineError) {
         if transaction.state.broken.contains(.compensation) { return }
         guard let number = try number(of: zone, in: scope, &transaction) else { return }
-        let orphans = try orphans(around: names, in: number, &transaction)
-        if orphans.isEmpty { return }
-        let commit = try delete(orphans, in: scope, zone, number, &transaction)
-        try run(after: commit, in: scope, &transaction)
+        var names = names
+        while true {
+            names = try orphans(around: names, in: number, &transaction)
+            if names.isEmpty { return }
+            try delete(names, in: scope, zone, number, &transaction)
+        }
     }
 
+    /// In commits of bounded size: each has to fit into a frame.
     private static func delete(
         _ orphans: [String],
         in scope: ScopeNumber,
-        _ zone: Commit.Zone?,
+        _ zone: Commit.Zone,
         _ number: ZoneNumber,
         _ transaction: inout WriteTransaction
-    ) throws(EngineError) -> Commit {
-        var deletes: [Commit.Operation] = []
-        for name in orphans {
-            guard let row = try transaction.load(number, name) else { continue }
-            deletes.append(.delete(recordName: name, births: [row.birth.dot]))
+    ) throws(EngineError) {
+        var rest = orphans[...]
+        while !rest.isEmpty {
+            var deletes: [Commit.Operation] = []
+            for name in rest.prefix(Limits.standard.cascadeRecords) {
+                guard let row = try transaction.load(number, name) else { continue }
+                deletes.append(.delete(recordName: name, births: [row.birth.dot]))
+            }
+            rest = rest.dropFirst(Limits.standard.cascadeRecords)
+            _ = try transaction.perform(deletes, in: scope, zone: zone, author: Author())
         }
-        return try transaction.perform(deletes, in: scope, zone: zone, author: Author()).commit
     }
 
     /// The number of a commit's zone, if that generation still exists.
     private static func number(
-        of zone: Commit.Zone?,
+        of zone: Commit.Zone,
         in scope: ScopeNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> ZoneNumber? {
-        guard let zone, let database = try transaction.database(scope, zone.database),
+        guard let database = try transaction.database(scope, zone.database),
             let row = try transaction.zone(database, zone.name),
             row.exists, row.generation == zone.generation
         else { return nil }

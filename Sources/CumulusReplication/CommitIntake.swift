@@ -26,6 +26,8 @@ package enum CommitIntake {
         case timeWentBack
         /// Its time is so many milliseconds ahead of ours.
         case clockAhead(milliseconds: Int64)
+        /// It can't be read or applied: damaged, or made by a newer release.
+        case unreadable(String)
     }
 
     /// How far a commit's time may be ahead of the wall clock.

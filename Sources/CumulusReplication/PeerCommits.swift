@@ -2,8 +2,8 @@
 // owe.
 //
 // Run by the writer like a request. What was applied before a commit that can't be stays. A commit
-// that doesn't fit its origin's log or clock pauses that origin, and with it what depends on it;
-// everybody else's commits go on.
+// that can't be read or doesn't fit its origin's log or clock pauses that origin, and with it what
+// depends on it; everybody else's commits go on.
 
 package import CumulusModel
 package import CumulusStorage
@@ -56,11 +56,13 @@ package struct PeerCommits: Sendable {
             guard let head = try? CommitHead(bytes) else { return .malformed("it has no head") }
             let vectors = try transaction.loadScope(number).vectors
             if head.dot.seq < vectors[head.dot.incarnation]?.seq ?? 0 { continue }
+            if paused[head.dot.incarnation] != nil { continue }
             let commit: Commit
             do {
                 commit = try Commit(bytes)
             } catch {
-                return .malformed(error.reason)
+                paused[head.dot.incarnation] = .unreadable(error.reason)
+                continue
             }
             let verdict = CommitIntake.judge(
                 commit,
@@ -75,15 +77,20 @@ package struct PeerCommits: Sendable {
                 guard paused.isEmpty else { continue }
                 return .waits(for: missing[0])
             case .refused(let refusal):
-                if paused[commit.stamp.dot.incarnation] == nil {
-                    paused[commit.stamp.dot.incarnation] = refusal
-                }
+                paused[head.dot.incarnation] = refusal
                 continue
             case .apply: break
             }
-            if paused[commit.stamp.dot.incarnation] != nil { continue }
-            try transaction.apply(commit, bytes: bytes, in: number)
-            try CascadeCompensation.run(after: commit, in: number, &transaction)
+            let point = transaction.savePoint
+            do {
+                try transaction.apply(commit, bytes: bytes, in: number)
+                try CascadeCompensation.run(after: commit, in: number, &transaction)
+            } catch {
+                guard case .corrupt(let what) = error else { throw error }
+                transaction.rollBack(to: point)
+                paused[head.dot.incarnation] = .unreadable(what)
+                continue
+            }
             applied += 1
         }
         return .taken(applied)

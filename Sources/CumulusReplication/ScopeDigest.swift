@@ -1,6 +1,8 @@
-// What a node holds of a scope, in two numbers: nodes for which they are equal hold the same.
+// What a node holds of a scope, in two numbers: how many commits it applied, and the digest of all
+// living records. Nodes whose numbers are equal hold the same records; registers and empty zones
+// are told by the commits only.
 //
-// Read for the status of a node. Costs a read per zone.
+// Read for the status of a node, by scanning its zones, not their records.
 
 package import CumulusModel
 package import CumulusStorage

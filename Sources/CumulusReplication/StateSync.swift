@@ -53,7 +53,8 @@ package struct StateSync {
         isLarge: (StateOffer.Zone) -> Bool = { _ in false },
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {
-        try transaction.dropStages()
+        // There is one sync of a scope at a time: what is left is of one that broke off.
+        try transaction.dropStages(of: scope)
         self.scope = scope
         self.offer = offer
         broken = transaction.state.broken
@@ -66,7 +67,7 @@ package struct StateSync {
             }
             let isBehind = !base.covers(zone.row.horizon) && !broken.contains(.peerHorizon)
             let isFull = isBehind || isLarge(zone)
-            modes.append(isFull ? .full(transaction.makeStagedZone()) : .delta)
+            modes.append(isFull ? .full(transaction.makeStagedZone(of: scope)) : .delta)
         }
     }
 

@@ -59,6 +59,14 @@ struct DataHome {
                     message: "cluster-key: \(file) does not exist; copy it from another node"
                 )
             }
+            guard !FileManager.default.fileExists(atPath: store) else {
+                throw Configuration.Problem(
+                    message: """
+                        \(file) is missing and there is a store already; copy it back from a \
+                        backup or from another node of the cluster
+                        """
+                )
+            }
             var dice = NodeDice(environment)
             let key = dice.bytes(32)
             try write(key.hex + "\n", to: file)
@@ -83,15 +91,20 @@ struct DataHome {
     /// Durable before the node is ready: the file is flushed, and so is the directory that names
     /// it.
     private func write(_ text: String, to file: String) throws {
-        let descriptor = open(file, O_WRONLY | O_CREAT | O_EXCL, 0o600)
-        guard descriptor >= 0 else {
+        func check(_ result: Int32) throws {
+            guard result < 0 else { return }
             throw Configuration.Problem(
                 message: "\(file) can't be written: \(String(cString: strerror(errno)))"
             )
         }
+        // Whole or not at all: under another name until it is on the disk.
+        let draft = file + ".new"
+        let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        try check(descriptor)
         let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         try handle.write(contentsOf: Data(text.utf8))
         try handle.synchronize()
+        try check(rename(draft, file))
         let directory = open(path, O_RDONLY)
         if directory >= 0 {
             fsync(directory)

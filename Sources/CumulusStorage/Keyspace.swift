@@ -17,7 +17,7 @@
 // | meta    | report         | scope, node id                     | its last durable vector |
 // | meta    | register       | scope, namespace, key ...          | `RegisterRow`           |
 // | meta    | log floor      | scope, incarnation                 | the log begins above it |
-// | meta    | staged zone    | zone                               | not yet in use, empty   |
+// | meta    | staged zone    | zone                               | scope of the sync       |
 // | records | record         | zone, name                         | `RecordRow`             |
 // | records | sibling        | zone, name, birth                  | `RecordRow` not shown   |
 // | index   | change         | zone, view, incarnation, seq, name | empty, derived          |

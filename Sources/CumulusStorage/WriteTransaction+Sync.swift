@@ -86,23 +86,26 @@ extension WriteTransaction {
     }
 
     /// A number for a zone that is being filled and that nothing points to.
-    package mutating func makeStagedZone() -> ZoneNumber {
+    package mutating func makeStagedZone(of scope: ScopeNumber) -> ZoneNumber {
         let number = nextZoneNumber()
-        put(.stagedZone(number), Bytes())
+        put(.stagedZone(number), NumberRow(number: UInt32(scope)))
         return number
     }
 
-    /// Drops what is left of state syncs that didn't come to their end.
-    package mutating func dropStages() throws(EngineError) {
-        for (key, _) in try rows(.meta, .all(.stagedZone)) {
+    /// Drops what is left of state syncs that didn't come to their end: of one scope, or of all.
+    package mutating func dropStages(of scope: ScopeNumber? = nil) throws(EngineError) {
+        for (key, value) in try rows(.meta, .all(.stagedZone)) {
+            let owner = try decoding(key) { () throws(MalformedBytes) in
+                try NumberRow(row: value).number
+            }
+            guard scope == nil || scope.map(UInt32.init) == owner else { continue }
             var reader = KeyReader(key)
             let number: ZoneNumber = try reader.number()
             dropRows(of: number)
             put(.stagedZone(number), nil)
         }
-        if try !rows(.log, .all(.stage), limit: 1).isEmpty {
-            deleteRange(.log, .all(.stage))
-        }
+        let stage = scope.map { KeyRange.staged(of: $0) } ?? .all(.stage)
+        if try !rows(.log, stage, limit: 1).isEmpty { deleteRange(.log, stage) }
     }
 }
 

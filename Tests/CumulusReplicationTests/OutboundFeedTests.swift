@@ -147,12 +147,18 @@ import Testing
         #expect(try other.names(in: .private, by: .alice) == ["r0"])
     }
 
-    @Test func damageIsReportedAndChangesNothing() throws {
-        guard case .malformed = try take([Bytes(sent[0].dropLast(3))]) else {
-            Issue.record("a commit that is cut off was taken")
-            return
+    /// A commit that can't be read or applied takes nothing along of what came before it.
+    @Test func damagePausesItsOriginAndChangesNothing() throws {
+        for damaged in [Bytes(sent[1].dropLast(3)), sent[1] + [0xFF]] {
+            let (outcome, paused) = try take([sent[0], damaged] + sent.dropFirst(2), paused: [:])
+            #expect([.taken(1), .taken(0)].contains(outcome))
+            guard case .unreadable = paused[one.state.incarnation] else {
+                Issue.record("damage was taken: \(paused)")
+                continue
+            }
         }
-        #expect(try other.vector().isEmpty)
+        #expect(try other.names(in: .private, by: .alice) == ["r0"])
+        #expect(try take([[0xFF]]) == .malformed("it has no head"))
     }
 
     @Test func anUnknownScopeIsReported() throws {

@@ -70,10 +70,36 @@ import Testing
             isAtomic: false,
             saves: [SaveItem("old", ["a": 2]), SaveItem("new", ["a": 1])]
         )
-        let (first, second) = try repeatElsewhere(.modifyRecords(modify))
+        let request = one.request(.modifyRecords(modify), by: .alice)
+        let first = try outcome(one.run(request))
+        try other.take(from: one)
+        // The rest of it might still come.
+        guard case .failure(let error) = try other.run(request) else {
+            Issue.record("an item was answered that may be done or not")
+            return
+        }
+        #expect(error.reason == .nodeBehind)
+        // Once the origin went on, it can't.
+        try one.save([SaveItem("later", ["a": 1])])
+        try other.take(from: one)
+        let second = try outcome(other.run(request))
         #expect(first.saves[0].failure?.code == .serverRecordChanged)
         #expect(second.saves[0].failure?.code == .serverRejectedRequest)
         #expect(try first.saves[1].get() == second.saves[1].get())
+    }
+
+    /// Deleting what isn't there, or making a zone that is, makes no commit and is no failure.
+    @Test func whatNeededNothingIsDoneToo() throws {
+        let modify = ModifyRecords(
+            database: .private,
+            isAtomic: false,
+            saves: [SaveItem("new", ["a": 1])],
+            deletes: [DeleteItem("never")]
+        )
+        let (_, second) = try repeatElsewhere(.modifyRecords(modify))
+        #expect(throws: Never.self) { try second.deletes[0].get() }
+        let (_, zones) = try repeatElsewhere(.modifyZones(ModifyZones(saving: ["z", "y"])))
+        #expect(throws: Never.self) { try zones.saves[0].get() }
     }
 
     @Test func aRecordThatIsGoneSinceIsNotThere() throws {
