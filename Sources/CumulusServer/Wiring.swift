@@ -33,8 +33,10 @@ struct Wiring {
         OpenFiles.raiseLimit()
         let (host, port) = try address()
         let directory = try DataHome(configuration.data)
+        // Before there is a store: a new key is made for a new one only.
+        let key = try directory.clusterKey(configuration["cluster-key"], environment())
         let engine = try openEngine(directory)
-        let node = try openNode(engine, directory)
+        let node = try openNode(engine, directory, clusterKey: key)
         let loops = EventLoops(threads: max(1, try configuration.number("threads")))
         let listener = NIOFrameListener(host: host, port: port, loops: loops)
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
@@ -113,17 +115,18 @@ struct Wiring {
         }
     }
 
-    private func openNode(_ engine: RocksDBEngine, _ directory: DataHome) throws -> Node {
+    private func openNode(
+        _ engine: RocksDBEngine,
+        _ directory: DataHome,
+        clusterKey: [UInt8]
+    ) throws -> Node {
         let environment = environment()
         var settings = Node.Configuration(
             version: Release.version,
             container: configuration.container,
             operatorToken: try directory.operatorToken(environment)
         )
-        settings.clusterKey = try directory.clusterKey(
-            configuration["cluster-key"],
-            environment
-        )
+        settings.clusterKey = clusterKey
         settings.diskReserve = try configuration.diskReserve()
         settings.readers = max(1, try configuration.number("readers"))
         settings.profile = configuration["profile"]

@@ -150,6 +150,37 @@ import Testing
         #expect(row?.number == next)
     }
 
+    // MARK: The cluster's key
+
+    @Test func aMissingClusterKeyIsNotMadeAnew() async throws {
+        try await makeStore()
+        try FileManager.default.removeItem(atPath: "\(folder.node)/cluster.key")
+        try await expectRefusal(try NodeProcess(data: folder.node), naming: "cluster.key is missing")
+        #expect(!FileManager.default.fileExists(atPath: "\(folder.node)/cluster.key"))
+    }
+
+    @Test func aClusterKeyThatOthersMayReadIsRefused() async throws {
+        try await makeStore()
+        let key = "\(folder.node)/cluster.key"
+        try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: key)
+        try await expectRefusal(try NodeProcess(data: folder.node), naming: "chmod 600")
+    }
+
+    @Test func aStoreOfAnotherClusterIsRefused() async throws {
+        try await makeStore()
+        let key = "\(folder.node)/cluster.key"
+        for (text, reason) in [
+            (String(repeating: "5a", count: 32), "belongs to cluster"), ("5a5a", "64 hexadecimal"),
+        ] {
+            try Data(text.utf8).write(to: URL(filePath: key))
+            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key)
+            try await expectRefusal(try NodeProcess(data: folder.node), naming: reason)
+        }
+        let arguments = ["--cluster-key", "\(folder.path)/none"]
+        let refused = try NodeProcess(data: folder.node, arguments: arguments)
+        try await expectRefusal(refused, naming: "does not exist")
+    }
+
     @Test func anAddressOfOthersNeedsInsecure() async throws {
         let arguments = ["--listen", "0.0.0.0:0"]
         let refused = try NodeProcess(data: folder.node, arguments: arguments)
