@@ -155,7 +155,8 @@ import Testing
     @Test func aMissingClusterKeyIsNotMadeAnew() async throws {
         try await makeStore()
         try FileManager.default.removeItem(atPath: "\(folder.node)/cluster.key")
-        try await expectRefusal(try NodeProcess(data: folder.node), naming: "cluster.key is missing")
+        let refused = try NodeProcess(data: folder.node)
+        try await expectRefusal(refused, naming: "cluster.key is missing")
         #expect(!FileManager.default.fileExists(atPath: "\(folder.node)/cluster.key"))
     }
 
