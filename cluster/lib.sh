@@ -187,6 +187,7 @@ first_port() {
     if [ "${CUMULUS_PORT:-7420}" != 0 ]; then
         say "${CUMULUS_PORT:-7420}"
     else
+        mkdir -p "$state"
         [ -s "$state/port" ] || say "$((20000 + RANDOM % 10000))" >"$state/port"
         cat "$state/port"
     fi
