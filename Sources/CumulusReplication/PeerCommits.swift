@@ -19,7 +19,7 @@ package struct PeerCommits: Sendable {
         case unknownScope
     }
 
-    /// Runs of which nothing more is taken for now, and why.
+    /// Runs of which nothing more is taken before the pull begins anew, and why.
     package typealias Paused = [Incarnation: CommitIntake.Refusal]
 
     package var scope: ScopeID
