@@ -32,6 +32,7 @@ struct Wiring {
     func run() async throws {
         OpenFiles.raiseLimit()
         let (host, port) = try address()
+        let peers = try peers()
         let directory = try DataHome(configuration.data)
         // Before there is a store: a new key is made for a new one only.
         let key = try directory.clusterKey(configuration["cluster-key"], environment())
@@ -62,7 +63,6 @@ struct Wiring {
             ]
         )
         let links = PeerLinks(node, dialer: NIOFrameDialer(loops: loops))
-        let peers = try peers()
         let linking = Task { await links.run(peers) }
         await waitForSignal(signals)
         linking.cancel()

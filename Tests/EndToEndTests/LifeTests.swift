@@ -196,7 +196,7 @@ import Testing
         (["--log-level", "loud"], "'loud'"), (["--profile", "huge"], "'huge'"),
         (["--disk-reserve", "lots"], "'lots'"), (["--threads=-1"], "threads"),
         (["--config", "/nowhere/cumulus.json"], "/nowhere/cumulus.json"),
-        (["--listen", "nowhere"], "host:port"),
+        (["--listen", "nowhere"], "host:port"), (["--peers", "nowhere"], "peers: 'nowhere'"),
         (["--disk-reserve", "9000000000000000000"], "full"),
     ])
     func aSettingThatMakesNoSenseIsNamed(arguments: [String], text: String) async throws {
