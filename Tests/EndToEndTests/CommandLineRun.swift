@@ -10,34 +10,27 @@ struct CommandLineRun: Sendable {
     let errors: String
 
     /// Runs `cumulus` with these words, and with these variables alone.
+    ///
+    /// `input` is a file descriptor that it reads from.
     init(
         _ words: [String],
         variables: [String: String] = [:],
-        input: FileHandle = .nullDevice
+        input: Int32? = nil
     ) async throws {
         let folder = try TestFolder()
         let (output, errors) = ("\(folder.path)/out", "\(folder.path)/err")
-        let process = Process()
-        process.executableURL = URL(filePath: try NodeProcess.program)
-            .deletingLastPathComponent().appending(path: "cumulus")
-        process.arguments = words
-        process.environment = variables
-        process.standardInput = input
-        process.standardOutput = try CommandLineRun.file(output)
-        process.standardError = try CommandLineRun.file(errors)
-        let (ends, source) = AsyncStream<Void>.makeStream()
-        process.terminationHandler = { _ in source.finish() }
-        try process.run()
-        for await _ in ends {}
-        let status = process.terminationStatus
-        code = process.terminationReason == .uncaughtSignal ? -status : status
+        let process = try ChildProcess(
+            [try ChildProcess.builtProgram("cumulus")] + words,
+            variables: variables,
+            input: input,
+            output: output,
+            errors: errors
+        )
+        switch try await process.waitForEnd(seconds: 100) {
+        case .exit(let code): self.code = code
+        case .signal(let signal): code = -signal
+        }
         self.output = try String(contentsOfFile: output, encoding: .utf8)
         self.errors = try String(contentsOfFile: errors, encoding: .utf8)
-    }
-
-    private static func file(_ path: String) throws -> FileHandle {
-        let url = URL(filePath: path)
-        try Data().write(to: url)
-        return try FileHandle(forWritingTo: url)
     }
 }

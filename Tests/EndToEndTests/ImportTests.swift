@@ -48,7 +48,7 @@ import Testing
 
         func cumulus(
             _ words: [String],
-            input: FileHandle = .nullDevice
+            input: Int32? = nil
         ) async throws -> CommandLineRun {
             try await CommandLineRun(words, variables: variables, input: input)
         }
@@ -87,9 +87,13 @@ import Testing
         let lines = try String(contentsOfFile: Self.fixture, encoding: .utf8)
             .split(separator: "\n").map { $0 + "\n" }
         let pipe = Pipe()
+        // Or another process that is started keeps the end open that the import waits for.
+        for end in [pipe.fileHandleForReading, pipe.fileHandleForWriting] {
+            _ = fcntl(end.fileDescriptor, F_SETFD, FD_CLOEXEC)
+        }
         async let result = user.cumulus(
             ["import", "-", "--type", "Place", "--batch", "3", "--timeout", "60"],
-            input: pipe.fileHandleForReading
+            input: pipe.fileHandleForReading.fileDescriptor
         )
         // The rest follows only after the node was killed: the import can't have ended before.
         try pipe.fileHandleForWriting.write(contentsOf: Data(lines[..<150].joined().utf8))
