@@ -29,6 +29,10 @@ package struct VersionVector: Hashable, Sendable {
         entries.merge(other.entries) { max($0, $1) }
     }
 
+    package mutating func cover(_ dot: Dot) {
+        self[dot.incarnation] = max(self[dot.incarnation], dot.seq)
+    }
+
     /// What both cover.
     package func minimum(_ other: VersionVector) -> VersionVector {
         var least = self

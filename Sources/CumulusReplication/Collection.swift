@@ -43,63 +43,63 @@ package enum Collection {
         }
     }
 
-    /// A step of a zone's purge.
+    /// The tombstones of a zone that may go.
     package struct Purge: Sendable {
-        /// Tombstones with commits beyond it stay.
+        /// Those with commits beyond it stay.
         package var stable: VersionVector
         /// Those that died at this time or later stay, in milliseconds since 1970 UTC.
         package var diedBefore: Int64
-        /// Rows to look at per step.
-        package var rowLimit: Int
 
-        package init(stable: VersionVector, diedBefore: Int64, rowLimit: Int = 1_000) {
+        package init(stable: VersionVector, diedBefore: Int64) {
             self.stable = stable
             self.diedBefore = diedBefore
-            self.rowLimit = rowLimit
         }
 
-        /// Drops tombstones from behind a name, and returns the name to go on from; nil at the
-        /// zone's end.
-        package func run(
-            in zone: Commit.Zone,
-            of scope: ScopeNumber,
+        /// Looks at records from behind a name; returns those that may go, and the name to go on
+        /// from, nil at the zone's end.
+        ///
+        /// Read from a snapshot: `drop` looks again.
+        package func find(
+            in zone: ZoneNumber,
             after name: String?,
+            limit: Int,
+            _ reader: ReadTransaction
+        ) throws(EngineError) -> (names: [String], last: String?) {
+            let seen = try reader.recordNames(in: zone, after: name, limit: limit)
+            var found: [String] = []
+            for name in seen where try mayGo(reader.record(zone, name)) { found.append(name) }
+            return (found, seen.count < limit ? nil : seen.last)
+        }
+
+        /// Drops those of the records that may still go, and raises the zone's horizon.
+        package func drop(
+            _ names: [String],
+            of zone: Commit.Zone,
+            in scope: ScopeNumber,
             _ transaction: inout WriteTransaction
-        ) throws(EngineError) -> String? {
+        ) throws(EngineError) {
             guard let database = try transaction.database(scope, zone.database),
                 var row = try transaction.zone(database, zone.name),
                 row.exists, row.generation == zone.generation
-            else { return nil }
+            else { return }
             let place = ZonePlace(database: database, number: row.number, zone: zone)
-            var range = KeyRange.records(of: row.number)
-            if let name { range.start = RowKey.record(row.number, name).bytes + [0] }
-            let found = try transaction.rows(.records, range, limit: rowLimit)
-            var last: String?
             let horizon = row.horizon
-            for (key, value) in found {
-                var parts = KeyReader(key)
-                _ = try parts.number(ZoneNumber.self)
-                let name = try parts.text()
-                last = name
-                let record = try transaction.decoding(key) { () throws(MalformedBytes) in
-                    try RecordRow(value)
+            for name in names {
+                guard let record = try transaction.record(row.number, name), mayGo(record) else {
+                    continue
                 }
-                guard mayGo(record) else { continue }
                 try transaction.erase([record], of: name, at: place)
-                for stamp in record.frontier {
-                    let dot = stamp.dot
-                    row.horizon[dot.incarnation] = max(row.horizon[dot.incarnation], dot.seq)
-                }
+                for stamp in record.frontier { row.horizon.cover(stamp.dot) }
             }
-            let isRaised = row.horizon != horizon
-            if isRaised, !transaction.state.broken.contains(.raisedHorizon) {
-                transaction.put(.zone(database, zone.name), row)
+            if row.horizon == horizon || transaction.state.broken.contains(.raisedHorizon) {
+                return
             }
-            return found.count < rowLimit ? nil : last
+            transaction.put(.zone(database, zone.name), row)
         }
 
-        private func mayGo(_ row: RecordRow) -> Bool {
-            row.isDead && row.modified.time.milliseconds < diedBefore
+        private func mayGo(_ row: RecordRow?) -> Bool {
+            guard let row else { return false }
+            return row.isDead && row.modified.time.milliseconds < diedBefore
                 && row.frontier.allSatisfy { stable.covers($0.dot) }
         }
     }

@@ -16,6 +16,17 @@ package struct StateOffer: Sendable {
         package var row: ZoneRow
         /// The last commit of each incarnation that touched the zone.
         package var heads: VersionVector
+        /// How much of it is handed over.
+        package var extent = Extent.nothing
+    }
+
+    /// What of a zone is handed over.
+    package enum Extent: UInt8, Sendable {
+        /// It is gone.
+        case nothing = 0
+        /// Records that changed since the receiver's vector.
+        case delta = 1
+        case full = 2
     }
 
     package struct Register: Sendable {
@@ -32,6 +43,8 @@ package struct StateOffer: Sendable {
         package var row: IncrementRow
     }
 
+    /// How far the receiver had read when it asked.
+    package var base = VersionVector()
     package var vectors: [Incarnation: VectorRow] = [:]
     package var zones: [Zone] = []
     package var registers: [Register] = []
@@ -39,6 +52,8 @@ package struct StateOffer: Sendable {
     package var increments: [Increment] = []
 
     package var vector: VersionVector { VersionVector(vectors.mapValues(\.seq)) }
+
+    package init() {}
 }
 
 /// Some records of one zone of an offer.
@@ -63,13 +78,67 @@ package struct StateSource: Sendable {
         try vector.covers(reader.logFloors(of: scope))
     }
 
-    package func offer(to vector: VersionVector) throws(EngineError) -> StateOffer {
-        StateOffer(
-            vectors: try reader.vectors(of: scope),
-            zones: try zones(),
-            registers: try registers(),
-            increments: try increments(above: vector)
-        )
+    /// What a reader at `base` is to be handed over.
+    package func offer(to base: VersionVector) throws(EngineError) -> StateOffer {
+        var room = StateSource.deltaBytes
+        return try offer(to: base) { (zone) throws(EngineError) in
+            let size = try deltaSize(of: zone, above: base, limit: room)
+            guard size <= room else { return true }
+            room -= size
+            return false
+        }
+    }
+
+    /// - Parameter isLarge: Whether a zone goes in full though what changed of it would do.
+    package func offer(
+        to base: VersionVector,
+        broken: BrokenRules = [],
+        isLarge: (StateOffer.Zone) throws(EngineError) -> Bool
+    ) throws(EngineError) -> StateOffer {
+        var offer = StateOffer()
+        offer.base = base
+        offer.vectors = try reader.vectors(of: scope)
+        offer.zones = try zones()
+        offer.registers = try registers()
+        offer.increments = try increments(above: base)
+        for (index, zone) in offer.zones.enumerated() where zone.row.exists {
+            let isBehind = !base.covers(zone.row.horizon) && !broken.contains(.peerHorizon)
+            var isFull = isBehind
+            if !isFull { isFull = try isLarge(zone) }
+            offer.zones[index].extent = isFull ? .full : .delta
+        }
+        return offer
+    }
+
+    /// What changed since the receiver's vector waits in its memory at the end: all zones' together
+    /// are at most that large.
+    private static let deltaBytes = 32 << 20
+
+    /// About how many bytes changed of a zone; more than `limit` if it is more.
+    private func deltaSize(
+        of zone: StateOffer.Zone,
+        above base: VersionVector,
+        limit: Int
+    ) throws(EngineError) -> Int {
+        let state = try reader.row(.zoneState(zone.row.number)) ?? ZoneState()
+        let record = 500 + Int(clamping: state.bytes / max(1, state.records))
+        var changes = 0
+        for range in changeRanges(of: zone, above: base) {
+            let rest = limit / record + 1 - changes
+            if rest <= 0 { break }
+            changes += try keys(.index, range, limit: rest).count
+        }
+        return changes * record
+    }
+
+    /// Where the commits of a zone stand in its change index that `base` doesn't cover.
+    private func changeRanges(
+        of zone: StateOffer.Zone,
+        above base: VersionVector
+    ) -> [KeyRange] {
+        zone.heads.dots.filter { !base.covers($0) }.map {
+            .changes(of: zone.row.number, $0.incarnation, above: base[$0.incarnation])
+        }
     }
 
     /// All zones of the scope, those that are gone too.
@@ -165,33 +234,13 @@ package struct StateSource: Sendable {
 
     // MARK: Records
 
-    /// Names of a zone's records from behind one of them, ascending.
-    fileprivate func names(
-        in zone: StateOffer.Zone,
-        after name: String?,
-        limit: Int
-    ) throws(EngineError) -> [String] {
-        var range = KeyRange.records(of: zone.row.number)
-        if let name { range.start = RowKey.record(zone.row.number, name).bytes + [0] }
-        return try keys(.records, range, limit: limit).map { (key) throws(EngineError) in
-            var parts = KeyReader(key)
-            _ = try parts.number(ZoneNumber.self)
-            return try parts.text()
-        }
-    }
-
     /// Names of a zone's records with a commit that `vector` doesn't cover, ascending.
     fileprivate func names(
         in zone: StateOffer.Zone,
         above vector: VersionVector
     ) throws(EngineError) -> [String] {
         var names: Set<String> = []
-        for incarnation in try reader.vectors(of: scope).keys {
-            let range = KeyRange.changes(
-                of: zone.row.number,
-                incarnation,
-                above: vector[incarnation]
-            )
+        for range in changeRanges(of: zone, above: vector) {
             for key in try keys(.index, range, limit: .max) {
                 names.insert(try changedName(in: key))
             }
@@ -221,6 +270,15 @@ package struct StateSource: Sendable {
         return try parts.text()
     }
 
+    /// Names of a zone's records from behind one of them, ascending.
+    fileprivate func names(
+        in zone: StateOffer.Zone,
+        after name: String?,
+        limit: Int
+    ) throws(EngineError) -> [String] {
+        try reader.recordNames(in: zone.row.number, after: name, limit: limit)
+    }
+
     /// A record's rows, the shown one first; nil if it isn't there.
     fileprivate func record(
         _ name: String,
@@ -233,11 +291,10 @@ package struct StateSource: Sendable {
     }
 }
 
-/// Walks through everything that a receiver asked for, page by page.
+/// Walks through everything that an offer names, page by page: zones in its order, records by name.
 package struct StatePages: Sendable {
     private let source: StateSource
     private let zones: [StateOffer.Zone]
-    private let wishes: [StateSync.Wish]
     private let base: VersionVector
     private var zone = 0
     /// Names of records that are next.
@@ -248,19 +305,10 @@ package struct StatePages: Sendable {
     private var last: String?
     private static let namesAtOnce = 1_000
 
-    /// - Parameters:
-    ///   - wishes: What the receiver wants of each zone of the offer.
-    ///   - base: How far it had read by then.
-    package init(
-        _ source: StateSource,
-        _ offer: StateOffer,
-        wishes: [StateSync.Wish],
-        above base: VersionVector
-    ) {
+    package init(_ source: StateSource, _ offer: StateOffer) {
         self.source = source
         zones = offer.zones
-        self.wishes = wishes
-        self.base = base
+        base = offer.base
     }
 
     /// The next records, until the page has that many bytes; nil at the end.
@@ -287,7 +335,7 @@ package struct StatePages: Sendable {
     /// More names of the zone; none at its end.
     private mutating func more() throws(EngineError) -> ArraySlice<String> {
         var names: [String] = []
-        switch wishes[zone] {
+        switch zones[zone].extent {
         case .nothing: break
         case .delta where isNew: names = try source.names(in: zones[zone], above: base)
         case .delta: break

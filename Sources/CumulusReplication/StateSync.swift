@@ -4,53 +4,33 @@
 // Driven by whoever holds the session with the donor; each step runs in the writer. Until `finish`
 // the store is as before, and what a crash leaves behind is dropped at the next start. All zones
 // of the scope come to the donor's snapshot together with the vector: a vector raised over a zone
-// that was left out would lose its commits silently.
+// that was left out would lose its commits silently. The order is `take` for every page, `merge`
+// until it is done, `finish`; from the first `merge` on nothing else may change the scope.
 
-package import CumulusModel
+import CumulusModel
 package import CumulusStorage
 
-package struct StateSync {
-    /// What of a zone is taken over.
-    package enum Wish: Equatable, Sendable {
-        /// There is nothing to take.
-        case nothing
-        /// Records that changed since our vector.
-        case delta
-        case full
-    }
-
-    /// How a zone is taken over.
-    fileprivate enum Mode {
-        case nothing
-        /// What comes waits in the stage.
-        case delta
-        /// What comes stands where it will stay, under a number that nothing points to yet.
-        case full(ZoneNumber)
-
-        var wish: Wish {
-            switch self {
-            case .nothing: .nothing
-            case .delta: .delta
-            case .full: .full
-            }
-        }
-    }
-
+package struct StateSync: Sendable {
     private let scope: ScopeNumber
     package let offer: StateOffer
-    /// How far we had read when the sync began: deltas begin there.
-    package let base: VersionVector
-    /// One per zone of the offer.
-    private var modes: [Mode]
+    /// One per zone of the offer: where a zone that comes in full stands, under a number that
+    /// nothing points to yet.
+    private var stages: [ZoneNumber?]
     private let broken: BrokenRules
+    /// How far we had read when the merge began.
+    private var ours: VersionVector?
+    private var doubled: [String: [DoubledIncrement]] = [:]
+    /// The zone that is merged next, and the name that was merged last.
+    private var next: (zone: Int, after: String?) = (0, nil)
+    /// Per zone, commits of tombstones that were dropped: nobody may read incrementally from below.
+    private var dropped: [Int: VersionVector] = [:]
+    /// Per zone, names of records that this node may owe deletes around.
+    private var suspects: [Int: [String]] = [:]
 
-    /// Decides how each zone is taken over, and makes room for those that come in full.
-    ///
-    /// `isLarge`: so much of the zone changed that all of it is cheaper.
+    /// Makes room for the zones that come in full.
     package init(
         _ offer: StateOffer,
         in scope: ScopeNumber,
-        isLarge: (StateOffer.Zone) -> Bool = { _ in false },
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {
         // There is one sync of a scope at a time: what is left is of one that broke off.
@@ -58,69 +38,175 @@ package struct StateSync {
         self.scope = scope
         self.offer = offer
         broken = transaction.state.broken
-        base = VersionVector(try transaction.loadScope(scope).vectors.mapValues(\.seq))
-        modes = []
+        stages = []
         for zone in offer.zones {
-            guard zone.row.exists else {
-                modes.append(.nothing)
-                continue
-            }
-            let isBehind = !base.covers(zone.row.horizon) && !broken.contains(.peerHorizon)
-            let isFull = isBehind || isLarge(zone)
-            modes.append(isFull ? .full(transaction.makeStagedZone(of: scope)) : .delta)
+            let isFull = zone.extent == .full
+            stages.append(isFull ? transaction.makeStagedZone(of: scope) : nil)
         }
     }
 
-    /// What the donor is to hand over, zone by zone of its offer.
-    package var wishes: [Wish] { modes.map(\.wish) }
+    // MARK: Pages
 
     /// Keeps a page until the end of the sync.
-    package func take(
-        _ page: StatePage,
+    package mutating func take(
+        _ page: StateIntake.Page,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {
-        let index = page.zone
-        for (name, record) in page.records {
-            switch modes[index] {
-            case .nothing: return
-            case .delta:
-                transaction.put(.stage(scope, UInt32(index), name), record)
-            case .full(let number):
-                let place = ZonePlace(
-                    database: 0,
-                    number: number,
-                    zone: commitZone(offer.zones[index])
-                )
-                let rows = try decode(record, named: name, transaction)
-                _ = try transaction.replace([], with: rows, of: name, at: place)
+        for record in page.records {
+            guard let number = stages[page.zone] else {
+                transaction.put(.stage(scope, UInt32(page.zone), record.name), record.bytes)
+                continue
             }
+            let place = ZonePlace(
+                database: 0,
+                number: number,
+                zone: commitZone(page.zone)
+            )
+            _ = try transaction.replace([], with: record.rows, of: record.name, at: place)
+            let isOurs = try transaction.decoding(Bytes(record.name.utf8)) {
+                () throws(MalformedBytes) in
+                try record.rows[0].hasOwner(by: transaction.state.node)
+            }
+            if isOurs { suspects[page.zone, default: []].append(record.name) }
         }
     }
 
-    private func commitZone(_ zone: StateOffer.Zone) -> Commit.Zone {
-        Commit.Zone(database: zone.database, name: zone.name, generation: zone.row.generation)
+    private func commitZone(_ index: Int) -> Commit.Zone {
+        let zone = offer.zones[index]
+        return Commit.Zone(
+            database: zone.database,
+            name: zone.name,
+            generation: zone.row.generation
+        )
     }
 
-    private func decode(
-        _ record: StagedRecord,
-        named name: String,
+    // MARK: Merge
+
+    /// Joins what this node holds into the zones that came in full, some records at a time.
+    ///
+    /// Returns whether that was the last of them.
+    package mutating func merge(
+        recordLimit: Int,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Bool {
+        if ours == nil {
+            ours = VersionVector(try transaction.loadScope(scope).vectors.mapValues(\.seq))
+            doubled = try doubledIncrements(transaction)
+        }
+        var room = recordLimit
+        while next.zone < stages.count, room > 0 {
+            let count = try mergeZone(recordLimit: room, &transaction)
+            if count < room { next = (next.zone + 1, nil) }
+            room -= count
+        }
+        return next.zone == stages.count
+    }
+
+    /// Joins the next records of a zone; returns how many.
+    private mutating func mergeZone(
+        recordLimit: Int,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Int {
+        guard let staged = stages[next.zone],
+            let held = try held(offer.zones[next.zone], transaction)
+        else { return 0 }
+        let mine = try transaction.recordNames(in: held, after: next.after, limit: recordLimit)
+        let theirs = try transaction.recordNames(in: staged, after: next.after, limit: recordLimit)
+        let names = Set(mine + theirs).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        let place = ZonePlace(database: 0, number: staged, zone: commitZone(next.zone))
+        for name in names.prefix(recordLimit) {
+            let mine = try transaction.lives(held, name)
+            let theirs = try transaction.lives(staged, name)
+            try join(mine, theirs, over: theirs, name, next.zone, at: place, &transaction)
+        }
+        next.after = names.prefix(recordLimit).last
+        return min(names.count, recordLimit)
+    }
+
+    /// The number under which this node holds a zone of the offer; nil if it holds no such zone.
+    private func held(
+        _ zone: StateOffer.Zone,
         _ transaction: borrowing WriteTransaction
-    ) throws(EngineError) -> [RecordRow] {
-        try transaction.decoding(Bytes(name.utf8)) { () throws(MalformedBytes) in
-            try record.rows.map { (row) throws(MalformedBytes) in try RecordRow(row) }
+    ) throws(EngineError) -> ZoneNumber? {
+        guard let database = try transaction.database(scope, zone.database),
+            let row = try transaction.zone(database, zone.name),
+            row.exists, row.generation == zone.row.generation
+        else { return nil }
+        return row.number
+    }
+
+    /// Joins two nodes' rows of a record and writes the outcome over what stands there.
+    private mutating func join(
+        _ mine: [RecordRow],
+        _ others: [RecordRow],
+        over stored: [RecordRow],
+        _ name: String,
+        _ zone: Int,
+        at place: ZonePlace,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        let ignoresDeaths = broken.contains(.knownDeaths) && offer.zones[zone].extent == .full
+        let joined = try transaction.decoding(Bytes(name.utf8)) { () throws(MalformedBytes) in
+            try RecordJoin.join(
+                .init(rows: mine, vector: ours ?? VersionVector()),
+                .init(rows: others, vector: ignoresDeaths ? VersionVector() : offer.vector),
+                doubled: doubled[name] ?? []
+            )
+        }
+        if hasDeath(mine, joined) { suspects[zone, default: []].append(name) }
+        if joined[0].isDead, joined[0].frontier.isEmpty {
+            // One side had forgotten that it ever was.
+            for stamp in (mine.first?.frontier ?? []) + (others.first?.frontier ?? []) {
+                dropped[zone, default: VersionVector()].cover(stamp.dot)
+            }
+            try transaction.erase(stored, of: name, at: place)
+        } else {
+            _ = try transaction.replace(stored, with: joined, of: name, at: place)
+        }
+    }
+
+    /// Whether a life that this node held ended.
+    private func hasDeath(_ mine: [RecordRow], _ joined: [RecordRow]) -> Bool {
+        let births = Set(joined.filter { !$0.isDead }.map(\.birth))
+        return mine.contains { !$0.isDead && !births.contains($0.birth) }
+    }
+
+    // MARK: Increments
+
+    /// The later ones of increments that one request made at two nodes: they count no more.
+    private func doubledIncrements(
+        _ transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> [String: [DoubledIncrement]] {
+        var doubled: [String: [DoubledIncrement]] = [:]
+        for increment in offer.increments {
+            let known: IncrementRow? = try transaction.row(increment.key)
+            guard let second = known?.second(beside: increment.row) else { continue }
+            doubled[increment.recordName, default: []].append(
+                DoubledIncrement(
+                    birth: increment.birth,
+                    field: increment.field,
+                    dot: second.stamp.dot,
+                    delta: second.delta
+                )
+            )
+        }
+        return doubled
+    }
+
+    private func joinIncrements(_ transaction: inout WriteTransaction) throws(EngineError) {
+        for increment in offer.increments {
+            let known: IncrementRow? = try transaction.row(increment.key)
+            if let known, known.stamp <= increment.row.stamp { continue }
+            transaction.put(increment.key, increment.row)
         }
     }
 
     // MARK: The end
 
-    /// Joins everything into the store, and raises the vector to the donor's.
-    ///
-    /// Returns the zones and records that may have changed.
-    package consuming func finish(
-        _ transaction: inout WriteTransaction
-    ) throws(EngineError) -> [(zone: Commit.Zone, names: [String])] {
-        let ours = VersionVector(try transaction.loadScope(scope).vectors.mapValues(\.seq))
-        let doubled = try joinIncrements(&transaction)
+    /// Puts everything in its place, raises the vector to the donor's, and deletes what this node
+    /// owes.
+    package consuming func finish(_ transaction: inout WriteTransaction) throws(EngineError) {
+        try joinIncrements(&transaction)
         for register in offer.registers {
             try transaction.join(
                 register.row,
@@ -129,157 +215,67 @@ package struct StateSync {
                 of: scope
             )
         }
-        var changed: [(zone: Commit.Zone, names: [String])] = []
-        for (index, zone) in offer.zones.enumerated() {
-            let ignoresDeaths = broken.contains(.knownDeaths) && modes[index].wish == .full
-            var join = ZoneJoin(
-                zone: commitZone(zone),
-                mode: modes[index],
-                ours: ours,
-                theirs: ignoresDeaths ? VersionVector() : offer.vector,
-                doubled: doubled
-            )
-            let names = try join.run(
-                zone,
-                stage: .staged(of: scope, UInt32(index)),
-                in: scope,
-                &transaction
-            )
-            if !names.isEmpty { changed.append((commitZone(zone), names)) }
-        }
+        for index in offer.zones.indices { try place(index, &transaction) }
         transaction.deleteRange(.log, .staged(of: scope))
         try transaction.raise(to: offer.vectors, in: scope)
-        return changed
-    }
-
-    /// Keeps the earlier of two increments that one request made, and returns the later ones, which
-    /// count no more.
-    private func joinIncrements(
-        _ transaction: inout WriteTransaction
-    ) throws(EngineError) -> [String: [DoubledIncrement]] {
-        var doubled: [String: [DoubledIncrement]] = [:]
-        for increment in offer.increments {
-            let key = RowKey.increment(
-                increment.request,
-                increment.birth,
-                increment.recordName,
-                increment.field
-            )
-            let known: IncrementRow? = try transaction.row(key)
-            if let second = known?.second(beside: increment.row) {
-                doubled[increment.recordName, default: []].append(
-                    DoubledIncrement(
-                        birth: increment.birth,
-                        field: increment.field,
-                        dot: second.stamp.dot,
-                        delta: second.delta
-                    )
-                )
-            }
-            if let known, known.stamp <= increment.row.stamp { continue }
-            transaction.put(key, increment.row)
+        for (index, names) in suspects.sorted(by: { $0.key < $1.key }) {
+            let zone = commitZone(index)
+            try CascadeCompensation.run(after: names, of: zone, in: scope, &transaction)
         }
-        return doubled
-    }
-}
-
-/// The end of a state sync for one zone.
-private struct ZoneJoin {
-    let zone: Commit.Zone
-    let mode: StateSync.Mode
-    /// How far we had read, and how far the donor had.
-    let ours: VersionVector
-    let theirs: VersionVector
-    let doubled: [String: [DoubledIncrement]]
-    /// Commits of tombstones that were dropped: nobody may read incrementally from below them.
-    private var dropped = VersionVector()
-
-    init(
-        zone: Commit.Zone,
-        mode: StateSync.Mode,
-        ours: VersionVector,
-        theirs: VersionVector,
-        doubled: [String: [DoubledIncrement]]
-    ) {
-        self.zone = zone
-        self.mode = mode
-        self.ours = ours
-        self.theirs = theirs
-        self.doubled = doubled
     }
 
-    /// Returns the names of the records that may have changed.
-    mutating func run(
-        _ offered: StateOffer.Zone,
-        stage: KeyRange,
-        in scope: ScopeNumber,
+    private mutating func place(
+        _ index: Int,
         _ transaction: inout WriteTransaction
-    ) throws(EngineError) -> [String] {
-        let database = try transaction.makeDatabase(scope, zone.database)
-        let known = try transaction.zone(database, zone.name)
+    ) throws(EngineError) {
+        let offered = offer.zones[index]
+        let held = try held(offered, transaction)
+        let database = try transaction.makeDatabase(scope, offered.database)
+        let known = try transaction.zone(database, offered.name)
         var row = known ?? offered.row
         row.join(offered.row)
-        let isWanted = row.exists && row.generation == zone.generation && offered.row.exists
-        let holdsSame = known?.exists == true && known?.generation == row.generation
-        if let known, known.exists, !row.exists || !holdsSame {
+        let isWanted =
+            row.exists && row.generation == offered.row.generation && offered.row.exists
+        if let known, known.exists, !row.exists || known.generation != row.generation {
             transaction.dropRows(of: known.number)
         }
-        var names: [String] = []
-        switch mode {
-        case .full(let number) where !isWanted:
-            transaction.dropRows(of: number)
-            transaction.put(.stagedZone(number), nil)
-        case .full(let number):
-            names = try joinAll(
-                holdsSame ? known?.number : nil,
-                into: ZonePlace(database: database, number: number, zone: zone),
-                &transaction
-            )
-            row.number = number
-            transaction.put(.stagedZone(number), nil)
-        case .delta where isWanted:
-            if !holdsSame { row.number = transaction.nextZoneNumber() }
-            let place = ZonePlace(database: database, number: row.number, zone: zone)
-            names = try joinStaged(stage, into: place, &transaction)
-        case .delta, .nothing:
-            if known == nil { row.number = transaction.nextZoneNumber() }
-        }
-        if !transaction.state.broken.contains(.raisedHorizon) { row.horizon.merge(dropped) }
-        transaction.put(.zone(database, zone.name), row)
-        for dot in offered.heads.dots {
-            try transaction.raiseHead(database, zone: zone.name, to: dot)
-        }
-        return names
-    }
-
-    /// Joins what we hold of a zone into all that the donor holds of it.
-    private mutating func joinAll(
-        _ number: ZoneNumber?,
-        into place: ZonePlace,
-        _ transaction: inout WriteTransaction
-    ) throws(EngineError) -> [String] {
-        var names = try transaction.recordNames(in: place.number)
-        if let number { names.formUnion(try transaction.recordNames(in: number)) }
-        // Of a zone that we knew nothing about, everything stands as it came.
-        if number == nil && ours.isEmpty { return names.sorted() }
-        for name in names.sorted() {
-            let mine = try number.map { (number) throws(EngineError) in
-                try transaction.lives(number, name)
+        if let staged = stages[index] {
+            let marker: NumberRow? = try transaction.row(.stagedZone(staged))
+            guard marker != nil else { throw .failed("the stages of a state sync are gone") }
+            transaction.put(.stagedZone(staged), nil)
+            if isWanted {
+                row.number = staged
+                if let held { transaction.dropRows(of: held) }
+            } else {
+                transaction.dropRows(of: staged)
+                suspects[index] = nil
+                if known == nil { row.number = transaction.nextZoneNumber() }
             }
-            let others = try transaction.lives(place.number, name)
-            try join(mine ?? [], others, over: others, name, at: place, &transaction)
+        } else {
+            if held == nil && isWanted || known == nil {
+                row.number = transaction.nextZoneNumber()
+            }
+            if isWanted { try joinStaged(index, row.number, database, &transaction) }
         }
-        if let number { transaction.dropRows(of: number) }
-        return names.sorted()
+        if !broken.contains(.raisedHorizon), let dropped = dropped[index] {
+            row.horizon.merge(dropped)
+        }
+        transaction.put(.zone(database, offered.name), row)
+        for dot in offered.heads.dots {
+            try transaction.raiseHead(database, zone: offered.name, to: dot)
+        }
     }
 
+    /// Joins what changed of a zone into what stands here.
     private mutating func joinStaged(
-        _ stage: KeyRange,
-        into place: ZonePlace,
+        _ index: Int,
+        _ number: ZoneNumber,
+        _ database: DatabaseNumber,
         _ transaction: inout WriteTransaction
-    ) throws(EngineError) -> [String] {
-        var names: [String] = []
-        for (key, value) in try transaction.rows(.log, stage) {
+    ) throws(EngineError) {
+        let zone = commitZone(index)
+        let place = ZonePlace(database: database, number: number, zone: zone)
+        for (key, value) in try transaction.rows(.log, .staged(of: scope, UInt32(index))) {
             var parts = KeyReader(key)
             _ = try parts.number(ScopeNumber.self)
             _ = try parts.number(UInt32.self)
@@ -289,38 +285,25 @@ private struct ZoneJoin {
                     try RecordRow(row)
                 }
             }
-            let mine = try transaction.lives(place.number, name)
-            try join(mine, rows, over: mine, name, at: place, &transaction)
-            names.append(name)
+            let mine = try transaction.lives(number, name)
+            try join(mine, rows, over: mine, name, index, at: place, &transaction)
+            suspects[index, default: []].append(name)
         }
-        return names
     }
+}
 
-    /// Joins two nodes' rows of a record and writes the outcome over what stands there.
-    private mutating func join(
-        _ mine: [RecordRow],
-        _ others: [RecordRow],
-        over stored: [RecordRow],
-        _ name: String,
-        at place: ZonePlace,
-        _ transaction: inout WriteTransaction
-    ) throws(EngineError) {
-        let joined = try transaction.decoding(Bytes(name.utf8)) { () throws(MalformedBytes) in
-            try RecordJoin.join(
-                .init(rows: mine, vector: ours),
-                .init(rows: others, vector: theirs),
-                doubled: doubled[name] ?? []
-            )
-        }
-        if joined[0].isDead, joined[0].frontier.isEmpty {
-            // One side had forgotten that it ever was.
-            for stamp in (mine.first?.frontier ?? []) + (others.first?.frontier ?? []) {
-                let dot = stamp.dot
-                dropped[dot.incarnation] = max(dropped[dot.incarnation], dot.seq)
+extension StateOffer.Increment {
+    fileprivate var key: RowKey { .increment(request, birth, recordName, field) }
+}
+
+extension RecordRow {
+    /// Whether a node wrote, in any of its runs, a reference to a record with which this one goes.
+    fileprivate func hasOwner(by node: NodeRow) throws(MalformedBytes) -> Bool {
+        try backReferences().contains { owner in
+            guard owner.kind == .deleteSelf, let stamp = stamp(of: owner.field) else {
+                return false
             }
-            try transaction.erase(stored, of: name, at: place)
-        } else {
-            _ = try transaction.replace(stored, with: joined, of: name, at: place)
+            return node.isOurs(stamp.dot.incarnation)
         }
     }
 }

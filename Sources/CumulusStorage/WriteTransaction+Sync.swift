@@ -46,6 +46,26 @@ extension RowReader where Self: ~Copyable {
         return reports
     }
 
+    /// Names of a zone's records, tombstones among them, from behind one of them; ascending.
+    package borrowing func recordNames(
+        in zone: ZoneNumber,
+        after name: String?,
+        limit: Int
+    ) throws(EngineError) -> [String] {
+        var range = KeyRange.records(of: zone)
+        if let name { range.start = RowKey.record(zone, name).bytes + [0] }
+        var keys: [Bytes] = []
+        try scan(.records, range, backwards: false) { key, _ in
+            keys.append(key)
+            return keys.count < limit
+        }
+        return try keys.map { (key) throws(EngineError) in
+            var parts = KeyReader(key)
+            _ = try parts.number(ZoneNumber.self)
+            return try parts.text()
+        }
+    }
+
     private borrowing func incarnation(in key: Bytes) throws(EngineError) -> Incarnation {
         var reader = KeyReader(key)
         _ = try reader.number(ScopeNumber.self)
@@ -147,21 +167,5 @@ extension WriteTransaction {
         // Not written yet, but part of this batch.
         let pending = state.heads[head] ?? 0
         if max(known?.seq ?? 0, pending) < dot.seq { touch(database, zone: zone, dot) }
-    }
-
-    /// Names of all records of a zone, tombstones among them.
-    package borrowing func recordNames(in zone: ZoneNumber) throws(EngineError) -> Set<String> {
-        var names: Set<String> = []
-        var keys: [Bytes] = []
-        try scan(.records, .records(of: zone), backwards: false) { key, _ in
-            keys.append(key)
-            return true
-        }
-        for key in keys {
-            var parts = KeyReader(key)
-            _ = try parts.number(ZoneNumber.self)
-            names.insert(try parts.text())
-        }
-        return names
     }
 }

@@ -6,7 +6,7 @@
 
 package import CumulusModel
 package import CumulusOperations
-import CumulusReplication
+package import CumulusReplication
 package import CumulusStorage
 
 package final class TestStore {
@@ -110,6 +110,31 @@ package final class TestStore {
             return ((), true)
         }
         state = try group.commit()
+    }
+
+    /// Walks through all zones as the collector does.
+    package func purge(_ purge: Collection.Purge, limit: Int) throws {
+        let scope = try scopeNumber()
+        for zone in try StateSource(reader, scope: scope).zones() where zone.row.exists {
+            let name = Commit.Zone(
+                database: zone.database,
+                name: zone.name,
+                generation: zone.row.generation
+            )
+            var after: String?
+            repeat {
+                let found = try purge.find(
+                    in: zone.row.number,
+                    after: after,
+                    limit: limit,
+                    reader
+                )
+                try change { (transaction: inout WriteTransaction) throws(EngineError) in
+                    try purge.drop(found.names, of: name, in: scope, &transaction)
+                }
+                after = found.last
+            } while after != nil
+        }
     }
 
     package func newRequestID() -> RequestID {

@@ -30,7 +30,7 @@ import Testing
     /// Histories in which nobody hands over state would show little of it.
     @Test func nodesForgetAndTakeState() throws {
         var counts: [String: Int] = [:]
-        for seed in UInt64(1)...20 {
+        for seed in UInt64(1)...40 {
             counts.merge(try Simulation().run(seed: seed).counts, uniquingKeysWith: +)
         }
         #expect(counts["collections", default: 0] > 100, "\(counts)")

@@ -110,11 +110,7 @@ private enum Way: CaseIterable {
         try one.purge()
         let scope = try one.scopeNumber()
         let offer = try StateSource(one.reader, scope: scope).offer(to: other.vector())
-        var wishes: [StateSync.Wish] = []
-        try other.change { (transaction: inout WriteTransaction) throws(EngineError) in
-            wishes = try StateSync(offer, in: scope, &transaction).wishes
-        }
-        #expect(wishes == [.full])
+        #expect(offer.zones.map(\.extent) == [.full])
     }
 
     // MARK: Whole or not at all
@@ -264,24 +260,32 @@ extension TestStore {
         let scope = try scopeNumber()
         let snapshot = ReadTransaction(try other.engine.snapshot(), reach: .disk)
         let source = StateSource(snapshot, scope: try other.scopeNumber())
-        let offer = try source.offer(to: vector())
+        let offer = try source.offer(to: vector(), isLarge: { _ in way == .full })
+        var intake = try StateIntake(offer, above: vector(), now: now)
         var begun: StateSync?
         try change { (transaction: inout WriteTransaction) throws(EngineError) in
-            begun = try StateSync(offer, in: scope, isLarge: { _ in way == .full }, &transaction)
+            begun = try StateSync(offer, in: scope, &transaction)
         }
-        let sync = try #require(begun)
-        var pages = StatePages(source, offer, wishes: sync.wishes, above: sync.base)
+        var sync = try #require(begun)
+        var pages = StatePages(source, offer)
         var taken = 0
         while taken < limit, let page = try pages.next(byteLimit: 1) {
+            let read = try intake.read(page)
             try change { (transaction: inout WriteTransaction) throws(EngineError) in
-                try sync.take(page, &transaction)
+                try sync.take(read, &transaction)
             }
             taken += 1
         }
         if taken == limit { return }
         try meanwhile()
+        var isMerged = false
+        while !isMerged {
+            try change { (transaction: inout WriteTransaction) throws(EngineError) in
+                isMerged = try sync.merge(recordLimit: 1, &transaction)
+            }
+        }
         try change { (transaction: inout WriteTransaction) throws(EngineError) in
-            _ = try sync.finish(&transaction)
+            try sync.finish(&transaction)
         }
     }
 
@@ -293,23 +297,9 @@ extension TestStore {
     ) throws {
         let purge = Collection.Purge(
             stable: try stable ?? vector(),
-            diedBefore: diedBefore ?? now + 1,
-            rowLimit: rowLimit
+            diedBefore: diedBefore ?? now + 1
         )
-        let scope = try scopeNumber()
-        for zone in try StateSource(reader, scope: scope).zones() where zone.row.exists {
-            let name = Commit.Zone(
-                database: zone.database,
-                name: zone.name,
-                generation: zone.row.generation
-            )
-            var after: String?
-            repeat {
-                try change { (transaction: inout WriteTransaction) throws(EngineError) in
-                    after = try purge.run(in: name, of: scope, after: after, &transaction)
-                }
-            } while after != nil
-        }
+        try self.purge(purge, limit: rowLimit)
     }
 
     fileprivate func truncateLog(through vector: VersionVector) throws {

@@ -8,7 +8,8 @@ import CumulusStorage
 
 /// A state sync under way.
 struct SimulatedSync {
-    let sync: StateSync
+    var sync: StateSync
+    var intake: StateIntake
     var pages: StatePages
     let donor: Int
 }
@@ -26,31 +27,35 @@ extension SimulatedCluster {
             ReadTransaction(engine, reach: .disk),
             scope: try stores[other].scopeNumber()
         )
-        let offer = try source.offer(to: store.vector())
+        let base = try store.vector()
+        let offer = try source.offer(
+            to: base,
+            broken: store.state.broken,
+            isLarge: { _ in Int.random(in: 0..<7, using: &dice) == 0 }
+        )
+        let intake = try StateIntake(offer, above: base, now: store.now)
         let scope = try store.scopeNumber()
-        let large = offer.zones.filter { _ in Int.random(in: 0..<7, using: &dice) == 0 }
-            .map(\.row.number)
         var begun: StateSync?
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
-            begun = try StateSync(
-                offer,
-                in: scope,
-                isLarge: { large.contains($0.row.number) },
-                &transaction
-            )
+            begun = try StateSync(offer, in: scope, &transaction)
         }
         guard let begun else { return }
-        for wish in begun.wishes { counts["\(wish)", default: 0] += 1 }
-        let pages = StatePages(source, offer, wishes: begun.wishes, above: begun.base)
-        syncs[one] = SimulatedSync(sync: begun, pages: pages, donor: other)
+        for zone in offer.zones { counts["\(zone.extent)", default: 0] += 1 }
+        syncs[one] = SimulatedSync(
+            sync: begun,
+            intake: intake,
+            pages: StatePages(source, offer),
+            donor: other
+        )
     }
 
     /// Takes the next page, or ends the sync.
     mutating func goOn(_ one: Int) throws {
         guard var session = syncs.removeValue(forKey: one) else { return }
         if let page = try session.pages.next(byteLimit: pick([1, 200, 2_000])) {
+            let read = try session.intake.read(page)
             try stores[one].change { (transaction: inout WriteTransaction) throws(EngineError) in
-                try session.sync.take(page, &transaction)
+                try session.sync.take(read, &transaction)
             }
             syncs[one] = session
             return
@@ -58,20 +63,22 @@ extension SimulatedCluster {
         try finish(one, session)
     }
 
+    /// Now and then the process ends in the middle of it.
     private mutating func finish(_ one: Int, _ session: SimulatedSync) throws {
+        var session = session
+        var isMerged = false
+        while !isMerged {
+            if Int.random(in: 0..<40, using: &dice) == 0 { return try restart(one) }
+            let limit = pick([1, 3, 1_000])
+            try stores[one].change { (transaction: inout WriteTransaction) throws(EngineError) in
+                isMerged = try session.sync.merge(recordLimit: limit, &transaction)
+            }
+        }
         tell("node \(one) has taken the state of node \(session.donor)")
         counts["syncs", default: 0] += 1
         let before = try stores[one].vectors()
-        let scope = try stores[one].scopeNumber()
         try stores[one].change { (transaction: inout WriteTransaction) throws(EngineError) in
-            for (zone, names) in try session.sync.finish(&transaction) {
-                try CascadeCompensation.run(
-                    after: names,
-                    of: zone,
-                    in: scope,
-                    &transaction
-                )
-            }
+            try session.sync.finish(&transaction)
         }
         try acknowledge(one, since: before)
     }
@@ -103,7 +110,6 @@ extension SimulatedCluster {
         let isEarly = Int.random(in: 0..<6, using: &dice) == 0
         let isFull = Int.random(in: 0..<8, using: &dice) == 0
         let diedBefore = store.now + pick([-20, 0, 1_000])
-        let zones = try StateSource(store.reader, scope: scope).zones()
         tell("node \(one) forgets")
         counts["collections", default: 0] += 1
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
@@ -112,22 +118,11 @@ extension SimulatedCluster {
                 through: isFull ? vector : stable,
                 &transaction
             )
-            let purge = Collection.Purge(
-                stable: isEarly ? vector : stable,
-                diedBefore: diedBefore,
-                rowLimit: 3
-            )
-            for zone in zones where zone.row.exists {
-                let name = Commit.Zone(
-                    database: zone.database,
-                    name: zone.name,
-                    generation: zone.row.generation
-                )
-                var after: String?
-                repeat {
-                    after = try purge.run(in: name, of: scope, after: after, &transaction)
-                } while after != nil
-            }
         }
+        let purge = Collection.Purge(
+            stable: isEarly ? vector : stable,
+            diedBefore: diedBefore
+        )
+        try store.purge(purge, limit: 3)
     }
 }

@@ -191,7 +191,7 @@ package struct SimulatedCluster {
 
     // MARK: Faults
 
-    private mutating func restart(_ one: Int) throws {
+    mutating func restart(_ one: Int) throws {
         tell("node \(one) restarts")
         syncs[one] = nil
         if broken == .incarnations {

@@ -1,0 +1,115 @@
+// Whether what a donor hands over fits together: nothing is written before it does.
+//
+// Asked by whoever holds the session with the donor, for the offer once and then for each page.
+// Nothing may stand beyond the donor's vector, or it would never be taken back; records come in
+// order, so that none comes twice.
+
+package import CumulusModel
+package import CumulusStorage
+
+package struct StateIntake: Sendable {
+    private let offer: StateOffer
+    private var zone = 0
+    /// The last record of the zone so far.
+    private var name: String?
+
+    /// Throws what is wrong with the offer.
+    ///
+    /// - Parameters:
+    ///   - base: How far this node had read when it asked.
+    ///   - now: The wall clock, in milliseconds since 1970 UTC.
+    package init(
+        _ offer: StateOffer,
+        above base: VersionVector,
+        now: Int64
+    ) throws(MalformedBytes) {
+        self.offer = offer
+        guard offer.base == base else { throw MalformedBytes("it was made for another reader") }
+        for (incarnation, row) in offer.vectors {
+            let lead = row.time.milliseconds - now
+            guard lead <= CommitIntake.clockLeadMilliseconds else {
+                throw MalformedBytes("commits of \(incarnation) are \(lead) ms ahead of our clock")
+            }
+            guard row.hash.count == Commit.noHash.count, row.seq > 0 else {
+                throw MalformedBytes("the end of the log of \(incarnation) can't be")
+            }
+        }
+        var names: Set<[String]> = []
+        for zone in offer.zones {
+            try check(zone)
+            let name = ["\(zone.database.kind.rawValue)", zone.database.owner, zone.name]
+            guard names.insert(name).inserted else { throw MalformedBytes("a zone comes twice") }
+        }
+        for register in offer.registers { try check(register.row.stamp) }
+        for increment in offer.increments { try check(increment.row.stamp) }
+    }
+
+    private func check(_ zone: StateOffer.Zone) throws(MalformedBytes) {
+        try check(zone.row.created)
+        if let deleted = zone.row.deleted { try check(deleted) }
+        guard offer.vector.covers(zone.heads), offer.vector.covers(zone.row.horizon) else {
+            throw MalformedBytes("zone \(zone.name) is ahead of the donor's vector")
+        }
+        guard zone.row.exists == (zone.extent != .nothing) else {
+            throw MalformedBytes("zone \(zone.name) is gone and has records")
+        }
+    }
+
+    private func check(_ stamp: Stamp) throws(MalformedBytes) {
+        if stamp == .zero { return }
+        guard let last = offer.vectors[stamp.dot.incarnation],
+            stamp.dot.seq <= last.seq, stamp.time <= last.time
+        else { throw MalformedBytes("\(stamp.dot) is ahead of the donor's vector") }
+    }
+
+    // MARK: Pages
+
+    /// A page that fits, its rows read.
+    package struct Page: Sendable {
+        package var zone: Int
+        package var records: [Record] = []
+    }
+
+    package struct Record: Sendable {
+        package var name: String
+        /// The shown life or the tombstone, then the lives behind it.
+        package var rows: [RecordRow]
+        package var bytes: StagedRecord
+    }
+
+    /// Throws what is wrong with the page that comes next.
+    package mutating func read(_ page: StatePage) throws(MalformedBytes) -> Page {
+        guard page.zone >= zone, page.zone < offer.zones.count,
+            offer.zones[page.zone].extent != .nothing
+        else { throw MalformedBytes("a page of a zone whose turn it is not") }
+        if page.zone > zone { (zone, name) = (page.zone, nil) }
+        var read = Page(zone: zone)
+        for (name, record) in page.records {
+            if let last = self.name, !last.utf8.lexicographicallyPrecedes(name.utf8) {
+                throw MalformedBytes("record \(name) comes behind \(last)")
+            }
+            self.name = name
+            let rows = try record.rows.map { (row) throws(MalformedBytes) in try RecordRow(row) }
+            try check(rows)
+            read.records.append(Record(name: name, rows: rows, bytes: record))
+        }
+        return read
+    }
+
+    private func check(_ rows: [RecordRow]) throws(MalformedBytes) {
+        guard let shown = rows.first else { throw MalformedBytes("a record without a row") }
+        let others = rows.dropFirst()
+        let isWhole =
+            shown.hasSiblings == !others.isEmpty && !(shown.isDead && shown.hasSiblings)
+            && others.allSatisfy { !$0.isDead && !$0.hasSiblings && $0.frontier.isEmpty }
+            && others.allSatisfy { $0.birth < shown.birth }
+            && zip(others, others.dropFirst()).allSatisfy { $0.birth.dot < $1.birth.dot }
+        guard isWhole else { throw MalformedBytes("a record's rows don't belong together") }
+        for row in rows {
+            try check(row.birth)
+            try check(row.modified)
+            for stamp in row.frontier { try check(stamp) }
+            for stamp in row.fieldStamps { try check(stamp) }
+        }
+    }
+}
