@@ -1145,7 +1145,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[15] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[17] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -1162,11 +1162,13 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[15] =
   { "OPERATOR_ADD_USER", "CUMULUS__V1__METHOD__OPERATOR_ADD_USER", 52 },
   { "OPERATOR_ADD_TOKEN", "CUMULUS__V1__METHOD__OPERATOR_ADD_TOKEN", 53 },
   { "PEERS_PULL", "CUMULUS__V1__METHOD__PEERS_PULL", 64 },
+  { "PEERS_STATE", "CUMULUS__V1__METHOD__PEERS_STATE", 65 },
+  { "PEERS_REPORT", "CUMULUS__V1__METHOD__PEERS_REPORT", 66 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 4},{32, 7},{48, 8},{64, 14},{0, 15}
+{0, 0},{16, 4},{32, 7},{48, 8},{64, 14},{0, 17}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[15] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[17] =
 {
   { "ACCOUNTS_WHO_AM_I", 7 },
   { "METHOD_UNKNOWN", 0 },
@@ -1177,6 +1179,8 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[15
   { "OPERATOR_LIST_USERS", 11 },
   { "OPERATOR_STATUS", 8 },
   { "PEERS_PULL", 14 },
+  { "PEERS_REPORT", 16 },
+  { "PEERS_STATE", 15 },
   { "RECORDS_FETCH", 1 },
   { "RECORDS_LIST", 3 },
   { "RECORDS_MODIFY", 2 },
@@ -1191,9 +1195,9 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  15,
+  17,
   cumulus__v1__method__enum_values_by_number,
-  15,
+  17,
   cumulus__v1__method__enum_values_by_name,
   5,
   cumulus__v1__method__value_ranges,

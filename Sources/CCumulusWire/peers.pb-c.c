@@ -142,6 +142,411 @@ void   cumulus__v1__pull_response__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__pull_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__state_request__init
+                     (Cumulus__V1__StateRequest         *message)
+{
+  static const Cumulus__V1__StateRequest init_value = CUMULUS__V1__STATE_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__state_request__get_packed_size
+                     (const Cumulus__V1__StateRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__state_request__pack
+                     (const Cumulus__V1__StateRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__state_request__pack_to_buffer
+                     (const Cumulus__V1__StateRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__StateRequest *
+       cumulus__v1__state_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__StateRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__state_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__state_request__free_unpacked
+                     (Cumulus__V1__StateRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__state_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__state_response__init
+                     (Cumulus__V1__StateResponse         *message)
+{
+  static const Cumulus__V1__StateResponse init_value = CUMULUS__V1__STATE_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__state_response__get_packed_size
+                     (const Cumulus__V1__StateResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__state_response__pack
+                     (const Cumulus__V1__StateResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__state_response__pack_to_buffer
+                     (const Cumulus__V1__StateResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__StateResponse *
+       cumulus__v1__state_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__StateResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__state_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__state_response__free_unpacked
+                     (Cumulus__V1__StateResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__state_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__state_vector__init
+                     (Cumulus__V1__StateVector         *message)
+{
+  static const Cumulus__V1__StateVector init_value = CUMULUS__V1__STATE_VECTOR__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__state_vector__get_packed_size
+                     (const Cumulus__V1__StateVector *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_vector__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__state_vector__pack
+                     (const Cumulus__V1__StateVector *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_vector__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__state_vector__pack_to_buffer
+                     (const Cumulus__V1__StateVector *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_vector__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__StateVector *
+       cumulus__v1__state_vector__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__StateVector *)
+     protobuf_c_message_unpack (&cumulus__v1__state_vector__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__state_vector__free_unpacked
+                     (Cumulus__V1__StateVector *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__state_vector__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__state_zone__init
+                     (Cumulus__V1__StateZone         *message)
+{
+  static const Cumulus__V1__StateZone init_value = CUMULUS__V1__STATE_ZONE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__state_zone__get_packed_size
+                     (const Cumulus__V1__StateZone *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_zone__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__state_zone__pack
+                     (const Cumulus__V1__StateZone *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_zone__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__state_zone__pack_to_buffer
+                     (const Cumulus__V1__StateZone *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_zone__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__StateZone *
+       cumulus__v1__state_zone__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__StateZone *)
+     protobuf_c_message_unpack (&cumulus__v1__state_zone__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__state_zone__free_unpacked
+                     (Cumulus__V1__StateZone *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__state_zone__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__state_register__init
+                     (Cumulus__V1__StateRegister         *message)
+{
+  static const Cumulus__V1__StateRegister init_value = CUMULUS__V1__STATE_REGISTER__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__state_register__get_packed_size
+                     (const Cumulus__V1__StateRegister *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_register__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__state_register__pack
+                     (const Cumulus__V1__StateRegister *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_register__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__state_register__pack_to_buffer
+                     (const Cumulus__V1__StateRegister *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_register__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__StateRegister *
+       cumulus__v1__state_register__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__StateRegister *)
+     protobuf_c_message_unpack (&cumulus__v1__state_register__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__state_register__free_unpacked
+                     (Cumulus__V1__StateRegister *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__state_register__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__state_increment__init
+                     (Cumulus__V1__StateIncrement         *message)
+{
+  static const Cumulus__V1__StateIncrement init_value = CUMULUS__V1__STATE_INCREMENT__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__state_increment__get_packed_size
+                     (const Cumulus__V1__StateIncrement *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_increment__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__state_increment__pack
+                     (const Cumulus__V1__StateIncrement *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_increment__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__state_increment__pack_to_buffer
+                     (const Cumulus__V1__StateIncrement *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_increment__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__StateIncrement *
+       cumulus__v1__state_increment__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__StateIncrement *)
+     protobuf_c_message_unpack (&cumulus__v1__state_increment__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__state_increment__free_unpacked
+                     (Cumulus__V1__StateIncrement *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__state_increment__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__state_record__init
+                     (Cumulus__V1__StateRecord         *message)
+{
+  static const Cumulus__V1__StateRecord init_value = CUMULUS__V1__STATE_RECORD__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__state_record__get_packed_size
+                     (const Cumulus__V1__StateRecord *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_record__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__state_record__pack
+                     (const Cumulus__V1__StateRecord *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_record__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__state_record__pack_to_buffer
+                     (const Cumulus__V1__StateRecord *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_record__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__StateRecord *
+       cumulus__v1__state_record__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__StateRecord *)
+     protobuf_c_message_unpack (&cumulus__v1__state_record__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__state_record__free_unpacked
+                     (Cumulus__V1__StateRecord *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__state_record__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__report_request__init
+                     (Cumulus__V1__ReportRequest         *message)
+{
+  static const Cumulus__V1__ReportRequest init_value = CUMULUS__V1__REPORT_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__report_request__get_packed_size
+                     (const Cumulus__V1__ReportRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__report_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__report_request__pack
+                     (const Cumulus__V1__ReportRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__report_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__report_request__pack_to_buffer
+                     (const Cumulus__V1__ReportRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__report_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ReportRequest *
+       cumulus__v1__report_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ReportRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__report_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__report_request__free_unpacked
+                     (Cumulus__V1__ReportRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__report_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__report_response__init
+                     (Cumulus__V1__ReportResponse         *message)
+{
+  static const Cumulus__V1__ReportResponse init_value = CUMULUS__V1__REPORT_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__report_response__get_packed_size
+                     (const Cumulus__V1__ReportResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__report_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__report_response__pack
+                     (const Cumulus__V1__ReportResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__report_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__report_response__pack_to_buffer
+                     (const Cumulus__V1__ReportResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__report_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ReportResponse *
+       cumulus__v1__report_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ReportResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__report_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__report_response__free_unpacked
+                     (Cumulus__V1__ReportResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__report_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor cumulus__v1__vector_entry__field_descriptors[2] =
 {
   {
@@ -293,5 +698,613 @@ const ProtobufCMessageDescriptor cumulus__v1__pull_response__descriptor =
   cumulus__v1__pull_response__field_indices_by_name,
   1,  cumulus__v1__pull_response__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__pull_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__state_request__field_descriptors[2] =
+{
+  {
+    "vector",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__StateRequest, n_vector),
+    offsetof(Cumulus__V1__StateRequest, vector),
+    &cumulus__v1__vector_entry__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "format",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateRequest, format),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__state_request__field_indices_by_name[] = {
+  1,   /* field[1] = format */
+  0,   /* field[0] = vector */
+};
+static const ProtobufCIntRange cumulus__v1__state_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__state_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.StateRequest",
+  "StateRequest",
+  "Cumulus__V1__StateRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__StateRequest),
+  2,
+  cumulus__v1__state_request__field_descriptors,
+  cumulus__v1__state_request__field_indices_by_name,
+  1,  cumulus__v1__state_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__state_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__state_response__field_descriptors[8] =
+{
+  {
+    "vectors",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__StateResponse, n_vectors),
+    offsetof(Cumulus__V1__StateResponse, vectors),
+    &cumulus__v1__state_vector__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "zones",
+    2,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__StateResponse, n_zones),
+    offsetof(Cumulus__V1__StateResponse, zones),
+    &cumulus__v1__state_zone__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "registers",
+    3,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__StateResponse, n_registers),
+    offsetof(Cumulus__V1__StateResponse, registers),
+    &cumulus__v1__state_register__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "increments",
+    4,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__StateResponse, n_increments),
+    offsetof(Cumulus__V1__StateResponse, increments),
+    &cumulus__v1__state_increment__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "is_offered",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateResponse, is_offered),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "zone",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateResponse, zone),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "records",
+    7,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__StateResponse, n_records),
+    offsetof(Cumulus__V1__StateResponse, records),
+    &cumulus__v1__state_record__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "is_complete",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateResponse, is_complete),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__state_response__field_indices_by_name[] = {
+  3,   /* field[3] = increments */
+  7,   /* field[7] = is_complete */
+  4,   /* field[4] = is_offered */
+  6,   /* field[6] = records */
+  2,   /* field[2] = registers */
+  0,   /* field[0] = vectors */
+  5,   /* field[5] = zone */
+  1,   /* field[1] = zones */
+};
+static const ProtobufCIntRange cumulus__v1__state_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 8 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__state_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.StateResponse",
+  "StateResponse",
+  "Cumulus__V1__StateResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__StateResponse),
+  8,
+  cumulus__v1__state_response__field_descriptors,
+  cumulus__v1__state_response__field_indices_by_name,
+  1,  cumulus__v1__state_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__state_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__state_vector__field_descriptors[2] =
+{
+  {
+    "incarnation",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_FIXED64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateVector, incarnation),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "row",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateVector, row),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__state_vector__field_indices_by_name[] = {
+  0,   /* field[0] = incarnation */
+  1,   /* field[1] = row */
+};
+static const ProtobufCIntRange cumulus__v1__state_vector__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__state_vector__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.StateVector",
+  "StateVector",
+  "Cumulus__V1__StateVector",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__StateVector),
+  2,
+  cumulus__v1__state_vector__field_descriptors,
+  cumulus__v1__state_vector__field_indices_by_name,
+  1,  cumulus__v1__state_vector__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__state_vector__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__state_zone__field_descriptors[6] =
+{
+  {
+    "database",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateZone, database),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "owner",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateZone, owner),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "name",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateZone, name),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "row",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateZone, row),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "heads",
+    5,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__StateZone, n_heads),
+    offsetof(Cumulus__V1__StateZone, heads),
+    &cumulus__v1__vector_entry__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "extent",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateZone, extent),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__state_zone__field_indices_by_name[] = {
+  0,   /* field[0] = database */
+  5,   /* field[5] = extent */
+  4,   /* field[4] = heads */
+  2,   /* field[2] = name */
+  1,   /* field[1] = owner */
+  3,   /* field[3] = row */
+};
+static const ProtobufCIntRange cumulus__v1__state_zone__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 6 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__state_zone__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.StateZone",
+  "StateZone",
+  "Cumulus__V1__StateZone",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__StateZone),
+  6,
+  cumulus__v1__state_zone__field_descriptors,
+  cumulus__v1__state_zone__field_indices_by_name,
+  1,  cumulus__v1__state_zone__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__state_zone__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__state_register__field_descriptors[3] =
+{
+  {
+    "namespace",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateRegister, namespace_),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "key",
+    2,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Cumulus__V1__StateRegister, n_key),
+    offsetof(Cumulus__V1__StateRegister, key),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "row",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateRegister, row),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__state_register__field_indices_by_name[] = {
+  1,   /* field[1] = key */
+  0,   /* field[0] = namespace */
+  2,   /* field[2] = row */
+};
+static const ProtobufCIntRange cumulus__v1__state_register__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__state_register__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.StateRegister",
+  "StateRegister",
+  "Cumulus__V1__StateRegister",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__StateRegister),
+  3,
+  cumulus__v1__state_register__field_descriptors,
+  cumulus__v1__state_register__field_indices_by_name,
+  1,  cumulus__v1__state_register__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__state_register__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__state_increment__field_descriptors[6] =
+{
+  {
+    "request",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateIncrement, request),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "incarnation",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_FIXED64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateIncrement, incarnation),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "seq",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateIncrement, seq),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "record_name",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateIncrement, record_name),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "field",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateIncrement, field),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "row",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateIncrement, row),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__state_increment__field_indices_by_name[] = {
+  4,   /* field[4] = field */
+  1,   /* field[1] = incarnation */
+  3,   /* field[3] = record_name */
+  0,   /* field[0] = request */
+  5,   /* field[5] = row */
+  2,   /* field[2] = seq */
+};
+static const ProtobufCIntRange cumulus__v1__state_increment__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 6 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__state_increment__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.StateIncrement",
+  "StateIncrement",
+  "Cumulus__V1__StateIncrement",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__StateIncrement),
+  6,
+  cumulus__v1__state_increment__field_descriptors,
+  cumulus__v1__state_increment__field_indices_by_name,
+  1,  cumulus__v1__state_increment__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__state_increment__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__state_record__field_descriptors[2] =
+{
+  {
+    "name",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateRecord, name),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "rows",
+    2,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Cumulus__V1__StateRecord, n_rows),
+    offsetof(Cumulus__V1__StateRecord, rows),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__state_record__field_indices_by_name[] = {
+  0,   /* field[0] = name */
+  1,   /* field[1] = rows */
+};
+static const ProtobufCIntRange cumulus__v1__state_record__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__state_record__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.StateRecord",
+  "StateRecord",
+  "Cumulus__V1__StateRecord",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__StateRecord),
+  2,
+  cumulus__v1__state_record__field_descriptors,
+  cumulus__v1__state_record__field_indices_by_name,
+  1,  cumulus__v1__state_record__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__state_record__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__report_request__field_descriptors[1] =
+{
+  {
+    "vector",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__ReportRequest, n_vector),
+    offsetof(Cumulus__V1__ReportRequest, vector),
+    &cumulus__v1__vector_entry__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__report_request__field_indices_by_name[] = {
+  0,   /* field[0] = vector */
+};
+static const ProtobufCIntRange cumulus__v1__report_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__report_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ReportRequest",
+  "ReportRequest",
+  "Cumulus__V1__ReportRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ReportRequest),
+  1,
+  cumulus__v1__report_request__field_descriptors,
+  cumulus__v1__report_request__field_indices_by_name,
+  1,  cumulus__v1__report_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__report_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+#define cumulus__v1__report_response__field_descriptors NULL
+#define cumulus__v1__report_response__field_indices_by_name NULL
+#define cumulus__v1__report_response__number_ranges NULL
+const ProtobufCMessageDescriptor cumulus__v1__report_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ReportResponse",
+  "ReportResponse",
+  "Cumulus__V1__ReportResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ReportResponse),
+  0,
+  cumulus__v1__report_response__field_descriptors,
+  cumulus__v1__report_response__field_indices_by_name,
+  0,  cumulus__v1__report_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__report_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };

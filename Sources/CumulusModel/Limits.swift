@@ -49,6 +49,8 @@ package struct Limits: Hashable, Sendable {
     package var idleMilliseconds: Int64 = 60_000
     /// Milliseconds without progress of a write to a socket after which it is closed.
     package var stalledWriteMilliseconds: Int64 = 30_000
+    /// Milliseconds without credit after which a peer that takes a state gets no more of it.
+    package var stalledStateMilliseconds: Int64 = 60_000
     /// Milliseconds that a frame may take from its first byte to its last.
     package var frameMilliseconds: Int64 = 30_000
     /// Time of a call that names none, and the most that one may ask for.

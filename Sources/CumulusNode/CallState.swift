@@ -3,11 +3,16 @@
 // Values owned by `ClientSession`, changed on its loop only.
 
 import CumulusModel
+import CumulusWire
 
 struct CallState {
     let token: CallToken
-    /// It goes on until its caller cancels it.
+    /// It has no deadline and goes on until its caller cancels it.
     var isEndless = false
+    /// How long an answer may wait for credit, in milliseconds; nil: until the call's deadline.
+    var patience: Int64?
+    /// When it has waited too long.
+    var stallDeadline: Instant?
     /// Bytes of the request, charged to the connection until the call ends.
     var requestBytes: Int
     /// Bytes of answer that the caller has room for; may go below zero by one message.
@@ -24,6 +29,11 @@ struct CallState {
 
     /// The answer has begun and goes on when its caller has room for it.
     var isWaiting: Bool { !waiting.isEmpty || next != nil }
+
+    /// When an answer that waits for credit ends.
+    var deadline: Instant? {
+        isWaiting ? stallDeadline ?? (isEndless ? nil : token.deadline) : nil
+    }
 }
 
 /// On a reader thread.

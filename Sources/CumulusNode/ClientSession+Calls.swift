@@ -49,7 +49,7 @@ extension ClientSession {
 
     private func begin(_ method: Method, _ call: Call) throws {
         let parser = RequestParser(caller: identity.caller, limits: limits)
-        guard identity.isPeer == (method == .peersPull) else {
+        guard identity.isPeer == method.isPeers else {
             throw ServiceError(
                 .permissionFailure,
                 "this call is for \(identity.isPeer ? "clients" : "nodes of the cluster") only"
@@ -85,9 +85,8 @@ extension ClientSession {
                 guard case .modified(let outcome) = answer else { return [] }
                 return [Answers.modified(outcome, request)]
             }
-        case .peersPull:
-            makeEndless(call.stream)
-            try pull(call.stream, call.header, try PullRequest(wire: call.message))
+        case .peersPull, .peersState, .peersReport:
+            try servePeer(method, call.stream, call.header, call.message)
         case .accountsWhoAmI:
             let role = identity.caller.role == .operator ? WireRole.operator : .client
             let caller = WireCaller(role: role.rawValue, user: identity.caller.user)

@@ -109,7 +109,7 @@ extension ClientSession {
         }
         if hello.role == WireRole.peer.rawValue {
             // Its proof was judged before.
-            identity.isPeer = true
+            identity.peer = hello.nodeID
             return (identity, hello.role)
         }
         let scope = try self.scope(hello.container, hello.environment)

@@ -1,5 +1,5 @@
 // What a session does for another node of the cluster: it sends the commits that the peer lacks,
-// and goes on as they come.
+// and goes on as they come; it sends rows where its log doesn't reach; it keeps the peer's reports.
 //
 // Each batch is read on a reader thread when the peer has room for it. Where the log is at its end,
 // the stream waits for the bell.
@@ -13,9 +13,9 @@ import CumulusWire
 extension ClientSession {
     /// Whether a HELLO proves that its sender belongs to this cluster.
     func isPeer(_ hello: Hello) -> Bool {
-        guard let proof = node.peerProof, hello.clusterID == proof.clusterID else {
-            return false
-        }
+        guard let proof = node.peerProof, hello.clusterID == proof.clusterID,
+            hello.nodeID.count == node.nodeID.count
+        else { return false }
         return proof.isRight(
             hello.proof,
             .dialler,
@@ -35,10 +35,25 @@ extension ClientSession {
         ) ?? []
     }
 
-    func pull(_ stream: UInt32, _ header: CallHeader, _ request: PullRequest) throws {
+    /// A call of a peer.
+    func servePeer(_ method: Method, _ stream: UInt32, _ header: CallHeader, _ message: Bytes)
+        throws
+    {
         let scope =
             header.container.isEmpty
             ? ScopeID.cluster : try scope(header.container, header.environment)
+        switch method {
+        case .peersPull: try pull(stream, scope, try PullRequest(wire: message))
+        case .peersState: try handOver(stream, scope, try StateRequest(wire: message))
+        case .peersReport: try note(stream, scope, try ReportRequest.vector(wire: message))
+        default: throw ServiceError(.internalError, "this is not a peer's call")
+        }
+    }
+
+    // MARK: Commits
+
+    private func pull(_ stream: UInt32, _ scope: ScopeID, _ request: PullRequest) throws {
+        makeEndless(stream)
         let isQueued = node.gate.read { [self] in
             finishLater(stream) {
                 guard let number = try node.gate.latest(reach: .disk).scope(scope) else {
@@ -73,5 +88,82 @@ extension ClientSession {
             idleSince: batch.isAtEnd ? rings : nil,
             isSilent: batch.commits.isEmpty && !isFirst
         )
+    }
+
+    // MARK: State
+
+    /// A snapshot that is handed over; a node has few of them open at a time.
+    private final class Lease: Sendable {
+        private let meter: NodeMeter
+        static let limit = 2
+
+        init?(_ meter: NodeMeter) {
+            self.meter = meter
+            meter.statesHandedOver.add(1)
+            if meter.statesHandedOver.value > Lease.limit { return nil }
+        }
+
+        deinit {
+            meter.statesHandedOver.add(-1)
+        }
+    }
+
+    private func handOver(_ stream: UInt32, _ scope: ScopeID, _ request: StateRequest) throws {
+        guard request.format == OpenStore.formatVersion else {
+            throw ServiceError(
+                .incompatibleVersion,
+                """
+                this node keeps rows in format \(OpenStore.formatVersion), not in \
+                \(request.format); run the same release on both
+                """
+            )
+        }
+        makeEndless(stream, patience: limits.stalledStateMilliseconds)
+        let isQueued = node.gate.read { [self] in
+            finishLater(stream) {
+                guard let lease = Lease(node.meter) else {
+                    throw overloaded("this node hands its state to \(Lease.limit) others already")
+                }
+                let snapshot = try node.gate.snapshot(reach: .disk)
+                guard let number = try snapshot.scope(scope) else {
+                    throw Containers.unknown(scope.container)
+                }
+                let source = StateSource(snapshot, scope: number)
+                return try page(of: StateFeed(source, to: request.vector), lease)
+            }
+        }
+        if !isQueued { fail(stream, overloaded("too many reads are waiting")) }
+    }
+
+    private func page(of feed: StateFeed, _ lease: Lease) throws -> Page {
+        var feed = feed
+        node.meter.engineCalls.add(1)
+        let response = try feed.next(byteLimit: limits.pageBytes)
+        let message = response.encoded()
+        if response.isComplete { return Page(message: message) }
+        let rest = feed
+        return Page(message: message) { [self] in try page(of: rest, lease) }
+    }
+
+    // MARK: Reports
+
+    private func note(_ stream: UInt32, _ scope: ScopeID, _ vector: VersionVector) throws {
+        guard let peer = identity.peer else { return }
+        let now = node.environment.wallClock()
+        let note = StoreGate.Job(.housekeeping) { transaction throws(EngineError) in
+            guard let number = try transaction.scope(scope) else { return }
+            Collection.note(vector, of: peer, in: number, at: now, &transaction)
+        } then: { [self] outcome in
+            run { session in
+                switch outcome {
+                case .success: session.finish(stream, [[]])
+                case .failure(let error): session.fail(stream, error)
+                }
+            }
+        }
+        let isQueued = node.gate.submit(
+            StoreGate.QueuedWrite(.job(note), byteCount: 100, loop: link.loop)
+        )
+        if !isQueued { fail(stream, overloaded("too many writes are waiting")) }
     }
 }

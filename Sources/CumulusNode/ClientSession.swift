@@ -48,8 +48,9 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         /// Clients have one for the connection; operators name one per call.
         var scope: ScopeID?
         var scopeNumber: ScopeNumber?
-        /// A node of this cluster.
-        var isPeer = false
+        /// The id of the node that calls; nil: the caller is no node of this cluster.
+        var peer: Bytes?
+        var isPeer: Bool { peer != nil }
     }
 
     init(node: Node, link: any FrameLink, now: Instant) {
@@ -92,9 +93,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         let isReading = isTaking && hasRoom
         connection.reading(isReading, now: now)
         var wake = connection.wakeTime
-        for call in calls.values where call.isWaiting && !call.isEndless {
-            wake = min(wake, call.token.deadline)
-        }
+        for call in calls.values { if let deadline = call.deadline { wake = min(wake, deadline) } }
         // A paused connection looks again soon: others may have let go of what they held.
         if !isReading { wake = min(wake, now + 50) }
         return Turn(output: output, wake: wake, closes: isClosing, isReading: isReading)
@@ -142,8 +141,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         } catch {
             return fault(error)
         }
-        for (stream, call) in calls
-        where call.isWaiting && !call.isEndless && call.token.refusal(now: now) != nil {
+        for (stream, call) in calls where call.deadline.map({ $0 <= now }) ?? false {
             fail(
                 stream,
                 ServiceError(
@@ -323,6 +321,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
             throw ProtocolFault("the credit of stream \(frame.stream) exceeds 2^31 - 1")
         }
         calls[frame.stream]?.credit = sum
+        calls[frame.stream]?.stallDeadline = nil
         sendWaiting(frame.stream)
     }
 
@@ -339,6 +338,9 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
             connection.send(Frame(.message, isEnd: isEnd, stream: stream, payload: message))
         }
         call.waiting.removeFirst(sent)
+        if let patience = call.patience, call.isWaiting, call.credit <= 0 {
+            call.stallDeadline = call.stallDeadline ?? node.environment.now() + patience
+        }
         calls[stream] = call
         if call.isComplete && call.waiting.isEmpty {
             end(stream)
@@ -385,12 +387,15 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         sendWaiting(stream)
     }
 
-    /// The call goes on until its caller cancels it; its request is not kept.
-    func makeEndless(_ stream: UInt32) {
+    /// The call has no deadline; its request is not kept.
+    ///
+    /// - Parameter patience: How long its answer may wait for credit, in milliseconds.
+    func makeEndless(_ stream: UInt32, patience: Int64? = nil) {
         guard let call = calls[stream] else { return }
         requestBytes -= call.requestBytes
         calls[stream]?.requestBytes = 0
         calls[stream]?.isEndless = true
+        calls[stream]?.patience = patience
     }
 
     func fail(_ stream: UInt32, _ error: ServiceError) {

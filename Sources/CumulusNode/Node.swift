@@ -28,6 +28,8 @@ package final class Node: Sendable {
         package var acceptsInsecureCredentials = false
         /// The cluster's key, 32 bytes; nil: this node has no peers.
         package var clusterKey: Bytes?
+        /// How often peers are told how far this node has read.
+        package var reportMilliseconds: Int64 = 10_000
 
         package init(version: String, container: String?, operatorToken: Bytes) {
             self.version = version
@@ -49,6 +51,8 @@ package final class Node: Sendable {
     private let draining = Atomic<Bool>(false)
     /// By their addresses.
     private let peers = Mutex<[String: NodeStatus.Peer]>([:])
+    /// Scopes of which another node's state is being taken.
+    private let transfers = Mutex<Set<ScopeID>>([])
     private let sessions = Mutex<[ObjectIdentifier: WeakSession]>([:])
 
     private struct WeakSession: Sendable {
@@ -115,6 +119,33 @@ package final class Node: Sendable {
         gate.stop()
     }
 
+    // MARK: Membership
+
+    /// Enters this node in the list of its cluster's members.
+    ///
+    /// - Parameter endpoint: Where others reach it.
+    package func join(endpoint: String) {
+        let nodeID = nodeID
+        let entry = StoreGate.Job(.commits) { transaction throws(EngineError) in
+            try Members.enter(nodeID, endpoint: endpoint, in: &transaction)
+        } then: { [self] outcome in
+            switch outcome {
+            case .success(true): break
+            case .success(false): environment.fail(Node.wasRemoved)
+            case .failure(let error):
+                environment.logger.error(
+                    "this node could not enter the list of members",
+                    metadata: ["error": "\(error.message)"]
+                )
+            }
+        }
+        _ = gate.submit(.init(.job(entry), byteCount: 100, loop: InPlaceLoop.shared))
+    }
+
+    private static let wasRemoved =
+        "an operator took this node off the cluster's list; to bring it back, start it with an "
+        + "empty data directory"
+
     // MARK: Sessions
 
     /// Makes the handler of a new connection.
@@ -159,6 +190,18 @@ package final class Node: Sendable {
             peers[endpoint] = peer
         }
     }
+
+    /// Whether this node may take another one's state of a scope: one at a time.
+    func beginTransfer(of scope: ScopeID) -> Bool {
+        transfers.withLock { $0.insert(scope).inserted }
+    }
+
+    func endTransfer(of scope: ScopeID) {
+        transfers.withLock { _ = $0.remove(scope) }
+    }
+
+    /// Why a process ends whose own commits come back to it.
+    static let rolledBack = "this run was rolled back while it was running"
 
     /// Calls that are still in progress.
     package var callsInProgress: Int { meter.callsInProgress.value }

@@ -16,6 +16,9 @@ package final class NodeMeter: Sendable {
     /// Calls that reached the engine: reads begun and writes run.
     package let engineCalls = Atomic<Int>(0)
 
+    /// Snapshots that are open for peers that take this node's state.
+    package let statesHandedOver = Atomic<Int>(0)
+
     package init() {}
 }
 

@@ -1,5 +1,6 @@
-// This node's side of a connection to a peer that it dialled: proves itself, then pulls each scope
-// and hands what comes to the writer.
+// This node's side of a connection to a peer that it dialled: proves itself, pulls each scope and
+// hands what comes to the writer, takes state where the peer's log doesn't reach, and reports how
+// far it has read.
 //
 // A transport drives it on one event loop. One stream per scope; the peer gets credit for more when
 // the writer is done with what came, so a slow disk here holds up that peer's reading and nothing
@@ -29,6 +30,11 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     private var reason = "the peer closed the connection"
     private var nextStream: UInt32 = 1
     private var pulls: [UInt32: Pull] = [:]
+    private var transfers: [UInt32: StateTransfer] = [:]
+    /// What this peer was told last, and when the next report is due.
+    private var reported: [ScopeID: VersionVector] = [:]
+    private var reports: [UInt32: ScopeID] = [:]
+    private var reportTime: Instant?
     /// What was said about origins that are refused.
     private var alarmed: PeerCommits.Paused = [:]
     /// Scopes whose pull ended; they are tried again after a while.
@@ -37,6 +43,9 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
 
     /// What was refused is tried again after a longer while: a clock may have been set right.
     private static let pausedMilliseconds: Int64 = 30_000
+
+    /// What a donor may send ahead of this node's writer.
+    private static let stateCredit = 1 << 20
 
     private struct Pull {
         let scope: ScopeID
@@ -92,6 +101,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     func turnEnded(now: Instant) -> Turn {
         var wake = connection.wakeTime
         if let retryTime { wake = min(wake, retryTime) }
+        if let reportTime { wake = min(wake, reportTime) }
         for pull in pulls.values { if let restart = pull.restart { wake = min(wake, restart) } }
         return Turn(output: connection.takeOutput(), wake: wake, closes: isClosing)
     }
@@ -109,6 +119,10 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
             self.retryTime = nil
             findScopes()
         }
+        if let reportTime, reportTime <= now {
+            self.reportTime = nil
+            report()
+        }
     }
 
     func writing(_ pendingBytes: Int, now: Instant) {
@@ -118,6 +132,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     func closed() {
         isClosing = true
         pulls = [:]
+        for transfer in transfers.values { transfer.stop(reason) }
         ended(reason)
     }
 
@@ -177,49 +192,58 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         node.note(endpoint, hello.nodeID)
         log("a peer is connected", ["node": "\(hello.nodeID.hex)"])
         findScopes()
+        reportSoon()
     }
 
     // MARK: Pulling
 
     /// Pulls the scopes of this node that are not being pulled.
     private func findScopes() {
-        let pulled = Set(pulls.values.map(\.scope))
-        onReader { [node] in
-            let reader = node.gate.latest(reach: .disk)
-            var found: [(ScopeID, VersionVector)] = []
-            var scopes = [ScopeID.cluster]
-            for container in try Containers.all(in: reader) {
-                for environment in Environment.allCases {
-                    scopes.append(ScopeID(container: container, environment: environment))
-                }
-            }
-            for scope in scopes where !pulled.contains(scope) {
-                guard let number = try reader.scope(scope) else { continue }
-                let vectors = try reader.vectors(of: number)
-                found.append((scope, VersionVector(vectors.mapValues(\.seq))))
-            }
-            return found
-        } then: { connection, found in
+        readVectors { connection, found in
             for (scope, vector) in found { connection.pull(scope, from: vector) }
         }
     }
 
+    /// Reads how far this node is in each scope that it knows.
+    private func readVectors(
+        then use: @escaping @Sendable (PeerConnection, [(ScopeID, VersionVector)]) -> Void
+    ) {
+        onReader { [node] in
+            let reader = node.gate.latest(reach: .disk)
+            return try ScopeDirectory.all(in: reader).map { scope, number in
+                (scope, VersionVector(try reader.vectors(of: number).mapValues(\.seq)))
+            }
+        } then: {
+            use($0, $1)
+        }
+    }
+
     private func pull(_ scope: ScopeID, from vector: VersionVector) {
-        guard !pulls.values.contains(where: { $0.scope == scope }) else { return }
-        var header = CallHeader(.peersPull)
+        guard !pulls.values.contains(where: { $0.scope == scope }),
+            !transfers.values.contains(where: { $0.scope == scope })
+        else { return }
+        let request = PullRequest(vector: vector, run: node.incarnation.value)
+        let stream = call(.peersPull, scope, request.encoded())
+        pulls[stream] = Pull(scope: scope)
+    }
+
+    /// Sends a call; returns its stream.
+    private func call(_ method: Method, _ scope: ScopeID, _ request: Bytes) -> UInt32 {
+        var header = CallHeader(method)
         if scope != .cluster {
             header.container = Bytes(scope.container.utf8)
             header.environment = UInt32(scope.environment.rawValue)
         }
         let stream = nextStream
         nextStream += 2
-        pulls[stream] = Pull(scope: scope)
-        let request = PullRequest(vector: vector, run: node.incarnation.value)
-        let payload = header.encoded(before: request.encoded())
+        let payload = header.encoded(before: request)
         connection.send(Frame(.call, isEnd: true, stream: stream, payload: payload))
+        return stream
     }
 
     private func take(_ frame: Frame) throws(ProtocolFault) {
+        if let transfer = transfers[frame.stream] { return transfer.received(frame.payload) }
+        if reports.removeValue(forKey: frame.stream) != nil { return }
         guard let pull = pulls[frame.stream] else { return }
         guard let response = try? PullResponse(wire: frame.payload) else {
             throw ProtocolFault("what the peer sent can't be read")
@@ -245,7 +269,11 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
             commits: pull.commits,
             paused: pull.paused
         )
-        let work = StoreGate.Work.take(commits) { [self] taken in
+        let gate = node.gate
+        let job = StoreGate.Job(.commits) { transaction throws(EngineError) in
+            gate.isHeld(commits.scope)
+                ? (.unknownScope, commits.paused) : try commits.run(in: &transaction)
+        } then: { [self] taken in
             guard !isClosing else { return }
             pulls[stream]?.isWriting = false
             switch taken {
@@ -258,7 +286,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
             link.needsTurn()
         }
         let isQueued = node.gate.submit(
-            StoreGate.QueuedWrite(work, byteCount: size, loop: link.loop)
+            StoreGate.QueuedWrite(.job(job), byteCount: size, loop: link.loop)
         )
         if !isQueued { close("too many writes are waiting here") }
     }
@@ -275,7 +303,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
             return try reader.vectors(of: number)[run]?.seq ?? 0
         } then: { connection, own in
             guard own < known else { return }
-            connection.node.environment.fail("this run was rolled back while it was running")
+            connection.node.environment.fail(Node.rolledBack)
         }
     }
 
@@ -317,7 +345,10 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     }
 
     private func grant(_ size: Int, _ stream: UInt32) {
-        guard pulls[stream] != nil else { return }
+        if pulls[stream] != nil { credit(size, stream) }
+    }
+
+    private func credit(_ size: Int, _ stream: UInt32) {
         var payload = Bytes()
         FrameEncoder.append(UInt32(clamping: size), to: &payload)
         connection.send(Frame(.credit, stream: stream, payload: payload))
@@ -335,7 +366,10 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
             (try? ServiceError(wire: frame.payload))
             ?? ServiceError(.internalError, "the peer's error can't be read")
         if frame.stream == 0 { return close(error.message) }
+        if let transfer = transfers[frame.stream] { return transfer.stop(error.message) }
+        if let scope = reports.removeValue(forKey: frame.stream) { reported[scope] = nil }
         guard let pull = pulls.removeValue(forKey: frame.stream) else { return }
+        if error.reason == .logTruncated { return takeState(of: pull.scope) }
         log("a pull ended", ["scope": "\(pull.scope.container)", "why": "\(error.message)"])
         retrySoon()
     }
@@ -344,25 +378,96 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         retryTime = node.environment.now() + PeerConnection.retryMilliseconds
     }
 
+    // MARK: State
+
+    /// Takes the peer's state of a scope, unless this node takes it from another one already.
+    private func takeState(of scope: ScopeID) {
+        guard node.beginTransfer(of: scope) else { return retrySoon() }
+        onReader { [node] in
+            let reader = node.gate.latest(reach: .disk)
+            let number = try reader.scope(scope)
+            return VersionVector(
+                try number.map { try reader.vectors(of: $0) }?.mapValues(\.seq) ?? [:]
+            )
+        } then: { connection, base in
+            connection.takeState(of: scope, above: base)
+        } otherwise: { [node] in
+            node.endTransfer(of: scope)
+        }
+    }
+
+    private func takeState(of scope: ScopeID, above base: VersionVector) {
+        log("taking the peer's state", ["scope": "\(scope.container)"])
+        let request = StateRequest(vector: base, format: OpenStore.formatVersion)
+        let stream = call(.peersState, scope, request.encoded())
+        credit(PeerConnection.stateCredit, stream)
+        transfers[stream] = StateTransfer(node, scope: scope, base: base, loop: link.loop) {
+            [weak self] size in
+            self?.credit(size, stream)
+            self?.link.needsTurn()
+        } ended: { [weak self, node] outcome in
+            node.endTransfer(of: scope)
+            self?.transferEnded(outcome, stream)
+        }
+    }
+
+    private func transferEnded(_ outcome: StateTransfer.Outcome, _ stream: UInt32) {
+        guard transfers.removeValue(forKey: stream) != nil, !isClosing else { return }
+        switch outcome {
+        case .done:
+            // A cluster's state may name containers that were not known here.
+            findScopes()
+        case .failed(let why):
+            log("the peer's state could not be taken", ["why": "\(why)"])
+            connection.send(Frame(.cancel, stream: stream))
+            retrySoon()
+        }
+        link.needsTurn()
+    }
+
+    // MARK: Reports
+
+    private func reportSoon() {
+        reportTime = node.environment.now() + node.configuration.reportMilliseconds
+    }
+
+    /// Tells the peer how far this node has read, where that has changed.
+    private func report() {
+        readVectors { connection, found in
+            for (scope, vector) in found where connection.reported[scope] != vector {
+                let stream = connection.call(.peersReport, scope, ReportRequest.encoded(vector))
+                connection.reports[stream] = scope
+                connection.reported[scope] = vector
+            }
+        }
+        reportSoon()
+    }
+
     // MARK: Parts
 
     /// Reads on a reader thread and comes back to the loop.
     private func onReader<Value: Sendable>(
         _ read: @escaping @Sendable () throws -> Value,
-        then use: @escaping @Sendable (PeerConnection, Value) -> Void
+        then use: @escaping @Sendable (PeerConnection, Value) -> Void,
+        otherwise: @escaping @Sendable () -> Void = {}
     ) {
         let isQueued = node.gate.read { [self] in
             let result = Result { try read() }
             link.loop.execute { [self] in
-                guard !isClosing else { return }
+                guard !isClosing else { return otherwise() }
                 switch result {
                 case .success(let value): use(self, value)
-                case .failure(let error): close("this node could not read its store: \(error)")
+                case .failure(let error):
+                    otherwise()
+                    close("this node could not read its store: \(error)")
                 }
                 link.needsTurn()
             }
         }
-        if !isQueued { retrySoon() }
+        if !isQueued {
+            otherwise()
+            retrySoon()
+        }
     }
 
     private func close(_ why: String) {

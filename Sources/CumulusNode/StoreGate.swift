@@ -7,7 +7,7 @@
 
 package import CumulusModel
 package import CumulusOperations
-package import CumulusReplication
+import CumulusReplication
 package import CumulusStorage
 package import CumulusWire
 import Logging
@@ -45,12 +45,40 @@ package final class CallToken: Sendable {
 package final class StoreGate: Sendable {
     package typealias Answer = Result<WriteRequest.Answer, ServiceError>
 
-    package typealias Taken = Result<(PeerCommits.Outcome, PeerCommits.Paused), ServiceError>
-
     /// What the writer is to do, and whom it tells, on the loop.
     package enum Work: Sendable {
         case request(WriteRequest, CallToken, @Sendable (Answer) -> Void)
-        case take(PeerCommits, @Sendable (Taken) -> Void)
+        case job(Job)
+    }
+
+    /// A change that no client asked for: of a peer, or of the node itself.
+    package struct Job: Sendable {
+        package enum Kind: Sendable {
+            /// Brings in what others wait for, and needs room on the disk.
+            case commits
+            /// Concerns this node alone.
+            case housekeeping
+        }
+
+        fileprivate let kind: Kind
+        fileprivate let run: @Sendable (inout WriteTransaction) throws(EngineError) -> Report
+        fileprivate let refuse: @Sendable (ServiceError) -> Void
+
+        /// - Parameters:
+        ///   - change: Run in the writer; what it threw after is undone.
+        ///   - completion: Called once, when the change is durable or was refused.
+        package init<Value: Sendable>(
+            _ kind: Kind,
+            _ change: @escaping @Sendable (inout WriteTransaction) throws(EngineError) -> Value,
+            then completion: @escaping @Sendable (Result<Value, ServiceError>) -> Void
+        ) {
+            self.kind = kind
+            run = { (transaction: inout WriteTransaction) throws(EngineError) in
+                let value = try change(&transaction)
+                return { completion(.success(value)) }
+            }
+            refuse = { completion(.failure($0)) }
+        }
     }
 
     /// Work on its way to the writer.
@@ -67,7 +95,7 @@ package final class StoreGate: Sendable {
     }
 
     /// Tells somebody how it went.
-    private typealias Report = @Sendable () -> Void
+    fileprivate typealias Report = @Sendable () -> Void
 
     package let engine: any StorageEngine
     package let zones = ZoneDirectory()
@@ -81,6 +109,8 @@ package final class StoreGate: Sendable {
     private let writer: Mutex<Writer>
     private let workers = Mutex<[Worker]>([])
     private let diskFull = Atomic<Bool>(false)
+    /// Scopes in which nothing may change while another node's state is merged in.
+    private let held = Mutex<Set<ScopeID>>([])
 
     /// What only the writer touches.
     private struct Writer {
@@ -169,6 +199,19 @@ package final class StoreGate: Sendable {
         writes.append(write)
     }
 
+    /// Lets nothing change a scope until `release`, but what its holder does.
+    func hold(_ scope: ScopeID) {
+        held.withLock { _ = $0.insert(scope) }
+    }
+
+    func release(_ scope: ScopeID) {
+        held.withLock { _ = $0.remove(scope) }
+    }
+
+    func isHeld(_ scope: ScopeID) -> Bool {
+        held.withLock { !$0.isEmpty && $0.contains(scope) }
+    }
+
     /// Waits for requests and commits a batch of them.
     ///
     /// False when the queue is closed and empty.
@@ -205,17 +248,19 @@ package final class StoreGate: Sendable {
         reports.reserveCapacity(batch.count)
         do throws(EngineError) {
             try expireRequests(&writer, &group, now)
+            var housekeeping = 0
             for write in batch {
                 switch write.work {
                 case .request(let request, let token, let completion):
                     let answer = try run(request, token, &group, allowed: allowed)
                     reports.append { completion(answer) }
-                case .take(let commits, let completion):
-                    let outcome = try take(commits, &group, allowed: allowed)
-                    reports.append { completion(outcome) }
+                case .job(let job):
+                    let before = group.count
+                    reports.append(try run(job, &group, allowed: allowed))
+                    if case .housekeeping = job.kind { housekeeping += group.count - before }
                 }
             }
-            let count = group.count
+            let count = group.count - housekeeping
             writer.disk.wrote(group.byteCount)
             let zonesVersion = writer.state.zonesVersion
             writer.state = try group.commit()
@@ -242,6 +287,7 @@ package final class StoreGate: Sendable {
     ) throws(EngineError) -> Answer {
         if let refusal = token.refusal(now: environment.now()) { return .failure(refusal) }
         guard allowed else { return .failure(StoreGate.diskFull) }
+        if isHeld(request.scope) { return .failure(StoreGate.merging) }
         meter.engineCalls.add(1)
         return try reportingDamage { () throws(EngineError) in
             try group.run(now: environment.wallClock()) { transaction throws(EngineError) in
@@ -252,17 +298,23 @@ package final class StoreGate: Sendable {
         }
     }
 
-    private func take(
-        _ commits: PeerCommits,
+    private func run(
+        _ job: Job,
         _ group: inout GroupCommit,
         allowed: Bool
-    ) throws(EngineError) -> Taken {
-        guard allowed else { return .failure(StoreGate.diskFull) }
+    ) throws(EngineError) -> Report {
+        if case .commits = job.kind, !allowed {
+            return { job.refuse(StoreGate.diskFull) }
+        }
         meter.engineCalls.add(1)
-        return try reportingDamage { () throws(EngineError) in
+        let report = try reportingDamage { () throws(EngineError) in
             try group.run(now: environment.wallClock()) { transaction throws(EngineError) in
-                (.success(try commits.run(in: &transaction)), true)
+                (.success(try job.run(&transaction)), true)
             }
+        }
+        switch report {
+        case .success(let report): return report
+        case .failure(let error): return { job.refuse(error) }
         }
     }
 
@@ -315,9 +367,27 @@ package final class StoreGate: Sendable {
         "a stored row is damaged; the node's log names it, run a check or restore it"
     )
 
+    package static let merging: ServiceError = {
+        var error = ServiceError(
+            .zoneBusy,
+            "this node is taking in another node's state; try again in a moment, or elsewhere"
+        )
+        error.retryAfterMilliseconds = 500
+        return error
+    }()
+
     package static let diskFull = ServiceError(
         .serviceUnavailable,
         .diskFull,
         "the node's disk is nearly full, so it takes no writes; free space and try again"
     )
+}
+
+/// Calls back at once, on the writer's own thread: for jobs of the node itself.
+final class InPlaceLoop: FrameLoop {
+    static let shared = InPlaceLoop()
+
+    func execute(_ work: @escaping @Sendable () -> Void) {
+        work()
+    }
 }

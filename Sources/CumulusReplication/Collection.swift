@@ -20,27 +20,69 @@ package enum Collection {
         reports.reduce(vector) { $0.minimum($1 ?? VersionVector()) }
     }
 
-    /// Keeps what a member reported.
+    /// Keeps what a member reported, and when: in milliseconds since 1970 UTC.
     package static func note(
         _ vector: VersionVector,
         of nodeID: Bytes,
         in scope: ScopeNumber,
+        at time: Int64,
         _ transaction: inout WriteTransaction
     ) {
-        transaction.put(.report(scope, nodeID), ReportRow(vector: vector))
+        transaction.put(.report(scope, nodeID), ReportRow(vector: vector, time: time))
     }
 
-    /// Drops the log up to a vector.
+    /// Drops the log up to a vector, and the places of those commits in the order of application.
+    ///
+    /// Looks at that many places at most; true when there are no more to drop.
     package static func truncateLog(
         of scope: ScopeNumber,
         through vector: VersionVector,
+        entryLimit: Int = .max,
         _ transaction: inout WriteTransaction
-    ) throws(EngineError) {
+    ) throws(EngineError) -> Bool {
         let known = try transaction.loadScope(scope).vectors
         for dot in vector.dots {
             let last = min(dot.seq, known[dot.incarnation]?.seq ?? 0)
             try transaction.dropLog(of: dot.incarnation, through: last, in: scope)
         }
+        return try transaction.dropOrder(of: scope, through: vector, limit: entryLimit)
+    }
+
+    /// The last commit of each incarnation that was made before a time, in milliseconds since 1970
+    /// UTC.
+    ///
+    /// Found by halving: times rise within an incarnation, and its log has no gaps.
+    package static func made(
+        before time: Int64,
+        of scope: ScopeNumber,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> VersionVector {
+        var made = try reader.logFloors(of: scope)
+        for (incarnation, row) in try reader.vectors(of: scope) {
+            var (low, high) = (made[incarnation], row.seq)
+            while low < high {
+                let middle = high - (high - low) / 2
+                if try isOlder(Dot(incarnation, middle), than: time, in: scope, reader) {
+                    low = middle
+                } else {
+                    high = middle - 1
+                }
+            }
+            made[incarnation] = low
+        }
+        return made
+    }
+
+    private static func isOlder(
+        _ dot: Dot,
+        than time: Int64,
+        in scope: ScopeNumber,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> Bool {
+        // One that can't be read is left to whoever needs it.
+        guard let bytes = try reader.get(.commit(scope, dot)), let commit = try? Commit(bytes)
+        else { return false }
+        return commit.stamp.time.milliseconds < time
     }
 
     /// The tombstones of a zone that may go.

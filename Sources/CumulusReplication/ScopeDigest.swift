@@ -16,23 +16,9 @@ package struct ScopeDigest: Equatable, Sendable {
 
     /// Of every scope that the node knows, in the order of their numbers.
     package static func all(in reader: ReadTransaction) throws(EngineError) -> [ScopeDigest] {
-        var found: [(number: ScopeNumber, digest: ScopeDigest)] = []
-        for (key, value) in try reader.rows(.meta, .all(.scope)) {
-            let number = try reader.decoding(key) { () throws(MalformedBytes) in
-                ScopeNumber(truncatingIfNeeded: try NumberRow(row: value).number)
-            }
-            found.append((number, try ScopeDigest(try scope(key), number, in: reader)))
+        try ScopeDirectory.all(in: reader).map { (scope, number) throws(EngineError) in
+            try ScopeDigest(scope, number, in: reader)
         }
-        return found.sorted { $0.number < $1.number }.map(\.digest)
-    }
-
-    private static func scope(_ key: Bytes) throws(EngineError) -> ScopeID {
-        var parts = KeyReader(key)
-        let container = try parts.text()
-        guard let environment = Environment(rawValue: try parts.number(UInt8.self)) else {
-            throw .corrupt("a scope of an unknown environment")
-        }
-        return ScopeID(container: container, environment: environment)
     }
 
     private init(

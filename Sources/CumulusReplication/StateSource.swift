@@ -18,6 +18,18 @@ package struct StateOffer: Sendable {
         package var heads: VersionVector
         /// How much of it is handed over.
         package var extent = Extent.nothing
+
+        package init(
+            database: DatabaseID,
+            name: String,
+            row: ZoneRow,
+            heads: VersionVector
+        ) {
+            self.database = database
+            self.name = name
+            self.row = row
+            self.heads = heads
+        }
     }
 
     /// What of a zone is handed over.
@@ -33,6 +45,12 @@ package struct StateOffer: Sendable {
         package var namespace: String
         package var key: [Bytes]
         package var row: RegisterRow
+
+        package init(namespace: String, key: [Bytes], row: RegisterRow) {
+            self.namespace = namespace
+            self.key = key
+            self.row = row
+        }
     }
 
     package struct Increment: Sendable {
@@ -41,6 +59,20 @@ package struct StateOffer: Sendable {
         package var recordName: String
         package var field: String
         package var row: IncrementRow
+
+        package init(
+            request: RequestID,
+            birth: Dot,
+            recordName: String,
+            field: String,
+            row: IncrementRow
+        ) {
+            self.request = request
+            self.birth = birth
+            self.recordName = recordName
+            self.field = field
+            self.row = row
+        }
     }
 
     /// How far the receiver had read when it asked.
@@ -61,6 +93,10 @@ package struct StatePage: Sendable {
     /// Which zone of the offer it is.
     package var zone: Int
     package var records: [(name: String, record: StagedRecord)] = []
+
+    package init(zone: Int) {
+        self.zone = zone
+    }
 }
 
 /// One snapshot of a scope.

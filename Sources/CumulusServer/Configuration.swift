@@ -5,6 +5,7 @@
 // `config show` follow from it.
 
 import CumulusModel
+import CumulusNode
 import Foundation
 import RocksDBStorage
 
@@ -71,6 +72,16 @@ struct Configuration {
             standard: "",
             help:
                 "file with the key that all nodes share; empty: cluster.key in the data directory"
+        ),
+        Setting(
+            name: "retention-days",
+            standard: "30",
+            help: "how long deletions, conflicts and a missing node's log are remembered"
+        ),
+        Setting(
+            name: "log-keep-seconds",
+            standard: "600",
+            help: "how long log entries are kept that all nodes have"
         ),
         Setting(
             name: "profile",
@@ -211,6 +222,23 @@ struct Configuration {
         return UInt64(try number("disk-reserve"))
     }
 
+    // MARK: What is forgotten
+
+    func schedule() throws -> Collector.Schedule {
+        let (days, seconds) = (try number("retention-days"), try number("log-keep-seconds"))
+        guard (1...36_500).contains(days) else {
+            throw Problem(message: "retention-days: \(days) is not between 1 and 36500")
+        }
+        guard seconds <= days * 86_400 else {
+            throw Problem(message: "log-keep-seconds: that is longer than retention-days")
+        }
+        var schedule = Collector.Schedule()
+        schedule.retentionMilliseconds = Int64(days) * 86_400_000
+        schedule.keepMilliseconds = Int64(seconds) * 1_000
+        schedule.logMilliseconds = min(max(1_000, schedule.keepMilliseconds / 2), 30_000)
+        return schedule
+    }
+
     // MARK: Limits
 
     private var adjustable: [String: WritableKeyPath<Limits, Int>] {
@@ -235,6 +263,7 @@ struct Configuration {
             "frameMilliseconds": \.frameMilliseconds,
             "stalledWriteMilliseconds": \.stalledWriteMilliseconds,
             "callMilliseconds": \.callMilliseconds,
+            "stalledStateMilliseconds": \.stalledStateMilliseconds,
         ]
     }
 

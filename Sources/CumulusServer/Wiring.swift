@@ -33,6 +33,7 @@ struct Wiring {
         OpenFiles.raiseLimit()
         let (host, port) = try address()
         let peers = try peers()
+        let schedule = try configuration.schedule()
         let directory = try DataHome(configuration.data)
         // Before there is a store: a new key is made for a new one only.
         let key = try directory.clusterKey(configuration["cluster-key"], environment())
@@ -62,10 +63,14 @@ struct Wiring {
                 "profile": "\(configuration["profile"])",
             ]
         )
+        node.join(endpoint: bound)
         let links = PeerLinks(node, dialer: NIOFrameDialer(loops: loops))
         let linking = Task { await links.run(peers) }
+        let collector = Collector(node, schedule: schedule)
+        let collecting = Task { await collector.run() }
         await waitForSignal(signals)
         linking.cancel()
+        collecting.cancel()
         try await drain(node, listener)
     }
 
@@ -130,6 +135,7 @@ struct Wiring {
         settings.diskReserve = try configuration.diskReserve()
         settings.readers = max(1, try configuration.number("readers"))
         settings.profile = configuration["profile"]
+        settings.reportMilliseconds = min(10_000, try configuration.schedule().logMilliseconds)
         settings.limits = try configuration.limits()
         settings.acceptsInsecureCredentials = try configuration.flag("insecure-credentials")
         do {

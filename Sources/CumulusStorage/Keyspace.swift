@@ -317,6 +317,15 @@ extension KeyRange {
         KeyRange(prefix: RowKey(.conflict) { $0.add(scope) }.bytes)
     }
 
+    /// Conflicts that commits met which were made before a time, in milliseconds since 1970 UTC.
+    package static func conflicts(of scope: ScopeNumber, before time: Int64) -> KeyRange {
+        let end = RowKey(.conflict) {
+            $0.add(scope)
+            $0.add(HybridTime(milliseconds: time).value)
+        }
+        return KeyRange(start: RowKey(.conflict) { $0.add(scope) }.bytes, end: end.bytes)
+    }
+
     package static func changes(of zone: ZoneNumber) -> KeyRange {
         KeyRange(prefix: RowKey(.change) { $0.add(zone) }.bytes)
     }

@@ -318,17 +318,22 @@ package struct RequestRow: RowValue, Equatable {
 /// How far a member of the cluster has read, durably, when it last said so.
 package struct ReportRow: RowValue, Equatable {
     package var vector: VersionVector
+    /// When it came, in milliseconds since 1970 UTC.
+    package var time: Int64
 
-    package init(vector: VersionVector) {
+    package init(vector: VersionVector, time: Int64) {
         self.vector = vector
+        self.time = time
     }
 
     package func write(to writer: inout CanonicalWriter) {
         writer.vector(vector)
+        writer.varint(zigzag(time))
     }
 
     package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
         vector = try reader.vector()
+        time = try reader.signed()
     }
 }
 

@@ -33,14 +33,14 @@ extension RowReader where Self: ~Copyable {
     /// What members reported last, by their node ids.
     package borrowing func reports(
         of scope: ScopeNumber
-    ) throws(EngineError) -> [Bytes: VersionVector] {
-        var reports: [Bytes: VersionVector] = [:]
+    ) throws(EngineError) -> [Bytes: ReportRow] {
+        var reports: [Bytes: ReportRow] = [:]
         for (key, value) in try rows(.meta, .reports(of: scope)) {
             var reader = KeyReader(key)
             _ = try reader.number(ScopeNumber.self)
             let nodeID = try reader.bytes(16)
             reports[nodeID] = try decoding(key) { () throws(MalformedBytes) in
-                try ReportRow(row: value).vector
+                try ReportRow(row: value)
             }
         }
         return reports
@@ -103,6 +103,38 @@ extension WriteTransaction {
         guard first <= seq else { return }
         deleteRange(.log, .commits(scope, incarnation, first...seq))
         put(key, NumberedSeq(seq: seq))
+    }
+
+    /// Drops the oldest places in the order of application, as far as a vector covers them and the
+    /// limit allows; the last one stays.
+    ///
+    /// Returns whether none is left to drop.
+    package mutating func dropOrder(
+        of scope: ScopeNumber,
+        through vector: VersionVector,
+        limit: Int
+    ) throws(EngineError) -> Bool {
+        let next = try loadScope(scope).nextPosition
+        var found: [(key: Bytes, value: Bytes)] = []
+        try scan(.log, .order(of: scope), backwards: false) { key, value in
+            found.append((key, value))
+            return found.count < limit
+        }
+        var end: UInt64?
+        for (key, value) in found {
+            var parts = KeyReader(key)
+            _ = try parts.number(ScopeNumber.self)
+            let position = try parts.number(UInt64.self)
+            let dot = try decoding(key) { () throws(MalformedBytes) in
+                try OrderRow(row: value).dot
+            }
+            guard position + 1 < next, vector.covers(dot) else { break }
+            end = position
+        }
+        guard let end, let first = found.first else { return true }
+        let range = KeyRange(start: first.key, end: RowKey.order(scope, end).bytes + [0])
+        deleteRange(.log, range)
+        return found.count < limit
     }
 
     /// A number for a zone that is being filled and that nothing points to.

@@ -40,12 +40,14 @@ package final class TestServer: Sendable {
         configuration.limits = limits
         configuration.diskReserve = diskReserve
         configuration.clusterKey = clusterKey
+        configuration.reportMilliseconds = 20
         let node = try Node(configuration, engine: engine, environment: TestServer.environment)
         if startsThreads { node.start() }
         loops = EventLoops(threads: 2)
         listener = NIOFrameListener(host: "127.0.0.1", port: port, loops: loops)
         endpoint = try await listener.start { link, now in node.accept(link, now: now) }
         self.node = node
+        if clusterKey != nil { node.join(endpoint: endpoint) }
     }
 
     /// Pulls from other nodes until this one stops.
@@ -53,6 +55,13 @@ package final class TestServer: Sendable {
         let links = PeerLinks(node, dialer: NIOFrameDialer(loops: loops))
         let endpoints = others.map(\.endpoint)
         following.withLock { $0 = Task { await links.run(endpoints) } }
+    }
+
+    /// Forgets what it may.
+    package func collect(_ schedule: Collector.Schedule = Collector.Schedule()) async throws {
+        let collector = Collector(node, schedule: schedule)
+        try await collector.truncateLogs()
+        try await collector.purge()
     }
 
     package func stop() async throws {

@@ -172,6 +172,16 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case operatorAddUser = 52
     case operatorAddToken = 53
     case peersPull = 64
+    case peersState = 65
+    case peersReport = 66
+
+    /// For nodes of the cluster only.
+    package var isPeers: Bool {
+        switch self {
+        case .peersPull, .peersState, .peersReport: true
+        default: false
+        }
+    }
 }
 
 /// Stands before the first message of a call.

@@ -56,16 +56,29 @@ package struct PullResponse: Hashable, Sendable {
     }
 }
 
+package enum ReportRequest {
+    package static func encoded(_ vector: VersionVector) -> Bytes {
+        var writer = CanonicalWriter()
+        writer.vector(1, vector)
+        return writer.bytes
+    }
+
+    package static func vector(wire bytes: Bytes) throws(MalformedMessage) -> VersionVector {
+        let message = try CMessage(bytes[...], cumulus__v1__report_request__unpack)
+        return VersionVector(wire: elements(message.raw.n_vector, message.raw.vector))
+    }
+}
+
 extension VersionVector {
     /// Of entries that name one incarnation, the last one counts.
-    fileprivate init(wire entries: [Cumulus__V1__VectorEntry]) {
+    init(wire entries: [Cumulus__V1__VectorEntry]) {
         self.init()
         for entry in entries { self[Incarnation(entry.incarnation)] = entry.seq }
     }
 }
 
 extension CanonicalWriter {
-    fileprivate mutating func vector(_ field: Int, _ vector: VersionVector) {
+    mutating func vector(_ field: Int, _ vector: VersionVector) {
         for dot in vector.dots {
             message(field) { writer in
                 writer.field(1, fixed64: dot.incarnation.value)

@@ -45,9 +45,9 @@ func limits(_ change: (inout Limits) -> Void) -> Limits {
 }
 
 /// Waits until something holds, for a few seconds.
-func eventually(_ condition: () throws -> Bool) async throws -> Bool {
+func eventually(_ condition: () async throws -> Bool) async throws -> Bool {
     for _ in 0..<500 {
-        if try condition() { return true }
+        if try await condition() { return true }
         try await Task.sleep(for: .milliseconds(10))
     }
     return false

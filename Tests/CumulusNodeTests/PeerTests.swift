@@ -148,6 +148,113 @@ import Testing
         }
     }
 
+    // MARK: State
+
+    /// Keeps no log.
+    private static let forgetful: Collector.Schedule = {
+        var schedule = Collector.Schedule()
+        schedule.keepMilliseconds = -1_000
+        schedule.retentionMilliseconds = -1_000
+        return schedule
+    }()
+
+    private func floors(of server: TestServer) throws -> VersionVector {
+        let reader = server.node.gate.latest(reach: .disk)
+        let scope = ScopeID(container: TestServer.container, environment: .development)
+        let number = try #require(try reader.scope(scope))
+        return try reader.logFloors(of: number)
+    }
+
+    private func digests(_ servers: [TestServer]) throws -> [[Bytes]] {
+        try servers.map { server in
+            try server.node.status(server.node.gate.latest(reach: .disk)).scopes.map(\.digest)
+        }
+    }
+
+    @Test func aNewNodeTakesStateWhereTheLogIsGone() async throws {
+        try await withCluster([MemoryEngine(), MemoryEngine()]) { servers in
+            let token = try await servers[0].makeUser("ada")
+            for number in 0..<200 { try await save("r\(number)", at: servers[0], token) }
+            try await servers[0].collect(Self.forgetful)
+            #expect(try !floors(of: servers[0]).isEmpty)
+            servers[1].follow([servers[0]])
+            try await waitForUser(token, at: servers[1])
+            #expect(try await title("r199", at: servers[1], token) == "r199")
+            #expect(try digests(servers)[0] == digests(servers)[1])
+            // And goes on from there by commits.
+            try await save("later", at: servers[0], token)
+            #expect(try await title("later", at: servers[1], token) == "later")
+        }
+    }
+
+    /// Both wrote, and both have forgotten their logs.
+    @Test func nodesThatGrewApartTakeEachOthersState() async throws {
+        let engines = [MemoryEngine(), MemoryEngine()]
+        try await withCluster(engines) { servers in
+            follow(servers)
+            let token = try await servers[0].makeUser("ada")
+            try await waitForUser(token, at: servers[1])
+            for number in 0..<50 { try await save("both \(number)", at: servers[0], token) }
+            #expect(try await title("both 49", at: servers[1], token) == "both 49")
+            for server in servers { try await server.stop() }
+            var apart: [TestServer] = []
+            for (number, engine) in engines.enumerated() {
+                let server = try await TestServer(
+                    engine: MemoryEngine(reopening: engine),
+                    clusterKey: Self.key
+                )
+                apart.append(server)
+                let container = server.container(token: token)
+                let database = container.privateCloudDatabase
+                for record in 0..<20 {
+                    try await save("of \(number), \(record)", at: server, token)
+                    let gone = Record.ID(recordName: "both \(20 * number + record)")
+                    _ = try await database.deleteRecord(withID: gone)
+                }
+                await container.close()
+                try await server.collect(Self.forgetful)
+            }
+            follow(apart)
+            #expect(try await title("of 0, 19", at: apart[1], token) == "of 0, 19")
+            #expect(try await title("of 1, 19", at: apart[0], token) == "of 1, 19")
+            let isEqual = try await eventually {
+                let all = try digests(apart)
+                return all[0] == all[1]
+            }
+            #expect(isEqual)
+            let container = apart[0].container(token: token)
+            var names: [String] = []
+            for try await record in container.privateCloudDatabase.allRecords() {
+                names.append(record.recordID.recordName)
+            }
+            await container.close()
+            #expect(names.count == 10 + 40, "\(names)")
+            for server in apart { try await server.stop() }
+        }
+    }
+
+    /// A log waits for the members that have not read it, and for nobody else.
+    @Test func aLogIsDroppedOnceAllMembersHaveIt() async throws {
+        var schedule = Collector.Schedule()
+        schedule.keepMilliseconds = -1_000
+        try await withCluster([MemoryEngine(), MemoryEngine()]) { servers in
+            follow(servers)
+            let token = try await servers[0].makeUser("ada")
+            try await waitForUser(token, at: servers[1])
+            try await save("r", at: servers[0], token)
+            let isDropped = try await eventually {
+                try await servers[0].collect(schedule)
+                return try !floors(of: servers[0]).isEmpty
+            }
+            #expect(isDropped)
+            try await servers[1].stop()
+            let before = try floors(of: servers[0])
+            try await save("s", at: servers[0], token)
+            try await servers[0].collect(schedule)
+            #expect(try floors(of: servers[0]) == before)
+        }
+    }
+
     // MARK: Callers who aren't peers
 
     @Test func aPeerWithoutProofIsRefused() async throws {

@@ -91,7 +91,7 @@ import Testing
         let scope = try store.scopeNumber()
         let vector = try store.vector()
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
-            try Collection.truncateLog(of: scope, through: vector, &transaction)
+            _ = try Collection.truncateLog(of: scope, through: vector, &transaction)
         }
         var feed = OutboundFeed(scope: scope, position: VersionVector())
         #expect(try feed.next(store.reader, byteLimit: 100) == nil)

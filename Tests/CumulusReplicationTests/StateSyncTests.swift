@@ -242,10 +242,10 @@ private enum Way: CaseIterable {
         let node = Bytes(repeating: 7, count: 16)
         let scope = try store.scopeNumber()
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
-            Collection.note(vector, of: node, in: scope, &transaction)
+            Collection.note(vector, of: node, in: scope, at: 7, &transaction)
         }
         try store.restart()
-        #expect(try store.reader.reports(of: scope) == [node: vector])
+        #expect(try store.reader.reports(of: scope) == [node: ReportRow(vector: vector, time: 7)])
     }
 }
 
@@ -305,7 +305,7 @@ extension TestStore {
     fileprivate func truncateLog(through vector: VersionVector) throws {
         let scope = try scopeNumber()
         try change { (transaction: inout WriteTransaction) throws(EngineError) in
-            try Collection.truncateLog(of: scope, through: vector, &transaction)
+            _ = try Collection.truncateLog(of: scope, through: vector, &transaction)
         }
     }
 }

@@ -78,6 +78,9 @@ import Testing
         "AddTokenResponse": { OperatorMessages.token(try OperatorMessages.token(wire: $0)) },
         "PullRequest": { try PullRequest(wire: $0).encoded() },
         "PullResponse": { try PullResponse(wire: $0).encoded() },
+        "ReportRequest": { ReportRequest.encoded(try ReportRequest.vector(wire: $0)) },
+        "StateRequest": { try StateRequest(wire: $0).encoded() },
+        "StateResponse": { try StateResponse(wire: $0).encoded() },
         "Field": { bytes in
             let (name, value) = try WireSamples.field(bytes)
             var writer = CanonicalWriter()

@@ -16,7 +16,7 @@ import Testing
         #expect(
             without == [
                 "Commit", "Field", "Frame", "ListContainersRequest", "ListUsersRequest",
-                "NodeStatusRequest", "Preface", "Record", "WhoAmIRequest",
+                "NodeStatusRequest", "Preface", "Record", "ReportResponse", "WhoAmIRequest",
             ]
         )
     }

@@ -39,6 +39,9 @@ enum MessageDecoders {
         "AddTokenRequest": { _ = try OperatorMessages.tokenUserName(wire: $0) },
         "PullRequest": { _ = try PullRequest(wire: $0) },
         "PullResponse": { _ = try PullResponse(wire: $0) },
+        "ReportRequest": { _ = try ReportRequest.vector(wire: $0) },
+        "StateRequest": { _ = try StateRequest(wire: $0) },
+        "StateResponse": { _ = try StateResponse(wire: $0) },
         "AddTokenResponse": { _ = try OperatorMessages.token(wire: $0) },
     ]
 }

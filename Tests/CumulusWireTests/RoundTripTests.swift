@@ -133,6 +133,59 @@ import Testing
         }
     }
 
+    @Test func states() throws {
+        for seed in UInt64(1)...200 {
+            var dice = SeededGenerator(seed: seed)
+            var vector = VersionVector()
+            vector[Incarnation(dice.next() | 1)] = dice.next()
+            let request = StateRequest(vector: vector, format: Self.number(using: &dice))
+            Self.expectLibraryAgrees("StateRequest", request.encoded())
+            #expect(try StateRequest(wire: request.encoded()) == request)
+            let report = ReportRequest.encoded(vector)
+            Self.expectLibraryAgrees("ReportRequest", report)
+            #expect(try ReportRequest.vector(wire: report) == vector)
+
+            var response = StateResponse()
+            response.vectors = Self.list(using: &dice) {
+                .init(incarnation: $0.next(), row: Self.bytes(using: &$0))
+            }
+            response.zones = Self.list(using: &dice) {
+                .init(
+                    database: Self.number(using: &$0),
+                    owner: Self.bytes(using: &$0),
+                    name: Self.bytes(using: &$0),
+                    row: Self.bytes(using: &$0),
+                    heads: vector,
+                    extent: Self.number(using: &$0)
+                )
+            }
+            response.registers = Self.list(using: &dice) {
+                .init(
+                    namespace: Self.bytes(using: &$0),
+                    key: Self.list(using: &$0, Self.bytes),
+                    row: Self.bytes(using: &$0)
+                )
+            }
+            response.increments = Self.list(using: &dice) {
+                .init(
+                    request: Self.bytes(using: &$0),
+                    birth: Dot(Incarnation($0.next()), $0.next()),
+                    recordName: Self.bytes(using: &$0),
+                    field: Self.bytes(using: &$0),
+                    row: Self.bytes(using: &$0)
+                )
+            }
+            response.isOffered = Bool.random(using: &dice)
+            response.zone = Self.number(using: &dice)
+            response.records = Self.list(using: &dice) {
+                .init(name: Self.bytes(using: &$0), rows: Self.list(using: &$0, Self.bytes))
+            }
+            response.isComplete = Bool.random(using: &dice)
+            Self.expectLibraryAgrees("StateResponse", response.encoded())
+            #expect(try StateResponse(wire: response.encoded()) == response)
+        }
+    }
+
     @Test func headers() throws {
         for seed in UInt64(1)...200 {
             var dice = SeededGenerator(seed: seed)

@@ -69,7 +69,12 @@ typedef enum _Cumulus__V1__Method {
   /*
    * server stream without an end
    */
-  CUMULUS__V1__METHOD__PEERS_PULL = 64
+  CUMULUS__V1__METHOD__PEERS_PULL = 64,
+  /*
+   * server stream
+   */
+  CUMULUS__V1__METHOD__PEERS_STATE = 65,
+  CUMULUS__V1__METHOD__PEERS_REPORT = 66
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__METHOD)
 } Cumulus__V1__Method;
 /*

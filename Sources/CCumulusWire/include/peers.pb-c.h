@@ -18,6 +18,15 @@ PROTOBUF_C__BEGIN_DECLS
 typedef struct Cumulus__V1__VectorEntry Cumulus__V1__VectorEntry;
 typedef struct Cumulus__V1__PullRequest Cumulus__V1__PullRequest;
 typedef struct Cumulus__V1__PullResponse Cumulus__V1__PullResponse;
+typedef struct Cumulus__V1__StateRequest Cumulus__V1__StateRequest;
+typedef struct Cumulus__V1__StateResponse Cumulus__V1__StateResponse;
+typedef struct Cumulus__V1__StateVector Cumulus__V1__StateVector;
+typedef struct Cumulus__V1__StateZone Cumulus__V1__StateZone;
+typedef struct Cumulus__V1__StateRegister Cumulus__V1__StateRegister;
+typedef struct Cumulus__V1__StateIncrement Cumulus__V1__StateIncrement;
+typedef struct Cumulus__V1__StateRecord Cumulus__V1__StateRecord;
+typedef struct Cumulus__V1__ReportRequest Cumulus__V1__ReportRequest;
+typedef struct Cumulus__V1__ReportResponse Cumulus__V1__ReportResponse;
 
 
 /* --- enums --- */
@@ -82,6 +91,179 @@ struct  Cumulus__V1__PullResponse
     , 0,NULL, 0,NULL }
 
 
+/*
+ * PEERS_STATE: what the caller lacks of a scope, as rows of one snapshot instead of commits.
+ */
+struct  Cumulus__V1__StateRequest
+{
+  ProtobufCMessage base;
+  /*
+   * what the caller has
+   */
+  size_t n_vector;
+  Cumulus__V1__VectorEntry **vector;
+  /*
+   * of the rows that it can read
+   */
+  uint32_t format;
+};
+#define CUMULUS__V1__STATE_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__state_request__descriptor) \
+    , 0,NULL, 0 }
+
+
+/*
+ * Rows are bytes as nodes keep them; `format` names how they are laid out.
+ */
+struct  Cumulus__V1__StateResponse
+{
+  ProtobufCMessage base;
+  size_t n_vectors;
+  Cumulus__V1__StateVector **vectors;
+  size_t n_zones;
+  Cumulus__V1__StateZone **zones;
+  size_t n_registers;
+  Cumulus__V1__StateRegister **registers;
+  size_t n_increments;
+  Cumulus__V1__StateIncrement **increments;
+  /*
+   * all of fields 1 to 4 was sent; only records follow
+   */
+  protobuf_c_boolean is_offered;
+  /*
+   * of `records`: which of all `zones` that were sent, from 0
+   */
+  uint32_t zone;
+  size_t n_records;
+  Cumulus__V1__StateRecord **records;
+  /*
+   * nothing follows
+   */
+  protobuf_c_boolean is_complete;
+};
+#define CUMULUS__V1__STATE_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__state_response__descriptor) \
+    , 0,NULL, 0,NULL, 0,NULL, 0,NULL, 0, 0, 0,NULL, 0 }
+
+
+/*
+ * The end of an incarnation's log.
+ */
+struct  Cumulus__V1__StateVector
+{
+  ProtobufCMessage base;
+  uint64_t incarnation;
+  ProtobufCBinaryData row;
+};
+#define CUMULUS__V1__STATE_VECTOR__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__state_vector__descriptor) \
+    , 0, {0,NULL} }
+
+
+struct  Cumulus__V1__StateZone
+{
+  ProtobufCMessage base;
+  /*
+   * its kind, a DatabaseScope
+   */
+  uint32_t database;
+  /*
+   * of a private or shared database
+   */
+  ProtobufCBinaryData owner;
+  ProtobufCBinaryData name;
+  ProtobufCBinaryData row;
+  /*
+   * the last commit of each incarnation that touched the zone
+   */
+  size_t n_heads;
+  Cumulus__V1__VectorEntry **heads;
+  /*
+   * 0 it is gone, 1 what the caller lacks of it, 2 all of it
+   */
+  uint32_t extent;
+};
+#define CUMULUS__V1__STATE_ZONE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__state_zone__descriptor) \
+    , 0, {0,NULL}, {0,NULL}, {0,NULL}, 0,NULL, 0 }
+
+
+struct  Cumulus__V1__StateRegister
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData namespace_;
+  size_t n_key;
+  ProtobufCBinaryData *key;
+  ProtobufCBinaryData row;
+};
+#define CUMULUS__V1__STATE_REGISTER__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__state_register__descriptor) \
+    , {0,NULL}, 0,NULL, {0,NULL} }
+
+
+/*
+ * An increment, so that the same request applied at two nodes counts once.
+ */
+struct  Cumulus__V1__StateIncrement
+{
+  ProtobufCMessage base;
+  /*
+   * 16 bytes
+   */
+  ProtobufCBinaryData request;
+  /*
+   * with `seq` the birth of the record's life
+   */
+  uint64_t incarnation;
+  uint64_t seq;
+  ProtobufCBinaryData record_name;
+  ProtobufCBinaryData field;
+  ProtobufCBinaryData row;
+};
+#define CUMULUS__V1__STATE_INCREMENT__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__state_increment__descriptor) \
+    , {0,NULL}, 0, 0, {0,NULL}, {0,NULL}, {0,NULL} }
+
+
+struct  Cumulus__V1__StateRecord
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData name;
+  /*
+   * the shown life or the tombstone, then the lives behind it
+   */
+  size_t n_rows;
+  ProtobufCBinaryData *rows;
+};
+#define CUMULUS__V1__STATE_RECORD__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__state_record__descriptor) \
+    , {0,NULL}, 0,NULL }
+
+
+/*
+ * PEERS_REPORT: how far the caller has read a scope, durably. What all members have read may be
+ * forgotten.
+ */
+struct  Cumulus__V1__ReportRequest
+{
+  ProtobufCMessage base;
+  size_t n_vector;
+  Cumulus__V1__VectorEntry **vector;
+};
+#define CUMULUS__V1__REPORT_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__report_request__descriptor) \
+    , 0,NULL }
+
+
+struct  Cumulus__V1__ReportResponse
+{
+  ProtobufCMessage base;
+};
+#define CUMULUS__V1__REPORT_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__report_response__descriptor) \
+     }
+
+
 /* Cumulus__V1__VectorEntry methods */
 void   cumulus__v1__vector_entry__init
                      (Cumulus__V1__VectorEntry         *message);
@@ -139,6 +321,177 @@ Cumulus__V1__PullResponse *
 void   cumulus__v1__pull_response__free_unpacked
                      (Cumulus__V1__PullResponse *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__StateRequest methods */
+void   cumulus__v1__state_request__init
+                     (Cumulus__V1__StateRequest         *message);
+size_t cumulus__v1__state_request__get_packed_size
+                     (const Cumulus__V1__StateRequest   *message);
+size_t cumulus__v1__state_request__pack
+                     (const Cumulus__V1__StateRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__state_request__pack_to_buffer
+                     (const Cumulus__V1__StateRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__StateRequest *
+       cumulus__v1__state_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__state_request__free_unpacked
+                     (Cumulus__V1__StateRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__StateResponse methods */
+void   cumulus__v1__state_response__init
+                     (Cumulus__V1__StateResponse         *message);
+size_t cumulus__v1__state_response__get_packed_size
+                     (const Cumulus__V1__StateResponse   *message);
+size_t cumulus__v1__state_response__pack
+                     (const Cumulus__V1__StateResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__state_response__pack_to_buffer
+                     (const Cumulus__V1__StateResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__StateResponse *
+       cumulus__v1__state_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__state_response__free_unpacked
+                     (Cumulus__V1__StateResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__StateVector methods */
+void   cumulus__v1__state_vector__init
+                     (Cumulus__V1__StateVector         *message);
+size_t cumulus__v1__state_vector__get_packed_size
+                     (const Cumulus__V1__StateVector   *message);
+size_t cumulus__v1__state_vector__pack
+                     (const Cumulus__V1__StateVector   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__state_vector__pack_to_buffer
+                     (const Cumulus__V1__StateVector   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__StateVector *
+       cumulus__v1__state_vector__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__state_vector__free_unpacked
+                     (Cumulus__V1__StateVector *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__StateZone methods */
+void   cumulus__v1__state_zone__init
+                     (Cumulus__V1__StateZone         *message);
+size_t cumulus__v1__state_zone__get_packed_size
+                     (const Cumulus__V1__StateZone   *message);
+size_t cumulus__v1__state_zone__pack
+                     (const Cumulus__V1__StateZone   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__state_zone__pack_to_buffer
+                     (const Cumulus__V1__StateZone   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__StateZone *
+       cumulus__v1__state_zone__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__state_zone__free_unpacked
+                     (Cumulus__V1__StateZone *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__StateRegister methods */
+void   cumulus__v1__state_register__init
+                     (Cumulus__V1__StateRegister         *message);
+size_t cumulus__v1__state_register__get_packed_size
+                     (const Cumulus__V1__StateRegister   *message);
+size_t cumulus__v1__state_register__pack
+                     (const Cumulus__V1__StateRegister   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__state_register__pack_to_buffer
+                     (const Cumulus__V1__StateRegister   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__StateRegister *
+       cumulus__v1__state_register__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__state_register__free_unpacked
+                     (Cumulus__V1__StateRegister *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__StateIncrement methods */
+void   cumulus__v1__state_increment__init
+                     (Cumulus__V1__StateIncrement         *message);
+size_t cumulus__v1__state_increment__get_packed_size
+                     (const Cumulus__V1__StateIncrement   *message);
+size_t cumulus__v1__state_increment__pack
+                     (const Cumulus__V1__StateIncrement   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__state_increment__pack_to_buffer
+                     (const Cumulus__V1__StateIncrement   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__StateIncrement *
+       cumulus__v1__state_increment__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__state_increment__free_unpacked
+                     (Cumulus__V1__StateIncrement *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__StateRecord methods */
+void   cumulus__v1__state_record__init
+                     (Cumulus__V1__StateRecord         *message);
+size_t cumulus__v1__state_record__get_packed_size
+                     (const Cumulus__V1__StateRecord   *message);
+size_t cumulus__v1__state_record__pack
+                     (const Cumulus__V1__StateRecord   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__state_record__pack_to_buffer
+                     (const Cumulus__V1__StateRecord   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__StateRecord *
+       cumulus__v1__state_record__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__state_record__free_unpacked
+                     (Cumulus__V1__StateRecord *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__ReportRequest methods */
+void   cumulus__v1__report_request__init
+                     (Cumulus__V1__ReportRequest         *message);
+size_t cumulus__v1__report_request__get_packed_size
+                     (const Cumulus__V1__ReportRequest   *message);
+size_t cumulus__v1__report_request__pack
+                     (const Cumulus__V1__ReportRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__report_request__pack_to_buffer
+                     (const Cumulus__V1__ReportRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ReportRequest *
+       cumulus__v1__report_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__report_request__free_unpacked
+                     (Cumulus__V1__ReportRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__ReportResponse methods */
+void   cumulus__v1__report_response__init
+                     (Cumulus__V1__ReportResponse         *message);
+size_t cumulus__v1__report_response__get_packed_size
+                     (const Cumulus__V1__ReportResponse   *message);
+size_t cumulus__v1__report_response__pack
+                     (const Cumulus__V1__ReportResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__report_response__pack_to_buffer
+                     (const Cumulus__V1__ReportResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ReportResponse *
+       cumulus__v1__report_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__report_response__free_unpacked
+                     (Cumulus__V1__ReportResponse *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__VectorEntry_Closure)
@@ -150,6 +503,33 @@ typedef void (*Cumulus__V1__PullRequest_Closure)
 typedef void (*Cumulus__V1__PullResponse_Closure)
                  (const Cumulus__V1__PullResponse *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__StateRequest_Closure)
+                 (const Cumulus__V1__StateRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__StateResponse_Closure)
+                 (const Cumulus__V1__StateResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__StateVector_Closure)
+                 (const Cumulus__V1__StateVector *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__StateZone_Closure)
+                 (const Cumulus__V1__StateZone *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__StateRegister_Closure)
+                 (const Cumulus__V1__StateRegister *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__StateIncrement_Closure)
+                 (const Cumulus__V1__StateIncrement *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__StateRecord_Closure)
+                 (const Cumulus__V1__StateRecord *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__ReportRequest_Closure)
+                 (const Cumulus__V1__ReportRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__ReportResponse_Closure)
+                 (const Cumulus__V1__ReportResponse *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -159,6 +539,15 @@ typedef void (*Cumulus__V1__PullResponse_Closure)
 extern const ProtobufCMessageDescriptor cumulus__v1__vector_entry__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__pull_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__pull_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__state_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__state_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__state_vector__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__state_zone__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__state_register__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__state_increment__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__state_record__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__report_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__report_response__descriptor;
 
 PROTOBUF_C__END_DECLS
 

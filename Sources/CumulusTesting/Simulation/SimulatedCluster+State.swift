@@ -91,8 +91,9 @@ extension SimulatedCluster {
             let vector = try stores[from].vector()
             let nodeID = stores[from].state.node.nodeID
             let scope = try stores[to].scopeNumber()
+            let now = stores[to].now
             try stores[to].change { (transaction: inout WriteTransaction) throws(EngineError) in
-                Collection.note(vector, of: nodeID, in: scope, &transaction)
+                Collection.note(vector, of: nodeID, in: scope, at: now, &transaction)
             }
         }
     }
@@ -104,7 +105,7 @@ extension SimulatedCluster {
         let vector = try store.vector()
         let reports = try store.reader.reports(of: scope)
         let others = stores.indices.filter { $0 != one }.map {
-            reports[stores[$0].state.node.nodeID]
+            reports[stores[$0].state.node.nodeID]?.vector
         }
         let stable = Collection.stable(vector, reports: others)
         let isEarly = Int.random(in: 0..<6, using: &dice) == 0
@@ -113,7 +114,7 @@ extension SimulatedCluster {
         tell("node \(one) forgets")
         counts["collections", default: 0] += 1
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
-            try Collection.truncateLog(
+            _ = try Collection.truncateLog(
                 of: scope,
                 through: isFull ? vector : stable,
                 &transaction

@@ -1,0 +1,213 @@
+// Forgets, in the background, what nobody needs any more: log entries that every member has read,
+// tombstones that every member has read past, old entries of the conflict log.
+//
+// Run by `cumulusd` beside the listener until it is cancelled. It reads on the reader threads and
+// gives the writer small jobs with pauses between them, so that callers hardly notice.
+
+import CumulusModel
+import CumulusOperations
+import CumulusReplication
+import CumulusStorage
+import CumulusWire
+import Logging
+
+package struct Collector: Sendable {
+    package struct Schedule: Sendable {
+        /// Between two looks at the logs.
+        package var logMilliseconds: Int64 = 30_000
+        /// How long log entries are kept that every member has: a retry of a request that another
+        /// node carried out is answered from them.
+        package var keepMilliseconds: Int64 = 600_000
+        /// Between two walks through all records, in search of tombstones.
+        package var purgeMilliseconds: Int64 = 3_600_000
+        /// How long tombstones, conflicts, and log entries that a member lacks are kept.
+        package var retentionMilliseconds: Int64 = 30 * 24 * 3_600_000
+        /// Between two steps of one walk.
+        package var pauseMilliseconds: Int64 = 10
+
+        package init() {}
+    }
+
+    /// Records that one step of a walk looks at.
+    private static let recordsAtOnce = 1_000
+    /// Log entries that one step looks at or drops.
+    private static let entriesAtOnce = 10_000
+
+    private let node: Node
+    private let schedule: Schedule
+
+    package init(_ node: Node, schedule: Schedule = Schedule()) {
+        self.node = node
+        self.schedule = schedule
+    }
+
+    /// Returns when the task is cancelled.
+    package func run() async {
+        var lastPurge = node.environment.now()
+        while (try? await node.environment.sleep(schedule.logMilliseconds)) != nil {
+            do {
+                try await truncateLogs()
+                let now = node.environment.now()
+                if lastPurge + schedule.purgeMilliseconds <= now {
+                    lastPurge = now
+                    try await purge()
+                }
+            } catch is CancellationError {
+                return
+            } catch {
+                node.environment.logger.error(
+                    "what is old could not be dropped",
+                    metadata: ["error": "\(error)"]
+                )
+            }
+        }
+    }
+
+    // MARK: Logs
+
+    /// Drops what every member has read, and what is older than members are waited for.
+    package func truncateLogs() async throws {
+        for (scope, number) in try await scopes() {
+            let end = try await node.gate.reading { reader in
+                try self.end(of: number, reader)
+            }
+            var isDone = false
+            while !isDone {
+                isDone = try await node.gate.change(.housekeeping) {
+                    transaction throws(EngineError) in
+                    guard try transaction.scope(scope) == number else { return true }
+                    return try Collection.truncateLog(
+                        of: number,
+                        through: end,
+                        entryLimit: Collector.entriesAtOnce,
+                        &transaction
+                    )
+                }
+                if !isDone { try await pause() }
+            }
+        }
+    }
+
+    /// How far the log of a scope may be dropped.
+    private func end(
+        of scope: ScopeNumber,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> VersionVector {
+        let now = node.environment.wallClock()
+        let keep = now - schedule.keepMilliseconds
+        let retention = now - schedule.retentionMilliseconds
+        var end = try Collection.made(before: keep, of: scope, reader)
+        end = end.minimum(try stable(of: scope, reader))
+        end.merge(try Collection.made(before: retention, of: scope, reader))
+        return end
+    }
+
+    /// What all other members have reported, of what is here.
+    private func stable(
+        of scope: ScopeNumber,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> VersionVector {
+        let reports = try reader.reports(of: scope)
+        let others = try Members.all(in: reader).filter {
+            !$0.isRemoved && $0.nodeID != node.nodeID
+        }
+        return Collection.stable(
+            VersionVector(try reader.vectors(of: scope).mapValues(\.seq)),
+            reports: others.map { reports[$0.nodeID]?.vector }
+        )
+    }
+
+    // MARK: Tombstones and conflicts
+
+    /// Walks through all zones and drops the tombstones that may go.
+    package func purge() async throws {
+        let oldest = node.environment.wallClock() - schedule.retentionMilliseconds
+        for (scope, number) in try await scopes() {
+            try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
+                guard try transaction.scope(scope) == number else { return }
+                transaction.deleteRange(.log, .conflicts(of: number, before: oldest))
+            }
+            let (stable, zones) = try await node.gate.reading { [self] reader in
+                let zones = try StateSource(reader, scope: number).zones()
+                return (try self.stable(of: number, reader), zones.filter(\.row.exists))
+            }
+            let purge = Collection.Purge(stable: stable, diedBefore: oldest)
+            for zone in zones { try await walk(zone, of: number, purge) }
+        }
+    }
+
+    private func walk(
+        _ zone: StateOffer.Zone,
+        of scope: ScopeNumber,
+        _ purge: Collection.Purge
+    ) async throws {
+        let place = Commit.Zone(
+            database: zone.database,
+            name: zone.name,
+            generation: zone.row.generation
+        )
+        var last: String?
+        repeat {
+            let after = last
+            let found = try await node.gate.reading { reader in
+                try purge.find(
+                    in: zone.row.number,
+                    after: after,
+                    limit: Collector.recordsAtOnce,
+                    reader
+                )
+            }
+            if !found.names.isEmpty {
+                try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
+                    try purge.drop(found.names, of: place, in: scope, &transaction)
+                }
+            }
+            last = found.last
+            if last != nil { try await pause() }
+        } while last != nil
+    }
+
+    // MARK: Parts
+
+    private func scopes() async throws -> [(scope: ScopeID, number: ScopeNumber)] {
+        try await node.gate.reading { reader in try ScopeDirectory.all(in: reader) }
+    }
+
+    private func pause() async throws {
+        try await node.environment.sleep(schedule.pauseMilliseconds)
+    }
+}
+
+// MARK: - The store's door, waited for
+
+extension StoreGate {
+    /// Reads from one state on a reader thread.
+    fileprivate func reading<Value: Sendable>(
+        _ read: @escaping @Sendable (ReadTransaction) throws -> Value
+    ) async throws -> Value {
+        try await withCheckedThrowingContinuation { waiting in
+            let isQueued = self.read { [self] in
+                waiting.resume(with: Result { try read(snapshot(reach: .disk)) })
+            }
+            if !isQueued { waiting.resume(throwing: StoreGate.busy) }
+        }
+    }
+
+    /// Changes the store in the writer.
+    fileprivate func change<Value: Sendable>(
+        _ kind: Job.Kind,
+        _ body: @escaping @Sendable (inout WriteTransaction) throws(EngineError) -> Value
+    ) async throws -> Value {
+        try await withCheckedThrowingContinuation { waiting in
+            let job = Job(kind, body) { outcome in waiting.resume(with: outcome) }
+            let write = QueuedWrite(.job(job), byteCount: 0, loop: InPlaceLoop.shared)
+            if !submit(write) { waiting.resume(throwing: StoreGate.busy) }
+        }
+    }
+
+    private static let busy = ServiceError(
+        .requestRateLimited,
+        .overloaded,
+        "the store has too much to do"
+    )
+}

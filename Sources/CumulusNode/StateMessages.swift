@@ -1,0 +1,173 @@
+// A node's state as messages: the offer in parts, then the records; and back again.
+//
+// `StateFeed` is held by the session of a peer that takes state, `StateOffer.add` is called by its
+// other end. What the messages hold together is judged by `StateIntake`.
+
+import CumulusModel
+import CumulusReplication
+import CumulusStorage
+import CumulusWire
+
+/// What a peer is sent next of a snapshot.
+struct StateFeed: Sendable {
+    private let offer: StateOffer
+    private let vectors: [(key: Incarnation, value: VectorRow)]
+    private var pages: StatePages
+    /// Parts of the offer that were sent.
+    private var sent = 0
+    private var isOffered = false
+
+    init(_ source: StateSource, to base: VersionVector) throws(EngineError) {
+        offer = try source.offer(to: base)
+        vectors = offer.vectors.sorted { $0.key.value < $1.key.value }
+        pages = StatePages(source, offer)
+    }
+
+    /// The next message, about that many bytes long; the last one says so.
+    mutating func next(byteLimit: Int) throws(EngineError) -> StateResponse {
+        var response = StateResponse()
+        guard isOffered else {
+            var room = byteLimit
+            while room > 0, let size = add(part: sent, to: &response) {
+                room -= size
+                sent += 1
+            }
+            isOffered = room > 0
+            response.isOffered = isOffered
+            return response
+        }
+        guard let page = try pages.next(byteLimit: byteLimit) else {
+            response.isComplete = true
+            return response
+        }
+        response.zone = UInt32(page.zone)
+        response.records = page.records.map { name, record in
+            StateResponse.Record(name: Bytes(name.utf8), rows: record.rows)
+        }
+        return response
+    }
+
+    /// Adds a part of the offer; returns about how many bytes it has, nil behind the last one.
+    private func add(part index: Int, to response: inout StateResponse) -> Int? {
+        var index = index
+        if index < vectors.count {
+            let (incarnation, row) = vectors[index]
+            let part = StateResponse.Vector(incarnation: incarnation.value, row: row.rowBytes)
+            response.vectors.append(part)
+            return part.row.count + 20
+        }
+        index -= vectors.count
+        if index < offer.zones.count {
+            let part = StateResponse.Zone(offer.zones[index])
+            response.zones.append(part)
+            return part.name.count + part.row.count + 20 * part.heads.dots.count + 40
+        }
+        index -= offer.zones.count
+        if index < offer.registers.count {
+            let register = offer.registers[index]
+            let part = StateResponse.Register(
+                namespace: Bytes(register.namespace.utf8),
+                key: register.key,
+                row: register.row.rowBytes
+            )
+            response.registers.append(part)
+            return part.key.reduce(part.row.count + 20) { $0 + $1.count }
+        }
+        index -= offer.registers.count
+        guard index < offer.increments.count else { return nil }
+        let increment = offer.increments[index]
+        response.increments.append(
+            .init(
+                request: increment.request.bytes,
+                birth: increment.birth,
+                recordName: Bytes(increment.recordName.utf8),
+                field: Bytes(increment.field.utf8),
+                row: increment.row.rowBytes
+            )
+        )
+        return increment.recordName.utf8.count + increment.field.utf8.count + 80
+    }
+}
+
+extension StateResponse.Zone {
+    fileprivate init(_ zone: StateOffer.Zone) {
+        self.init(
+            database: UInt32(zone.database.kind.rawValue),
+            owner: Bytes(zone.database.owner.utf8),
+            name: Bytes(zone.name.utf8),
+            row: zone.row.rowBytes,
+            heads: zone.heads,
+            extent: UInt32(zone.extent.rawValue)
+        )
+    }
+}
+
+// MARK: - Taking
+
+extension StateOffer {
+    /// Adds what a message holds of the offer.
+    mutating func add(_ response: StateResponse) throws(MalformedBytes) {
+        for vector in response.vectors {
+            let row = try VectorRow(row: vector.row)
+            vectors[Incarnation(vector.incarnation)] = row
+        }
+        for zone in response.zones { zones.append(try Zone(zone)) }
+        for register in response.registers {
+            registers.append(
+                Register(
+                    namespace: try text(register.namespace),
+                    key: register.key,
+                    row: try RegisterRow(row: register.row)
+                )
+            )
+        }
+        for increment in response.increments {
+            guard let request = RequestID(increment.request) else {
+                throw MalformedBytes("a request id has 16 bytes")
+            }
+            increments.append(
+                Increment(
+                    request: request,
+                    birth: increment.birth,
+                    recordName: try text(increment.recordName),
+                    field: try text(increment.field),
+                    row: try IncrementRow(row: increment.row)
+                )
+            )
+        }
+    }
+}
+
+extension StateOffer.Zone {
+    fileprivate init(_ zone: StateResponse.Zone) throws(MalformedBytes) {
+        guard let kind = DatabaseScope(rawValue: UInt8(clamping: zone.database)),
+            let extent = StateOffer.Extent(rawValue: UInt8(clamping: zone.extent))
+        else { throw MalformedBytes("a zone of an unknown kind") }
+        let owner = zone.owner.isEmpty ? "" : try text(zone.owner)
+        self.init(
+            database: DatabaseID(kind: kind, owner: owner),
+            name: try text(zone.name),
+            row: try ZoneRow(row: zone.row),
+            heads: zone.heads
+        )
+        self.extent = extent
+    }
+}
+
+extension StatePage {
+    init(_ response: StateResponse) throws(MalformedBytes) {
+        self.init(zone: Int(response.zone))
+        for record in response.records {
+            records.append((try text(record.name), StagedRecord(rows: record.rows)))
+        }
+    }
+}
+
+/// A name as every node accepts it.
+private func text(_ bytes: Bytes) throws(MalformedBytes) -> String {
+    do {
+        return try Names.checkText(bytes[...], "a name")
+    } catch {
+        throw MalformedBytes(error.message)
+    }
+}

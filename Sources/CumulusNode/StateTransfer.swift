@@ -1,0 +1,253 @@
+// This node's side of a state sync: takes what a donor hands over of one scope, and makes it the
+// store's own.
+//
+// Held by the connection to the donor and confined to its loop; the changes run in the writer, one
+// job at a time. While the last part is merged in, nothing else may change the scope: writers are
+// told to try again.
+
+import CumulusModel
+import CumulusReplication
+import CumulusStorage
+import CumulusWire
+import Logging
+import Synchronization
+
+final class StateTransfer: @unchecked Sendable {
+    enum Outcome {
+        case done
+        case failed(String)
+    }
+
+    let scope: ScopeID
+    private let node: Node
+    private let loop: any FrameLoop
+    /// Bytes that were dealt with: the donor may send as many again.
+    private let grant: (Int) -> Void
+    private let ended: (Outcome) -> Void
+    private var offer = StateOffer()
+    private var offerBytes = 0
+    private var intake: StateIntake?
+    /// Only jobs of the writer touch it.
+    private let sync = Mutex<StateSync?>(nil)
+    /// Pages that came while the writer was busy; bounded by the donor's credit.
+    private var pages: [StateIntake.Page] = []
+    private var pageBytes = 0
+    private var isWriting = false
+    private var isComplete = false
+    private var isOver = false
+    private var recordCount = 0
+    private let began: Instant
+
+    /// What an offer may have: it is in memory until the end.
+    private static let offerLimit = 256 << 20
+    /// Records that one job merges.
+    private static let mergedAtOnce = 500
+
+    /// - Parameters:
+    ///   - base: How far this node has read.
+    ///   - ended: Called once, on the loop.
+    init(
+        _ node: Node,
+        scope: ScopeID,
+        base: VersionVector,
+        loop: any FrameLoop,
+        grant: @escaping (Int) -> Void,
+        ended: @escaping (Outcome) -> Void
+    ) {
+        self.node = node
+        self.scope = scope
+        self.loop = loop
+        self.grant = grant
+        self.ended = ended
+        offer.base = base
+        began = node.environment.now()
+    }
+
+    // MARK: What the donor sends
+
+    func received(_ payload: Bytes) {
+        guard !isOver else { return }
+        do {
+            let response = try StateResponse(wire: payload)
+            if let intake { return try take(response, intake, payload.count) }
+            offerBytes += payload.count
+            guard offerBytes <= StateTransfer.offerLimit else {
+                return fail("the donor's zones and registers are too many; restore a backup of it")
+            }
+            try offer.add(response)
+            if response.isOffered { try begin() }
+            grant(payload.count)
+        } catch let error as MalformedMessage {
+            fail("the donor sent what can't be read: \(error.message)")
+        } catch let error as MalformedBytes {
+            fail("the donor sent what can't be: \(error.reason)")
+        } catch {
+            fail("\(error)")
+        }
+    }
+
+    /// The connection is gone, or the donor gave up.
+    func stop(_ reason: String) {
+        fail(reason)
+    }
+
+    private func begin() throws {
+        let now = node.environment.wallClock()
+        intake = try StateIntake(offer, above: offer.base, now: now)
+        let (offer, run) = (offer, node.incarnation)
+        write(.commits, 0) { [self] transaction throws(EngineError) in
+            guard let number = try transaction.scope(scope) else {
+                throw .failed("the scope is gone")
+            }
+            let known = try transaction.loadScope(number).vectors[run]?.seq ?? 0
+            guard offer.vector[run] <= known else { return true }
+            let begun = try StateSync(offer, in: number, &transaction)
+            sync.withLock { $0 = begun }
+            return false
+        } then: { transfer, isRolledBack in
+            if isRolledBack {
+                return transfer.node.environment.fail(Node.rolledBack)
+            }
+            transfer.goOn()
+        }
+    }
+
+    private func take(_ response: StateResponse, _ intake: StateIntake, _ size: Int) throws {
+        guard !isComplete else { throw MalformedBytes("more follows the end") }
+        var intake = intake
+        if !response.records.isEmpty {
+            let page = try intake.read(StatePage(response))
+            pages.append(page)
+            recordCount += page.records.count
+            self.intake = intake
+        }
+        pageBytes += size
+        isComplete = response.isComplete
+        goOn()
+    }
+
+    // MARK: What the writer does
+
+    /// Does what is next, unless the writer is still busy.
+    private func goOn() {
+        if isWriting || isOver { return }
+        if !pages.isEmpty { return keepPages() }
+        grantPages()
+        if isComplete { merge() }
+    }
+
+    private func grantPages() {
+        if pageBytes > 0 { grant(pageBytes) }
+        pageBytes = 0
+    }
+
+    private func keepPages() {
+        let (taken, size) = (pages, pageBytes)
+        pages = []
+        pageBytes = 0
+        change(.commits, size) { sync, transaction throws(EngineError) in
+            for page in taken { try sync.take(page, &transaction) }
+        } then: { transfer, _ in
+            transfer.grant(size)
+            transfer.goOn()
+        }
+    }
+
+    private func merge() {
+        node.gate.hold(scope)
+        change(.commits, 0) { sync, transaction throws(EngineError) in
+            try sync.merge(recordLimit: StateTransfer.mergedAtOnce, &transaction)
+        } then: { transfer, isMerged in
+            if isMerged { transfer.finish() } else { transfer.merge() }
+        }
+    }
+
+    private func finish() {
+        write(.commits, 0) { [self] transaction throws(EngineError) in
+            let last = sync.withLock { sync in
+                defer { sync = nil }
+                return sync
+            }
+            guard let last else { throw .failed("the state sync was given up") }
+            try last.finish(&transaction)
+        } then: { transfer, _ in
+            transfer.isOver = true
+            transfer.node.gate.release(transfer.scope)
+            let now = transfer.node.environment.now()
+            let milliseconds = now.milliseconds - transfer.began.milliseconds
+            transfer.node.environment.logger.info(
+                "took another node's state",
+                metadata: [
+                    "container": "\(transfer.scope.container)",
+                    "records": "\(transfer.recordCount)", "milliseconds": "\(milliseconds)",
+                ]
+            )
+            transfer.ended(.done)
+        }
+    }
+
+    // MARK: Jobs
+
+    /// Changes the sync in the writer.
+    private func change<Value: Sendable>(
+        _ kind: StoreGate.Job.Kind,
+        _ size: Int,
+        _ step:
+            @escaping @Sendable (
+                inout StateSync, inout WriteTransaction
+            ) throws(EngineError) -> Value,
+        then next: @escaping @Sendable (StateTransfer, Value) -> Void
+    ) {
+        write(kind, size) { [self] transaction throws(EngineError) in
+            try sync.withLock { sync throws(EngineError) in
+                guard var value = sync else { throw .failed("the state sync was given up") }
+                // One owner while it changes, or its arrays would be copied.
+                sync = nil
+                defer { sync = value }
+                return try step(&value, &transaction)
+            }
+        } then: {
+            next($0, $1)
+        }
+    }
+
+    private func write<Value: Sendable>(
+        _ kind: StoreGate.Job.Kind,
+        _ size: Int,
+        _ body: @escaping @Sendable (inout WriteTransaction) throws(EngineError) -> Value,
+        then next: @escaping @Sendable (StateTransfer, Value) -> Void
+    ) {
+        isWriting = true
+        let job = StoreGate.Job(kind, body) { [self] outcome in
+            isWriting = false
+            guard !isOver else { return }
+            switch outcome {
+            case .success(let value): next(self, value)
+            case .failure(let error): fail(error.message)
+            }
+        }
+        let isQueued = node.gate.submit(
+            StoreGate.QueuedWrite(.job(job), byteCount: size, loop: loop)
+        )
+        if !isQueued { fail("too many writes are waiting here") }
+    }
+
+    /// Gives up; what was taken so far is dropped.
+    private func fail(_ reason: String) {
+        guard !isOver else { return }
+        isOver = true
+        node.gate.release(scope)
+        let job = StoreGate.Job(.housekeeping) { [self] transaction throws(EngineError) in
+            sync.withLock { $0 = nil }
+            guard let number = try transaction.scope(scope) else { return }
+            try transaction.dropStages(of: number)
+        } then: { [self] _ in
+            // Until then no other sync of the scope may begin.
+            ended(.failed(reason))
+        }
+        let isQueued = node.gate.submit(
+            StoreGate.QueuedWrite(.job(job), byteCount: 0, loop: loop)
+        )
+        if !isQueued { ended(.failed(reason)) }
+    }
+}

@@ -1,0 +1,87 @@
+// The members of a cluster: each node enters itself, and an operator may take one off the list.
+//
+// A member is a register of the cluster's own scope. What may be forgotten waits for all members
+// that are listed, and for nobody else. One that was taken off stays off: its node ends when it
+// learns of it.
+
+package import CumulusModel
+package import CumulusStorage
+
+package enum Members {
+    package struct Member: Hashable, Sendable {
+        package var nodeID: Bytes
+        /// Where it said that it listens.
+        package var endpoint: String
+        /// Taken off the list.
+        package var isRemoved: Bool
+    }
+
+    private static let namespace = "member"
+
+    /// Lists a node, or notes its new address.
+    ///
+    /// False if it was taken off the list: nothing is changed then.
+    package static func enter(
+        _ nodeID: Bytes,
+        endpoint: String,
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) -> Bool {
+        let scope = try transaction.makeScope(.cluster)
+        if let known = try transaction.register(scope, namespace, [nodeID]) {
+            if known.value == nil { return false }
+            if known.value == Bytes(endpoint.utf8) { return true }
+        }
+        try set(nodeID, to: Bytes(endpoint.utf8), in: scope, &transaction)
+        return true
+    }
+
+    /// Takes a node off the list; false if it isn't on it.
+    package static func remove(
+        _ nodeID: Bytes,
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) -> Bool {
+        let scope = try transaction.makeScope(.cluster)
+        guard try transaction.register(scope, namespace, [nodeID])?.value != nil else {
+            return false
+        }
+        try set(nodeID, to: nil, in: scope, &transaction)
+        return true
+    }
+
+    private static func set(
+        _ nodeID: Bytes,
+        to value: Bytes?,
+        in scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        let register = Commit.Register(namespace: namespace, key: [nodeID], value: value)
+        _ = try transaction.perform(
+            [.register(register)],
+            in: scope,
+            zone: nil,
+            author: Author()
+        )
+    }
+
+    /// All members, and those that were; in the order of their ids.
+    package static func all(in reader: ReadTransaction) throws(EngineError) -> [Member] {
+        guard let scope = try reader.scope(.cluster) else { return [] }
+        var members: [Member] = []
+        for (key, value) in try reader.rows(.meta, .registers(scope, namespace)) {
+            var parts = KeyReader(key)
+            _ = try parts.number(ScopeNumber.self)
+            _ = try parts.text()
+            let row = try reader.decoding(key) { () throws(MalformedBytes) in
+                try RegisterRow(row: value)
+            }
+            members.append(
+                Member(
+                    nodeID: try parts.content(),
+                    endpoint: String(decoding: row.value ?? [], as: UTF8.self),
+                    isRemoved: row.value == nil
+                )
+            )
+        }
+        return members
+    }
+}

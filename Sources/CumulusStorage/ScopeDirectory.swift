@@ -1,0 +1,30 @@
+// Which scopes a node knows: its cluster's own and those of its containers.
+//
+// Read by whoever goes through all of them: the links to peers, the collector, the status.
+
+package import CumulusModel
+
+package enum ScopeDirectory {
+    /// Every scope with its number, in the order of the numbers: the cluster's comes first.
+    package static func all(
+        in reader: ReadTransaction
+    ) throws(EngineError) -> [(scope: ScopeID, number: ScopeNumber)] {
+        var found: [(scope: ScopeID, number: ScopeNumber)] = []
+        for (key, value) in try reader.rows(.meta, .all(.scope)) {
+            let number = try reader.decoding(key) { () throws(MalformedBytes) in
+                ScopeNumber(truncatingIfNeeded: try NumberRow(row: value).number)
+            }
+            found.append((try scope(key), number))
+        }
+        return found.sorted { $0.number < $1.number }
+    }
+
+    private static func scope(_ key: Bytes) throws(EngineError) -> ScopeID {
+        var parts = KeyReader(key)
+        let container = try parts.text()
+        guard let environment = Environment(rawValue: try parts.number(UInt8.self)) else {
+            throw .corrupt("a scope of an unknown environment")
+        }
+        return ScopeID(container: container, environment: environment)
+    }
+}

@@ -1,0 +1,243 @@
+// What a node hands over of a scope where its log doesn't reach back far enough.
+//
+// `peers.proto`. Rows travel as the bytes that a node keeps, and are not looked into here; names
+// are bytes until whoever takes them over has checked them.
+
+import CCumulusWire
+package import CumulusModel
+
+package struct StateRequest: Hashable, Sendable {
+    /// What the caller has.
+    package var vector: VersionVector
+    /// Of the rows that the caller can read.
+    package var format: UInt32
+
+    package init(vector: VersionVector, format: UInt32) {
+        self.vector = vector
+        self.format = format
+    }
+
+    package func encoded() -> Bytes {
+        var writer = CanonicalWriter()
+        writer.vector(1, vector)
+        writer.field(2, varint: UInt64(format))
+        return writer.bytes
+    }
+
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
+        let message = try CMessage(bytes[...], cumulus__v1__state_request__unpack)
+        vector = VersionVector(wire: elements(message.raw.n_vector, message.raw.vector))
+        format = message.raw.format
+    }
+}
+
+package struct StateResponse: Hashable, Sendable {
+    package struct Vector: Hashable, Sendable {
+        package var incarnation: UInt64
+        package var row: Bytes
+
+        package init(incarnation: UInt64, row: Bytes) {
+            self.incarnation = incarnation
+            self.row = row
+        }
+    }
+
+    package struct Zone: Hashable, Sendable {
+        /// A `DatabaseScope`, as a number.
+        package var database: UInt32
+        package var owner: Bytes
+        package var name: Bytes
+        package var row: Bytes
+        package var heads: VersionVector
+        package var extent: UInt32
+
+        package init(
+            database: UInt32,
+            owner: Bytes,
+            name: Bytes,
+            row: Bytes,
+            heads: VersionVector,
+            extent: UInt32
+        ) {
+            self.database = database
+            self.owner = owner
+            self.name = name
+            self.row = row
+            self.heads = heads
+            self.extent = extent
+        }
+    }
+
+    package struct Register: Hashable, Sendable {
+        package var namespace: Bytes
+        package var key: [Bytes]
+        package var row: Bytes
+
+        package init(namespace: Bytes, key: [Bytes], row: Bytes) {
+            self.namespace = namespace
+            self.key = key
+            self.row = row
+        }
+    }
+
+    package struct Increment: Hashable, Sendable {
+        package var request: Bytes
+        package var birth: Dot
+        package var recordName: Bytes
+        package var field: Bytes
+        package var row: Bytes
+
+        package init(
+            request: Bytes,
+            birth: Dot,
+            recordName: Bytes,
+            field: Bytes,
+            row: Bytes
+        ) {
+            self.request = request
+            self.birth = birth
+            self.recordName = recordName
+            self.field = field
+            self.row = row
+        }
+    }
+
+    package struct Record: Hashable, Sendable {
+        package var name: Bytes
+        package var rows: [Bytes]
+
+        package init(name: Bytes, rows: [Bytes]) {
+            self.name = name
+            self.rows = rows
+        }
+    }
+
+    package var vectors: [Vector] = []
+    package var zones: [Zone] = []
+    package var registers: [Register] = []
+    package var increments: [Increment] = []
+    /// All of the above was sent.
+    package var isOffered = false
+    /// Of `records`: which of all zones that were sent.
+    package var zone: UInt32 = 0
+    package var records: [Record] = []
+    /// Nothing follows.
+    package var isComplete = false
+
+    package init() {}
+}
+
+// MARK: - Encoding
+
+extension StateResponse {
+    package func encoded() -> Bytes {
+        let size = records.reduce(256) { size, record in
+            record.rows.reduce(size + record.name.count + 16) { $0 + $1.count + 8 }
+        }
+        var writer = CanonicalWriter(reserving: size)
+        for vector in vectors { writer.message(1) { vector.encode(to: &$0) } }
+        for zone in zones { writer.message(2) { zone.encode(to: &$0) } }
+        for register in registers { writer.message(3) { register.encode(to: &$0) } }
+        for increment in increments { writer.message(4) { increment.encode(to: &$0) } }
+        writer.field(5, varint: isOffered ? 1 : 0)
+        writer.field(6, varint: UInt64(zone))
+        for record in records { writer.message(7) { record.encode(to: &$0) } }
+        writer.field(8, varint: isComplete ? 1 : 0)
+        return writer.bytes
+    }
+}
+
+extension StateResponse.Vector {
+    fileprivate func encode(to writer: inout CanonicalWriter) {
+        writer.field(1, fixed64: incarnation)
+        writer.field(2, bytes: row)
+    }
+}
+
+extension StateResponse.Zone {
+    fileprivate func encode(to writer: inout CanonicalWriter) {
+        writer.field(1, varint: UInt64(database))
+        writer.field(2, bytes: owner)
+        writer.field(3, bytes: name)
+        writer.field(4, bytes: row)
+        writer.vector(5, heads)
+        writer.field(6, varint: UInt64(extent))
+    }
+}
+
+extension StateResponse.Register {
+    fileprivate func encode(to writer: inout CanonicalWriter) {
+        writer.field(1, bytes: namespace)
+        for part in key { writer.present(2, bytes: part) }
+        writer.field(3, bytes: row)
+    }
+}
+
+extension StateResponse.Increment {
+    fileprivate func encode(to writer: inout CanonicalWriter) {
+        writer.field(1, bytes: request)
+        writer.field(2, fixed64: birth.incarnation.value)
+        writer.field(3, varint: birth.seq)
+        writer.field(4, bytes: recordName)
+        writer.field(5, bytes: field)
+        writer.field(6, bytes: row)
+    }
+}
+
+extension StateResponse.Record {
+    fileprivate func encode(to writer: inout CanonicalWriter) {
+        writer.field(1, bytes: name)
+        for row in rows { writer.present(2, bytes: row) }
+    }
+}
+
+// MARK: - Decoding
+
+extension StateResponse {
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
+        let message = try CMessage(answer: bytes, cumulus__v1__state_response__unpack)
+        let raw = message.raw
+        vectors = elements(raw.n_vectors, raw.vectors).map {
+            Vector(incarnation: $0.incarnation, row: $0.row.swiftBytes)
+        }
+        zones = elements(raw.n_zones, raw.zones).map(Zone.init(wire:))
+        registers = elements(raw.n_registers, raw.registers).map {
+            Register(
+                namespace: $0.namespace_.swiftBytes,
+                key: elements($0.n_key, $0.key).map(\.swiftBytes),
+                row: $0.row.swiftBytes
+            )
+        }
+        increments = elements(raw.n_increments, raw.increments).map(Increment.init(wire:))
+        isOffered = raw.is_offered != 0
+        zone = raw.zone
+        records = elements(raw.n_records, raw.records).map {
+            Record(
+                name: $0.name.swiftBytes,
+                rows: elements($0.n_rows, $0.rows).map(\.swiftBytes)
+            )
+        }
+        isComplete = raw.is_complete != 0
+    }
+}
+
+extension StateResponse.Zone {
+    fileprivate init(wire raw: Cumulus__V1__StateZone) {
+        database = raw.database
+        owner = raw.owner.swiftBytes
+        name = raw.name.swiftBytes
+        row = raw.row.swiftBytes
+        heads = VersionVector(wire: elements(raw.n_heads, raw.heads))
+        extent = raw.extent
+    }
+}
+
+extension StateResponse.Increment {
+    fileprivate init(wire raw: Cumulus__V1__StateIncrement) {
+        request = raw.request.swiftBytes
+        birth = Dot(Incarnation(raw.incarnation), raw.seq)
+        recordName = raw.record_name.swiftBytes
+        field = raw.field.swiftBytes
+        row = raw.row.swiftBytes
+    }
+}
