@@ -277,7 +277,7 @@ void   cumulus__v1__drain__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__drain__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor cumulus__v1__hello__field_descriptors[14] =
+static const ProtobufCFieldDescriptor cumulus__v1__hello__field_descriptors[15] =
 {
   {
     "protocol_version",
@@ -447,11 +447,24 @@ static const ProtobufCFieldDescriptor cumulus__v1__hello__field_descriptors[14] 
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "endpoint",
+    15,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Hello, endpoint),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__hello__field_indices_by_name[] = {
   11,   /* field[11] = cluster_id */
   4,   /* field[4] = container */
   6,   /* field[6] = device_id */
+  14,   /* field[14] = endpoint */
   5,   /* field[5] = environment */
   9,   /* field[9] = features */
   8,   /* field[8] = largest_frame */
@@ -467,7 +480,7 @@ static const unsigned cumulus__v1__hello__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__hello__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 14 }
+  { 0, 15 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__hello__descriptor =
 {
@@ -477,7 +490,7 @@ const ProtobufCMessageDescriptor cumulus__v1__hello__descriptor =
   "Cumulus__V1__Hello",
   "cumulus.v1",
   sizeof(Cumulus__V1__Hello),
-  14,
+  15,
   cumulus__v1__hello__field_descriptors,
   cumulus__v1__hello__field_indices_by_name,
   1,  cumulus__v1__hello__number_ranges,
@@ -1145,7 +1158,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[17] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[19] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -1161,14 +1174,16 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[17] =
   { "OPERATOR_LIST_USERS", "CUMULUS__V1__METHOD__OPERATOR_LIST_USERS", 51 },
   { "OPERATOR_ADD_USER", "CUMULUS__V1__METHOD__OPERATOR_ADD_USER", 52 },
   { "OPERATOR_ADD_TOKEN", "CUMULUS__V1__METHOD__OPERATOR_ADD_TOKEN", 53 },
+  { "OPERATOR_LIST_MEMBERS", "CUMULUS__V1__METHOD__OPERATOR_LIST_MEMBERS", 54 },
+  { "OPERATOR_REMOVE_MEMBER", "CUMULUS__V1__METHOD__OPERATOR_REMOVE_MEMBER", 55 },
   { "PEERS_PULL", "CUMULUS__V1__METHOD__PEERS_PULL", 64 },
   { "PEERS_STATE", "CUMULUS__V1__METHOD__PEERS_STATE", 65 },
   { "PEERS_REPORT", "CUMULUS__V1__METHOD__PEERS_REPORT", 66 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 4},{32, 7},{48, 8},{64, 14},{0, 17}
+{0, 0},{16, 4},{32, 7},{48, 8},{64, 16},{0, 19}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[17] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[19] =
 {
   { "ACCOUNTS_WHO_AM_I", 7 },
   { "METHOD_UNKNOWN", 0 },
@@ -1176,11 +1191,13 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[17
   { "OPERATOR_ADD_USER", 12 },
   { "OPERATOR_CREATE_CONTAINER", 10 },
   { "OPERATOR_LIST_CONTAINERS", 9 },
+  { "OPERATOR_LIST_MEMBERS", 14 },
   { "OPERATOR_LIST_USERS", 11 },
+  { "OPERATOR_REMOVE_MEMBER", 15 },
   { "OPERATOR_STATUS", 8 },
-  { "PEERS_PULL", 14 },
-  { "PEERS_REPORT", 16 },
-  { "PEERS_STATE", 15 },
+  { "PEERS_PULL", 16 },
+  { "PEERS_REPORT", 18 },
+  { "PEERS_STATE", 17 },
   { "RECORDS_FETCH", 1 },
   { "RECORDS_LIST", 3 },
   { "RECORDS_MODIFY", 2 },
@@ -1195,9 +1212,9 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  17,
+  19,
   cumulus__v1__method__enum_values_by_number,
-  17,
+  19,
   cumulus__v1__method__enum_values_by_name,
   5,
   cumulus__v1__method__value_ranges,

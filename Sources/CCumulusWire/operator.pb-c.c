@@ -772,6 +772,276 @@ void   cumulus__v1__add_token_response__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__add_token_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__list_members_request__init
+                     (Cumulus__V1__ListMembersRequest         *message)
+{
+  static const Cumulus__V1__ListMembersRequest init_value = CUMULUS__V1__LIST_MEMBERS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__list_members_request__get_packed_size
+                     (const Cumulus__V1__ListMembersRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_members_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__list_members_request__pack
+                     (const Cumulus__V1__ListMembersRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_members_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__list_members_request__pack_to_buffer
+                     (const Cumulus__V1__ListMembersRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_members_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ListMembersRequest *
+       cumulus__v1__list_members_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ListMembersRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__list_members_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__list_members_request__free_unpacked
+                     (Cumulus__V1__ListMembersRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__list_members_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__list_members_response__init
+                     (Cumulus__V1__ListMembersResponse         *message)
+{
+  static const Cumulus__V1__ListMembersResponse init_value = CUMULUS__V1__LIST_MEMBERS_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__list_members_response__get_packed_size
+                     (const Cumulus__V1__ListMembersResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_members_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__list_members_response__pack
+                     (const Cumulus__V1__ListMembersResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_members_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__list_members_response__pack_to_buffer
+                     (const Cumulus__V1__ListMembersResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_members_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ListMembersResponse *
+       cumulus__v1__list_members_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ListMembersResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__list_members_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__list_members_response__free_unpacked
+                     (Cumulus__V1__ListMembersResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__list_members_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__member__init
+                     (Cumulus__V1__Member         *message)
+{
+  static const Cumulus__V1__Member init_value = CUMULUS__V1__MEMBER__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__member__get_packed_size
+                     (const Cumulus__V1__Member *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__member__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__member__pack
+                     (const Cumulus__V1__Member *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__member__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__member__pack_to_buffer
+                     (const Cumulus__V1__Member *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__member__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__Member *
+       cumulus__v1__member__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__Member *)
+     protobuf_c_message_unpack (&cumulus__v1__member__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__member__free_unpacked
+                     (Cumulus__V1__Member *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__member__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__member_report__init
+                     (Cumulus__V1__MemberReport         *message)
+{
+  static const Cumulus__V1__MemberReport init_value = CUMULUS__V1__MEMBER_REPORT__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__member_report__get_packed_size
+                     (const Cumulus__V1__MemberReport *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__member_report__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__member_report__pack
+                     (const Cumulus__V1__MemberReport *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__member_report__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__member_report__pack_to_buffer
+                     (const Cumulus__V1__MemberReport *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__member_report__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__MemberReport *
+       cumulus__v1__member_report__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__MemberReport *)
+     protobuf_c_message_unpack (&cumulus__v1__member_report__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__member_report__free_unpacked
+                     (Cumulus__V1__MemberReport *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__member_report__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__remove_member_request__init
+                     (Cumulus__V1__RemoveMemberRequest         *message)
+{
+  static const Cumulus__V1__RemoveMemberRequest init_value = CUMULUS__V1__REMOVE_MEMBER_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__remove_member_request__get_packed_size
+                     (const Cumulus__V1__RemoveMemberRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__remove_member_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__remove_member_request__pack
+                     (const Cumulus__V1__RemoveMemberRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__remove_member_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__remove_member_request__pack_to_buffer
+                     (const Cumulus__V1__RemoveMemberRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__remove_member_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__RemoveMemberRequest *
+       cumulus__v1__remove_member_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__RemoveMemberRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__remove_member_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__remove_member_request__free_unpacked
+                     (Cumulus__V1__RemoveMemberRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__remove_member_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__remove_member_response__init
+                     (Cumulus__V1__RemoveMemberResponse         *message)
+{
+  static const Cumulus__V1__RemoveMemberResponse init_value = CUMULUS__V1__REMOVE_MEMBER_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__remove_member_response__get_packed_size
+                     (const Cumulus__V1__RemoveMemberResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__remove_member_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__remove_member_response__pack
+                     (const Cumulus__V1__RemoveMemberResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__remove_member_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__remove_member_response__pack_to_buffer
+                     (const Cumulus__V1__RemoveMemberResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__remove_member_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__RemoveMemberResponse *
+       cumulus__v1__remove_member_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__RemoveMemberResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__remove_member_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__remove_member_response__free_unpacked
+                     (Cumulus__V1__RemoveMemberResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__remove_member_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 #define cumulus__v1__who_am_irequest__field_descriptors NULL
 #define cumulus__v1__who_am_irequest__field_indices_by_name NULL
 #define cumulus__v1__who_am_irequest__number_ranges NULL
@@ -1635,5 +1905,304 @@ const ProtobufCMessageDescriptor cumulus__v1__add_token_response__descriptor =
   cumulus__v1__add_token_response__field_indices_by_name,
   1,  cumulus__v1__add_token_response__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__add_token_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+#define cumulus__v1__list_members_request__field_descriptors NULL
+#define cumulus__v1__list_members_request__field_indices_by_name NULL
+#define cumulus__v1__list_members_request__number_ranges NULL
+const ProtobufCMessageDescriptor cumulus__v1__list_members_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ListMembersRequest",
+  "ListMembersRequest",
+  "Cumulus__V1__ListMembersRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ListMembersRequest),
+  0,
+  cumulus__v1__list_members_request__field_descriptors,
+  cumulus__v1__list_members_request__field_indices_by_name,
+  0,  cumulus__v1__list_members_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__list_members_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__list_members_response__field_descriptors[1] =
+{
+  {
+    "members",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__ListMembersResponse, n_members),
+    offsetof(Cumulus__V1__ListMembersResponse, members),
+    &cumulus__v1__member__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__list_members_response__field_indices_by_name[] = {
+  0,   /* field[0] = members */
+};
+static const ProtobufCIntRange cumulus__v1__list_members_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__list_members_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ListMembersResponse",
+  "ListMembersResponse",
+  "Cumulus__V1__ListMembersResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ListMembersResponse),
+  1,
+  cumulus__v1__list_members_response__field_descriptors,
+  cumulus__v1__list_members_response__field_indices_by_name,
+  1,  cumulus__v1__list_members_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__list_members_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__member__field_descriptors[5] =
+{
+  {
+    "node_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Member, node_id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "endpoint",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Member, endpoint),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "is_removed",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Member, is_removed),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "is_this",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Member, is_this),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "reports",
+    5,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__Member, n_reports),
+    offsetof(Cumulus__V1__Member, reports),
+    &cumulus__v1__member_report__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__member__field_indices_by_name[] = {
+  1,   /* field[1] = endpoint */
+  2,   /* field[2] = is_removed */
+  3,   /* field[3] = is_this */
+  0,   /* field[0] = node_id */
+  4,   /* field[4] = reports */
+};
+static const ProtobufCIntRange cumulus__v1__member__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 5 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__member__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.Member",
+  "Member",
+  "Cumulus__V1__Member",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__Member),
+  5,
+  cumulus__v1__member__field_descriptors,
+  cumulus__v1__member__field_indices_by_name,
+  1,  cumulus__v1__member__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__member__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__member_report__field_descriptors[4] =
+{
+  {
+    "container",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__MemberReport, container),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "environment",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__MemberReport, environment),
+    &cumulus__v1__environment__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "missing",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__MemberReport, missing),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "reported",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_SINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__MemberReport, reported),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__member_report__field_indices_by_name[] = {
+  0,   /* field[0] = container */
+  1,   /* field[1] = environment */
+  2,   /* field[2] = missing */
+  3,   /* field[3] = reported */
+};
+static const ProtobufCIntRange cumulus__v1__member_report__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 4 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__member_report__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.MemberReport",
+  "MemberReport",
+  "Cumulus__V1__MemberReport",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__MemberReport),
+  4,
+  cumulus__v1__member_report__field_descriptors,
+  cumulus__v1__member_report__field_indices_by_name,
+  1,  cumulus__v1__member_report__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__member_report__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__remove_member_request__field_descriptors[1] =
+{
+  {
+    "node_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__RemoveMemberRequest, node_id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__remove_member_request__field_indices_by_name[] = {
+  0,   /* field[0] = node_id */
+};
+static const ProtobufCIntRange cumulus__v1__remove_member_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__remove_member_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.RemoveMemberRequest",
+  "RemoveMemberRequest",
+  "Cumulus__V1__RemoveMemberRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__RemoveMemberRequest),
+  1,
+  cumulus__v1__remove_member_request__field_descriptors,
+  cumulus__v1__remove_member_request__field_indices_by_name,
+  1,  cumulus__v1__remove_member_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__remove_member_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__remove_member_response__field_descriptors[1] =
+{
+  {
+    "existed",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__RemoveMemberResponse, existed),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__remove_member_response__field_indices_by_name[] = {
+  0,   /* field[0] = existed */
+};
+static const ProtobufCIntRange cumulus__v1__remove_member_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__remove_member_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.RemoveMemberResponse",
+  "RemoveMemberResponse",
+  "Cumulus__V1__RemoveMemberResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__RemoveMemberResponse),
+  1,
+  cumulus__v1__remove_member_response__field_descriptors,
+  cumulus__v1__remove_member_response__field_indices_by_name,
+  1,  cumulus__v1__remove_member_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__remove_member_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };

@@ -44,6 +44,28 @@ package struct NodeOperator: Sendable {
         package var since: Timestamp
     }
 
+    /// A node that belongs to the cluster, or did.
+    package struct Member: Sendable {
+        package var nodeID: String
+        /// Empty: it didn't say.
+        package var endpoint: String
+        package var isRemoved: Bool
+        /// It is the node that answers.
+        package var isThis: Bool
+        package var reports: [Report]
+    }
+
+    /// How far a member has read a scope, as it said last.
+    package struct Report: Sendable {
+        /// Empty: the cluster's own.
+        package var container: String
+        package var environment: String
+        /// Commits of the node that answers, which the member lacked.
+        package var missing: UInt64
+        /// nil: it never said.
+        package var reported: Timestamp?
+    }
+
     package struct User: Sendable {
         package var name: String
         package var created: Timestamp
@@ -106,6 +128,21 @@ package struct NodeOperator: Sendable {
         )
     }
 
+    package func members() async throws -> [Member] {
+        try await call(.operatorListMembers) {
+            try OperatorMessages.members(wire: $0).map(Member.init)
+        }
+    }
+
+    /// Takes a node off the cluster's list.
+    ///
+    /// False if it isn't on it. `nodeID` is in hexadecimal digits.
+    package func removeMember(_ nodeID: String) async throws -> Bool {
+        try await call(.operatorRemoveMember, name: Bytes(hex: nodeID) ?? []) {
+            try OperatorMessages.memberExisted(wire: $0)
+        }
+    }
+
     package func containers() async throws -> [String] {
         try await call(.operatorListContainers) { try OperatorMessages.containers(wire: $0) }
     }
@@ -114,7 +151,7 @@ package struct NodeOperator: Sendable {
     ///
     /// True if it was there already.
     package func createContainer(_ name: String) async throws -> Bool {
-        try await call(.operatorCreateContainer, name: name) {
+        try await call(.operatorCreateContainer, name: Bytes(name.utf8)) {
             try OperatorMessages.containerExisted(wire: $0)
         }
     }
@@ -130,7 +167,7 @@ package struct NodeOperator: Sendable {
         _ name: String,
         in container: String?
     ) async throws -> (user: User, existed: Bool) {
-        try await call(.operatorAddUser, name: name, container: container) {
+        try await call(.operatorAddUser, name: Bytes(name.utf8), container: container) {
             let (user, existed) = try OperatorMessages.addedUser(wire: $0)
             return (User(user), existed)
         }
@@ -140,20 +177,20 @@ package struct NodeOperator: Sendable {
     ///
     /// It is told only now.
     package func addToken(forUser name: String) async throws -> String {
-        try await call(.operatorAddToken, name: name) {
+        try await call(.operatorAddToken, name: Bytes(name.utf8)) {
             String(decoding: try OperatorMessages.token(wire: $0), as: UTF8.self)
         }
     }
 
     private func call<Value>(
         _ method: Method,
-        name: String? = nil,
+        name: Bytes? = nil,
         container: String? = nil,
         _ decode: (Bytes) throws -> Value
     ) async throws -> Value {
         var header = CallHeader(method)
         header.container = Bytes((container ?? "").utf8)
-        let message = name.map { OperatorMessages.request(name: Bytes($0.utf8)) } ?? []
+        let message = name.map { OperatorMessages.request(name: $0) } ?? []
         let messages = try await core.read(method, message, header: header)
         return try decoding { try decode(messages.first ?? []) }
     }
@@ -164,5 +201,24 @@ extension NodeOperator.User {
         name = wire.name
         created = Timestamp(millisecondsSince1970: wire.created)
         recordName = wire.recordName
+    }
+}
+
+extension NodeOperator.Member {
+    fileprivate init(_ wire: WireMember) {
+        nodeID = wire.nodeID.hex
+        endpoint = wire.endpoint
+        isRemoved = wire.isRemoved
+        isThis = wire.isThis
+        reports = wire.reports.map { report in
+            let environment = Environment(rawValue: UInt8(clamping: report.environment))
+            let time = Timestamp(millisecondsSince1970: report.reported)
+            return NodeOperator.Report(
+                container: report.container,
+                environment: environment?.name ?? "",
+                missing: report.missing,
+                reported: report.reported == 0 ? nil : time
+            )
+        }
     }
 }

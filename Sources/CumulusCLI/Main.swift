@@ -19,7 +19,8 @@ struct Main: AsyncParsableCommand {
         version: Release.version,
         subcommands: [
             RecordCommand.self, ZoneCommand.self, ImportCommand.self, ExportCommand.self,
-            UserCommand.self, ContainerCommand.self, StatusCommand.self, Bench.self,
+            UserCommand.self, ClusterCommand.self, ContainerCommand.self, StatusCommand.self,
+            Bench.self,
             ConfigCommand.self,
         ]
     )

@@ -92,7 +92,8 @@ extension ClientSession {
             let caller = WireCaller(role: role.rawValue, user: identity.caller.user)
             finish(call.stream, [caller.encoded()])
         case .operatorStatus, .operatorListContainers, .operatorCreateContainer,
-            .operatorListUsers, .operatorAddUser, .operatorAddToken:
+            .operatorListUsers, .operatorAddUser, .operatorAddToken, .operatorListMembers,
+            .operatorRemoveMember:
             guard identity.caller.role == .operator else {
                 throw ServiceError(
                     .permissionFailure,
@@ -193,7 +194,8 @@ extension ClientSession {
             scope,
             by: caller,
             in: reader,
-            zones: node.gate.zones,
+            // A snapshot has zones of its own: another node's state may have replaced them since.
+            zones: request.ids.count == 1 ? node.gate.zones : ZoneDirectory(),
             from: start,
             byteLimit: limits.answerBytes
         )
@@ -358,6 +360,20 @@ extension ClientSession {
             var dice = NodeDice(node.environment)
             let token = Bytes("cumulus_".utf8) + Bytes(dice.bytes(32).hex.utf8)
             change(call, .addToken(token, user: name)) { _, _ in [OperatorMessages.token(token)] }
+        case .operatorListMembers:
+            readCluster(call) { [node] in OperatorMessages.members(try node.members($0)) }
+        case .operatorRemoveMember:
+            let nodeID = try OperatorMessages.removedMember(wire: call.message)
+            guard nodeID != node.nodeID else {
+                throw ServiceError(
+                    .invalidArguments,
+                    "a node does not take itself off the list; ask another node to do it"
+                )
+            }
+            change(call, .removeMember(nodeID)) { _, answer in
+                guard case .member(let existed) = answer else { return [] }
+                return [OperatorMessages.member(existed: existed)]
+            }
         default: throw ServiceError(.internalError, "this is not an operator's call")
         }
     }

@@ -110,6 +110,7 @@ extension ClientSession {
         if hello.role == WireRole.peer.rawValue {
             // Its proof was judged before.
             identity.peer = hello.nodeID
+            node.enter(hello.nodeID, hello.endpoint)
             return (identity, hello.role)
         }
         let scope = try self.scope(hello.container, hello.environment)

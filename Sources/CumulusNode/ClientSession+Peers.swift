@@ -140,6 +140,13 @@ extension ClientSession {
         node.meter.engineCalls.add(1)
         let response = try feed.next(byteLimit: limits.pageBytes)
         let message = response.encoded()
+        guard message.count < limits.frameBytes - 64 else {
+            throw ServiceError(
+                .limitExceeded,
+                .tooLarge,
+                "the lives of record \(response.records[0].name.hex) don't fit into a frame"
+            )
+        }
         if response.isComplete { return Page(message: message) }
         let rest = feed
         return Page(message: message) { [self] in try page(of: rest, lease) }
@@ -151,12 +158,14 @@ extension ClientSession {
         guard let peer = identity.peer else { return }
         let now = node.environment.wallClock()
         let note = StoreGate.Job(.housekeeping) { transaction throws(EngineError) in
-            guard let number = try transaction.scope(scope) else { return }
+            guard let number = try transaction.scope(scope) else { return false }
             Collection.note(vector, of: peer, in: number, at: now, &transaction)
+            return true
         } then: { [self] outcome in
             run { session in
                 switch outcome {
-                case .success: session.finish(stream, [[]])
+                case .success(true): session.finish(stream, [[]])
+                case .success(false): session.fail(stream, Containers.unknown(scope.container))
                 case .failure(let error): session.fail(stream, error)
                 }
             }

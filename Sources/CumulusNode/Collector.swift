@@ -71,6 +71,7 @@ package struct Collector: Sendable {
             let end = try await node.gate.reading { reader in
                 try self.end(of: number, reader)
             }
+            try await dropStages(of: scope, number)
             var isDone = false
             while !isDone {
                 isDone = try await node.gate.change(.housekeeping) {
@@ -85,6 +86,15 @@ package struct Collector: Sendable {
                 }
                 if !isDone { try await pause() }
             }
+        }
+    }
+
+    /// Drops zones that another node's state has replaced, unless one is being taken.
+    private func dropStages(of scope: ScopeID, _ number: ScopeNumber) async throws {
+        guard node.beginTransfer(of: scope) else { return }
+        defer { node.endTransfer(of: scope) }
+        try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
+            try transaction.dropStages(of: number)
         }
     }
 
@@ -108,13 +118,15 @@ package struct Collector: Sendable {
         _ reader: ReadTransaction
     ) throws(EngineError) -> VersionVector {
         let reports = try reader.reports(of: scope)
-        let others = try Members.all(in: reader).filter {
-            !$0.isRemoved && $0.nodeID != node.nodeID
-        }
         return Collection.stable(
             VersionVector(try reader.vectors(of: scope).mapValues(\.seq)),
-            reports: others.map { reports[$0.nodeID]?.vector }
+            reports: try others(reader).map { reports[$0.nodeID]?.vector }
         )
+    }
+
+    /// The other members of the cluster.
+    private func others(_ reader: ReadTransaction) throws(EngineError) -> [Members.Member] {
+        try Members.all(in: reader).filter { !$0.isRemoved && $0.nodeID != node.nodeID }
     }
 
     // MARK: Tombstones and conflicts
@@ -127,12 +139,38 @@ package struct Collector: Sendable {
                 guard try transaction.scope(scope) == number else { return }
                 transaction.deleteRange(.log, .conflicts(of: number, before: oldest))
             }
+            try await expireIncrements(of: scope, number)
             let (stable, zones) = try await node.gate.reading { [self] reader in
                 let zones = try StateSource(reader, scope: number).zones()
                 return (try self.stable(of: number, reader), zones.filter(\.row.exists))
             }
-            let purge = Collection.Purge(stable: stable, diedBefore: oldest)
+            // A member that is gone for good holds nothing up for ever.
+            let purge = Collection.Purge(
+                stable: stable,
+                diedBefore: oldest,
+                waitsSince: oldest - schedule.retentionMilliseconds
+            )
             for zone in zones { try await walk(zone, of: number, purge) }
+        }
+    }
+
+    private func expireIncrements(of scope: ScopeID, _ number: ScopeNumber) async throws {
+        guard node.beginTransfer(of: scope) else { return }
+        defer { node.endTransfer(of: scope) }
+        let members = try await node.gate.reading { [self] reader in
+            let reports = try reader.reports(of: number)
+            let known = try others(reader).map { reports[$0.nodeID] }
+            return known.contains(nil) ? nil : known.compactMap(\.self)
+        }
+        let now = node.environment.wallClock()
+        try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
+            try Collection.expireIncrements(
+                of: number,
+                members: members,
+                now: now,
+                entryLimit: Collector.entriesAtOnce,
+                &transaction
+            )
         }
     }
 
@@ -176,38 +214,4 @@ package struct Collector: Sendable {
     private func pause() async throws {
         try await node.environment.sleep(schedule.pauseMilliseconds)
     }
-}
-
-// MARK: - The store's door, waited for
-
-extension StoreGate {
-    /// Reads from one state on a reader thread.
-    fileprivate func reading<Value: Sendable>(
-        _ read: @escaping @Sendable (ReadTransaction) throws -> Value
-    ) async throws -> Value {
-        try await withCheckedThrowingContinuation { waiting in
-            let isQueued = self.read { [self] in
-                waiting.resume(with: Result { try read(snapshot(reach: .disk)) })
-            }
-            if !isQueued { waiting.resume(throwing: StoreGate.busy) }
-        }
-    }
-
-    /// Changes the store in the writer.
-    fileprivate func change<Value: Sendable>(
-        _ kind: Job.Kind,
-        _ body: @escaping @Sendable (inout WriteTransaction) throws(EngineError) -> Value
-    ) async throws -> Value {
-        try await withCheckedThrowingContinuation { waiting in
-            let job = Job(kind, body) { outcome in waiting.resume(with: outcome) }
-            let write = QueuedWrite(.job(job), byteCount: 0, loop: InPlaceLoop.shared)
-            if !submit(write) { waiting.resume(throwing: StoreGate.busy) }
-        }
-    }
-
-    private static let busy = ServiceError(
-        .requestRateLimited,
-        .overloaded,
-        "the store has too much to do"
-    )
 }

@@ -47,6 +47,8 @@ package final class Node: Sendable {
     /// nil: this node has no peers.
     let peerProof: PeerProof?
     package let incarnation: Incarnation
+    /// Where others reach this node; empty: nobody was told.
+    let endpoint = Mutex("")
     private let started: Int64
     private let draining = Atomic<Bool>(false)
     /// By their addresses.
@@ -119,33 +121,6 @@ package final class Node: Sendable {
         gate.stop()
     }
 
-    // MARK: Membership
-
-    /// Enters this node in the list of its cluster's members.
-    ///
-    /// - Parameter endpoint: Where others reach it.
-    package func join(endpoint: String) {
-        let nodeID = nodeID
-        let entry = StoreGate.Job(.commits) { transaction throws(EngineError) in
-            try Members.enter(nodeID, endpoint: endpoint, in: &transaction)
-        } then: { [self] outcome in
-            switch outcome {
-            case .success(true): break
-            case .success(false): environment.fail(Node.wasRemoved)
-            case .failure(let error):
-                environment.logger.error(
-                    "this node could not enter the list of members",
-                    metadata: ["error": "\(error.message)"]
-                )
-            }
-        }
-        _ = gate.submit(.init(.job(entry), byteCount: 100, loop: InPlaceLoop.shared))
-    }
-
-    private static let wasRemoved =
-        "an operator took this node off the cluster's list; to bring it back, start it with an "
-        + "empty data directory"
-
     // MARK: Sessions
 
     /// Makes the handler of a new connection.
@@ -202,6 +177,16 @@ package final class Node: Sendable {
 
     /// Why a process ends whose own commits come back to it.
     static let rolledBack = "this run was rolled back while it was running"
+
+    /// Nobody keeps a connection to that address any more.
+    func forgetPeer(_ endpoint: String) {
+        peers.withLock { _ = $0.removeValue(forKey: endpoint) }
+    }
+
+    /// Whether a connection to that node exists.
+    func isLinked(to nodeID: Bytes) -> Bool {
+        peers.withLock { $0.values.contains { $0.nodeID == nodeID } }
+    }
 
     /// Calls that are still in progress.
     package var callsInProgress: Int { meter.callsInProgress.value }

@@ -12,6 +12,7 @@ import CumulusReplication
 import CumulusStorage
 import CumulusWire
 import Logging
+import Synchronization
 
 final class PeerConnection: FrameHandler, @unchecked Sendable {
     // Confined to `link.loop`.
@@ -26,23 +27,27 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     private let nonce: Bytes
     private var serverNonce: Bytes?
     private var isOpen = false
+    private var peerID: Bytes = []
     private var isClosing = false
     private var reason = "the peer closed the connection"
     private var nextStream: UInt32 = 1
     private var pulls: [UInt32: Pull] = [:]
     private var transfers: [UInt32: StateTransfer] = [:]
     /// What this peer was told last, and when the next report is due.
-    private var reported: [ScopeID: VersionVector] = [:]
+    private var reported: [ScopeID: (vector: VersionVector, time: Instant)] = [:]
     private var reports: [UInt32: ScopeID] = [:]
     private var reportTime: Instant?
     /// What was said about origins that are refused.
     private var alarmed: PeerCommits.Paused = [:]
-    /// Scopes whose pull ended; they are tried again after a while.
-    private var retryTime: Instant?
-    private static let retryMilliseconds: Int64 = 1_000
+    /// When scopes are looked for that are not being pulled: new ones, and those whose pull ended.
+    private var lookTime: Instant?
+    private static let lookMilliseconds: Int64 = 1_000
 
     /// What was refused is tried again after a longer while: a clock may have been set right.
     private static let pausedMilliseconds: Int64 = 30_000
+
+    /// A report is repeated then though nothing changed: its time counts too.
+    private static let oldReportMilliseconds: Int64 = 600_000
 
     /// What a donor may send ahead of this node's writer.
     private static let stateCredit = 1 << 20
@@ -100,7 +105,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
 
     func turnEnded(now: Instant) -> Turn {
         var wake = connection.wakeTime
-        if let retryTime { wake = min(wake, retryTime) }
+        if let lookTime { wake = min(wake, lookTime) }
         if let reportTime { wake = min(wake, reportTime) }
         for pull in pulls.values { if let restart = pull.restart { wake = min(wake, restart) } }
         return Turn(output: connection.takeOutput(), wake: wake, closes: isClosing)
@@ -115,10 +120,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         for (stream, pull) in pulls where pull.restart.map({ $0 <= now }) ?? false {
             stopPulling(stream)
         }
-        if let retryTime, retryTime <= now {
-            self.retryTime = nil
-            findScopes()
-        }
+        if let lookTime, lookTime <= now { findScopes() }
         if let reportTime, reportTime <= now {
             self.reportTime = nil
             report()
@@ -163,6 +165,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         hello.nodeID = node.nodeID
         hello.clusterID = proof.clusterID
         hello.nonce = nonce
+        hello.endpoint = node.endpoint.withLock { $0 }
         hello.proof = proof.make(
             .dialler,
             serverNonce: serverNonce,
@@ -187,11 +190,16 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         guard hello.nodeID != node.nodeID else {
             throw ProtocolFault("that address is this node's own")
         }
+        guard !node.isLinked(to: hello.nodeID) else {
+            throw ProtocolFault("there is another connection to that node")
+        }
         isOpen = true
+        peerID = hello.nodeID
         connection.finishGreeting()
         node.note(endpoint, hello.nodeID)
         log("a peer is connected", ["node": "\(hello.nodeID.hex)"])
         findScopes()
+        checkMembership()
         reportSoon()
     }
 
@@ -199,6 +207,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
 
     /// Pulls the scopes of this node that are not being pulled.
     private func findScopes() {
+        lookTime = node.environment.now() + PeerConnection.lookMilliseconds
         readVectors { connection, found in
             for (scope, vector) in found { connection.pull(scope, from: vector) }
         }
@@ -316,8 +325,11 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         switch outcome {
         case .taken(let count):
             grant(size, stream)
-            // Containers are made in the cluster's scope.
-            if scope == .cluster, count > 0 { findScopes() }
+            // Containers are made in the cluster's scope, and members are listed there.
+            if scope == .cluster, count > 0 {
+                findScopes()
+                checkMembership()
+            }
         case .waits(let dot):
             log("a commit was not sent; pulling anew", ["commit": "\(dot)"])
             stopPulling(stream)
@@ -357,7 +369,6 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     private func stopPulling(_ stream: UInt32) {
         guard pulls.removeValue(forKey: stream) != nil else { return }
         connection.send(Frame(.cancel, stream: stream))
-        retrySoon()
     }
 
     /// The peer ended a stream, or the connection.
@@ -371,18 +382,13 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         guard let pull = pulls.removeValue(forKey: frame.stream) else { return }
         if error.reason == .logTruncated { return takeState(of: pull.scope) }
         log("a pull ended", ["scope": "\(pull.scope.container)", "why": "\(error.message)"])
-        retrySoon()
-    }
-
-    private func retrySoon() {
-        retryTime = node.environment.now() + PeerConnection.retryMilliseconds
     }
 
     // MARK: State
 
     /// Takes the peer's state of a scope, unless this node takes it from another one already.
     private func takeState(of scope: ScopeID) {
-        guard node.beginTransfer(of: scope) else { return retrySoon() }
+        guard node.beginTransfer(of: scope) else { return }
         onReader { [node] in
             let reader = node.gate.latest(reach: .disk)
             let number = try reader.scope(scope)
@@ -420,7 +426,6 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         case .failed(let why):
             log("the peer's state could not be taken", ["why": "\(why)"])
             connection.send(Frame(.cancel, stream: stream))
-            retrySoon()
         }
         link.needsTurn()
     }
@@ -431,16 +436,37 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         reportTime = node.environment.now() + node.configuration.reportMilliseconds
     }
 
-    /// Tells the peer how far this node has read, where that has changed.
+    /// Tells the peer how far this node has read, where it wasn't told lately.
     private func report() {
+        checkMembership()
         readVectors { connection, found in
-            for (scope, vector) in found where connection.reported[scope] != vector {
+            let now = connection.node.environment.now()
+            for (scope, vector) in found {
+                if let last = connection.reported[scope], last.vector == vector,
+                    now < last.time + PeerConnection.oldReportMilliseconds
+                {
+                    continue
+                }
                 let stream = connection.call(.peersReport, scope, ReportRequest.encoded(vector))
                 connection.reports[stream] = scope
-                connection.reported[scope] = vector
+                connection.reported[scope] = (vector, now)
             }
         }
         reportSoon()
+    }
+
+    /// Nothing is taken from a node that was taken off the list, and one that was ends.
+    private func checkMembership() {
+        onReader { [node, peerID] in
+            let reader = node.gate.latest(reach: .disk)
+            return (
+                own: try Members.isRemoved(node.nodeID, in: reader),
+                peer: try Members.isRemoved(peerID, in: reader)
+            )
+        } then: { connection, isRemoved in
+            if isRemoved.own { connection.node.environment.fail(Node.wasRemoved) }
+            if isRemoved.peer { connection.close("an operator took that node off the list") }
+        }
     }
 
     // MARK: Parts
@@ -466,7 +492,6 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         }
         if !isQueued {
             otherwise()
-            retrySoon()
         }
     }
 

@@ -1,8 +1,10 @@
-// Keeps a connection to every peer that this node was told of: dials, waits for the end, dials
-// again after a growing pause.
+// Keeps a connection to every other node of the cluster: dials, waits for the end, dials again
+// after a growing pause.
 //
-// Run by `cumulusd` beside the listener, until it is cancelled.
+// Run by `cumulusd` beside the listener, until it is cancelled. The nodes are those that its
+// settings name, and all others that are listed as members: one address is enough to join.
 
+import CumulusOperations
 package import CumulusWire
 import Logging
 import Synchronization
@@ -12,6 +14,8 @@ package struct PeerLinks: Sendable {
     private let dialer: any FrameDialer
     private static let firstPause: Int64 = 100
     private static let longestPause: Int64 = 5_000
+    /// Between two looks at the list of members.
+    private static let lookPause: Int64 = 1_000
 
     package init(_ node: Node, dialer: any FrameDialer) {
         self.node = node
@@ -20,26 +24,63 @@ package struct PeerLinks: Sendable {
 
     /// Returns when the task is cancelled.
     package func run(_ endpoints: [String]) async {
+        let kept = Kept()
         await withDiscardingTaskGroup { group in
-            for endpoint in endpoints { group.addTask { await keep(endpoint) } }
+            for endpoint in endpoints where kept.add(endpoint) {
+                group.addTask { await keep(endpoint) }
+            }
+            while !Task.isCancelled {
+                for member in await members() where kept.add(member.endpoint) {
+                    group.addTask {
+                        await keep(member.endpoint, of: member)
+                        kept.remove(member.endpoint)
+                        node.forgetPeer(member.endpoint)
+                    }
+                }
+                try? await node.environment.sleep(PeerLinks.lookPause)
+            }
         }
     }
 
-    private func keep(_ endpoint: String) async {
+    /// The other members whose addresses are known.
+    private func members() async -> [Members.Member] {
+        let all = try? await node.gate.reading { try Members.all(in: $0) }
+        return (all ?? []).filter {
+            !$0.isRemoved && !$0.endpoint.isEmpty && $0.nodeID != node.nodeID
+        }
+    }
+
+    /// Keeps a connection to an address.
+    ///
+    /// - Parameter member: Who said that it listens there: the connection is kept while it says so,
+    ///   and not made while it is connected by another address. nil: the settings name it.
+    private func keep(_ endpoint: String, of member: Members.Member? = nil) async {
         var pause = PeerLinks.firstPause
+        var lastReason: String?
         var dice = NodeDice(node.environment)
         while !Task.isCancelled {
             let began = node.environment.now()
+            if let member {
+                if !(await members().contains(member)) { return }
+                if node.isLinked(to: member.nodeID) {
+                    try? await node.environment.sleep(PeerLinks.lookPause)
+                    continue
+                }
+            }
             let reason = await connect(endpoint)
             node.note(endpoint, [])
             if Task.isCancelled { return }
-            node.environment.logger.info(
-                "a peer is not connected",
-                metadata: ["peer": "\(endpoint)", "why": "\(reason)"]
-            )
+            if reason != lastReason {
+                node.environment.logger.info(
+                    "a peer is not connected",
+                    metadata: ["peer": "\(endpoint)", "why": "\(reason)"]
+                )
+            }
+            lastReason = reason
             // What held for a while is tried again at once.
             if began + PeerLinks.longestPause <= node.environment.now() {
                 pause = PeerLinks.firstPause
+                lastReason = nil
             }
             let wait = Int64.random(in: pause / 2...pause, using: &dice)
             try? await node.environment.sleep(wait)
@@ -77,5 +118,19 @@ package struct PeerLinks: Sendable {
         } onCancel: {
             made.withLock { $0 }?.stop()
         }
+    }
+}
+
+/// Addresses to which a connection is kept.
+private final class Kept: Sendable {
+    private let endpoints = Mutex<Set<String>>([])
+
+    /// False if it was there.
+    func add(_ endpoint: String) -> Bool {
+        endpoints.withLock { $0.insert(endpoint).inserted }
+    }
+
+    func remove(_ endpoint: String) {
+        endpoints.withLock { _ = $0.remove(endpoint) }
     }
 }

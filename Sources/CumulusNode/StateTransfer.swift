@@ -18,6 +18,15 @@ final class StateTransfer: @unchecked Sendable {
         case failed(String)
     }
 
+    /// What the writer made of an offer.
+    private enum Beginning {
+        case begun
+        /// The donor knows more of this run than its own store does.
+        case rolledBack
+        /// Two nodes hold different commits of one number.
+        case forked(Incarnation)
+    }
+
     let scope: ScopeID
     private let node: Node
     private let loop: any FrameLoop
@@ -99,16 +108,21 @@ final class StateTransfer: @unchecked Sendable {
             guard let number = try transaction.scope(scope) else {
                 throw .failed("the scope is gone")
             }
-            let known = try transaction.loadScope(number).vectors[run]?.seq ?? 0
-            guard offer.vector[run] <= known else { return true }
+            let known = try transaction.loadScope(number).vectors
+            guard offer.vector[run] <= known[run]?.seq ?? 0 else { return Beginning.rolledBack }
+            for (incarnation, row) in offer.vectors {
+                guard let ours = known[incarnation], ours.seq == row.seq else { continue }
+                guard ours.hash == row.hash else { return .forked(incarnation) }
+            }
             let begun = try StateSync(offer, in: number, &transaction)
             sync.withLock { $0 = begun }
-            return false
-        } then: { transfer, isRolledBack in
-            if isRolledBack {
-                return transfer.node.environment.fail(Node.rolledBack)
+            return .begun
+        } then: { transfer, beginning in
+            switch beginning {
+            case .begun: transfer.goOn()
+            case .rolledBack: transfer.node.environment.fail(Node.rolledBack)
+            case .forked(let incarnation): transfer.fail("the log of \(incarnation) was forked")
             }
-            transfer.goOn()
         }
     }
 
@@ -168,9 +182,11 @@ final class StateTransfer: @unchecked Sendable {
                 defer { sync = nil }
                 return sync
             }
-            guard let last else { throw .failed("the state sync was given up") }
-            try last.finish(&transaction)
-        } then: { transfer, _ in
+            // Given up meanwhile: what stands of it is dropped by the job that follows.
+            guard let last else { return false }
+            return try last.finish(&transaction)
+        } then: { transfer, isDone in
+            guard isDone else { return transfer.fail("the scope changed during the merge") }
             transfer.isOver = true
             transfer.node.gate.release(transfer.scope)
             let now = transfer.node.environment.now()
@@ -236,18 +252,23 @@ final class StateTransfer: @unchecked Sendable {
     private func fail(_ reason: String) {
         guard !isOver else { return }
         isOver = true
-        node.gate.release(scope)
+        // Steps that are queued find nothing to go on with.
+        sync.withLock { $0 = nil }
         let job = StoreGate.Job(.housekeeping) { [self] transaction throws(EngineError) in
-            sync.withLock { $0 = nil }
             guard let number = try transaction.scope(scope) else { return }
             try transaction.dropStages(of: number)
         } then: { [self] _ in
-            // Until then no other sync of the scope may begin.
-            ended(.failed(reason))
+            over(reason)
         }
         let isQueued = node.gate.submit(
             StoreGate.QueuedWrite(.job(job), byteCount: 0, loop: loop)
         )
-        if !isQueued { ended(.failed(reason)) }
+        if !isQueued { over(reason) }
+    }
+
+    /// Only now, behind the steps that were queued, may others change the scope or take state.
+    private func over(_ reason: String) {
+        node.gate.release(scope)
+        ended(.failed(reason))
     }
 }

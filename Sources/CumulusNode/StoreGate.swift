@@ -273,7 +273,7 @@ package final class StoreGate: Sendable {
         } catch {
             // The outcome of the batch is unknown: nobody is told anything, and the next start
             // finds out.
-            environment.fail("the store failed: \(error)")
+            environment.fail("the store failed: \(error); the next start recovers")
             return []
         }
         return reports
@@ -380,6 +380,40 @@ package final class StoreGate: Sendable {
         .serviceUnavailable,
         .diskFull,
         "the node's disk is nearly full, so it takes no writes; free space and try again"
+    )
+}
+
+// MARK: - For tasks, which can wait
+
+extension StoreGate {
+    /// Reads from one state on a reader thread.
+    func reading<Value: Sendable>(
+        _ read: @escaping @Sendable (ReadTransaction) throws -> Value
+    ) async throws -> Value {
+        try await withCheckedThrowingContinuation { waiting in
+            let isQueued = self.read { [self] in
+                waiting.resume(with: Result { try read(snapshot(reach: .disk)) })
+            }
+            if !isQueued { waiting.resume(throwing: StoreGate.busy) }
+        }
+    }
+
+    /// Changes the store in the writer.
+    func change<Value: Sendable>(
+        _ kind: Job.Kind,
+        _ body: @escaping @Sendable (inout WriteTransaction) throws(EngineError) -> Value
+    ) async throws -> Value {
+        try await withCheckedThrowingContinuation { waiting in
+            let job = Job(kind, body) { outcome in waiting.resume(with: outcome) }
+            let write = QueuedWrite(.job(job), byteCount: 0, loop: InPlaceLoop.shared)
+            if !submit(write) { waiting.resume(throwing: StoreGate.busy) }
+        }
+    }
+
+    private static let busy = ServiceError(
+        .requestRateLimited,
+        .overloaded,
+        "the store has too much to do"
     )
 }
 

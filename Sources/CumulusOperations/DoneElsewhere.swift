@@ -14,8 +14,8 @@ struct DoneElsewhere {
     private var records: Set<Target> = []
     /// Zones that they made or deleted.
     private var zones: Set<String> = []
-    /// Some of the commits are no longer in the log: all items count as done.
-    private var isForgotten = false
+    /// Some of the commits are no longer in the log.
+    private(set) var isForgotten = false
     /// The origin went on to another request: no commit of this one is still to come.
     private var isWhole = false
 
@@ -49,9 +49,11 @@ struct DoneElsewhere {
         }
     }
 
-    /// Whether everything that was done can be told; if not, the rest may be on its way.
-    func tells(_ outcome: ModifyOutcome) -> Bool {
-        if isWhole || isForgotten { return true }
+    /// Whether everything that was done can be told; if not, the rest may be on its way, or what
+    /// the commits held is forgotten.
+    func tells(_ outcome: ModifyOutcome, isAllOrNothing: Bool) -> Bool {
+        if isForgotten { return isAllOrNothing }
+        if isWhole { return true }
         return (outcome.saves + outcome.deletes).allSatisfy { (item: ModifyOutcome.Item) in
             guard case .failure(let failure) = item else { return true }
             return failure.code != .serverRejectedRequest

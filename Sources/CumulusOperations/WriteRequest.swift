@@ -15,6 +15,8 @@ package struct WriteRequest: Sendable {
         case createContainer(String)
         case addUser(name: String, id: Bytes)
         case addToken(Bytes, user: String)
+        /// By its node id.
+        case removeMember(Bytes)
     }
 
     package enum Answer: Hashable, Sendable {
@@ -22,6 +24,7 @@ package struct WriteRequest: Sendable {
         case container(existed: Bool)
         case user(Users.User, existed: Bool)
         case token
+        case member(existed: Bool)
     }
 
     package var operation: Operation
@@ -85,7 +88,7 @@ package struct WriteRequest: Sendable {
             try request.run(scope, by: caller, requestID, in: &transaction)
         case .modifyZones(let request):
             try request.run(scope, by: caller, requestID, in: &transaction)
-        case .createContainer, .addUser, .addToken:
+        case .createContainer, .addUser, .addToken, .removeMember:
             .failure(ServiceError(.invalidArguments, "an operator's request names no container"))
         }
     }
@@ -142,17 +145,32 @@ package struct WriteRequest: Sendable {
             switch operation {
             case .modifyRecords(let request): try done.outcome(of: request, transaction)
             case .modifyZones(let request): try done.outcome(of: request, transaction)
-            case .createContainer, .addUser, .addToken: ModifyOutcome(saves: 0, deletes: 0)
+            case .createContainer, .addUser, .addToken, .removeMember:
+                ModifyOutcome(saves: 0, deletes: 0)
             }
         outcome.dots = row.dots
-        if done.tells(outcome) { return .success(.modified(outcome)) }
+        if done.tells(outcome, isAllOrNothing: isAllOrNothing) {
+            return .success(.modified(outcome))
+        }
         var error = ServiceError(
             .serviceUnavailable,
             .nodeBehind,
-            "another node carries out this request, and not all of it is here yet; try again"
+            done.isForgotten
+                ? "another node carried out some of this request; only that one can tell what"
+                : "another node carries out this request, and not all of it is here yet; try again"
         )
-        error.retryAfterMilliseconds = 100
+        error.retryAfterMilliseconds = done.isForgotten ? 1_000 : 100
         return .failure(error)
+    }
+
+    /// A trace of the request tells that every item was done.
+    private var isAllOrNothing: Bool {
+        switch operation {
+        case .modifyRecords(let request):
+            request.isAtomic || request.saves.count + request.deletes.count == 1
+        case .modifyZones(let request): request.saves.count + request.deletes.count == 1
+        case .createContainer, .addUser, .addToken, .removeMember: true
+        }
     }
 
     private func administer(
@@ -179,6 +197,9 @@ package struct WriteRequest: Sendable {
                 return (.failure(error), false)
             }
             return (.success(.token), true)
+        case .removeMember(let nodeID):
+            let existed = try Members.remove(nodeID, in: &transaction)
+            return (.success(.member(existed: existed)), existed)
         case .modifyRecords, .modifyZones:
             return (.failure(Containers.unknown("")), false)
         }

@@ -121,6 +121,16 @@ package enum CascadeCompensation {
         return orphans
     }
 
+    /// Whether this node may have to delete that record, or records that go with it.
+    package static func isOwed(
+        around name: String,
+        in zone: ZoneNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Bool {
+        if try isOrphan(name, in: zone, &transaction) { return true }
+        return try !transaction.referrers(to: name, born: nil, .deleteSelf, in: zone).isEmpty
+    }
+
     private static func isOrphan(
         _ name: String,
         in zone: ZoneNumber,

@@ -85,16 +85,51 @@ package enum Collection {
         return commit.stamp.time.milliseconds < time
     }
 
+    /// Drops increments that nobody can repeat any more, the oldest first; looks at that many.
+    ///
+    /// A request may be repeated for some time, at any node. When every member has said since how
+    /// far it was, and all of that is here, then each repetition is here too and was recognised.
+    ///
+    /// - Parameters:
+    ///   - members: What the other members reported last; nil: one of them never did.
+    ///   - now: The wall clock, in milliseconds since 1970 UTC.
+    package static func expireIncrements(
+        of scope: ScopeNumber,
+        members: [ReportRow]?,
+        now: Int64,
+        entryLimit: Int,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        let vector = VersionVector(try transaction.loadScope(scope).vectors.mapValues(\.seq))
+        guard let members, members.allSatisfy({ vector.covers($0.vector) }) else { return }
+        let limits = Limits.standard
+        let repeated = limits.requestMemoryMilliseconds + limits.requestLeadMilliseconds
+        let bound = (members.map(\.time) + [now]).reduce(now, min) - repeated
+        let floors = try transaction.logFloors(of: scope)
+        let range = KeyRange.increments(of: scope, before: bound)
+        for (key, value) in try transaction.rows(.log, range, limit: entryLimit) {
+            let row = try transaction.decoding(key) { () throws(MalformedBytes) in
+                try IncrementRow(row: value)
+            }
+            // Whoever still reads it from the log enters it again.
+            guard floors.covers(row.stamp.dot) else { return }
+            transaction.deleteIncrement(key)
+        }
+    }
+
     /// The tombstones of a zone that may go.
     package struct Purge: Sendable {
-        /// Those with commits beyond it stay.
+        /// Those with commits beyond it wait.
         package var stable: VersionVector
         /// Those that died at this time or later stay, in milliseconds since 1970 UTC.
         package var diedBefore: Int64
+        /// Those that died before go though members have not read past them.
+        package var waitsSince: Int64
 
-        package init(stable: VersionVector, diedBefore: Int64) {
+        package init(stable: VersionVector, diedBefore: Int64, waitsSince: Int64 = .min) {
             self.stable = stable
             self.diedBefore = diedBefore
+            self.waitsSince = waitsSince
         }
 
         /// Looks at records from behind a name; returns those that may go, and the name to go on
@@ -141,8 +176,9 @@ package enum Collection {
 
         private func mayGo(_ row: RecordRow?) -> Bool {
             guard let row else { return false }
-            return row.isDead && row.modified.time.milliseconds < diedBefore
-                && row.frontier.allSatisfy { stable.covers($0.dot) }
+            let died = row.modified.time.milliseconds
+            guard row.isDead, died < diedBefore else { return false }
+            return died < waitsSince || row.frontier.allSatisfy { stable.covers($0.dot) }
         }
     }
 }

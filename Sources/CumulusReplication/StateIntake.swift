@@ -13,6 +13,9 @@ package struct StateIntake: Sendable {
     /// The last record of the zone so far.
     private var name: String?
 
+    /// No log has more commits: their numbers can be added up.
+    private let longestLog: UInt64 = 1 << 48
+
     /// Throws what is wrong with the offer.
     ///
     /// - Parameters:
@@ -30,7 +33,8 @@ package struct StateIntake: Sendable {
             guard lead <= CommitIntake.clockLeadMilliseconds else {
                 throw MalformedBytes("commits of \(incarnation) are \(lead) ms ahead of our clock")
             }
-            guard row.hash.count == Commit.noHash.count, row.seq > 0 else {
+            guard row.hash.count == Commit.noHash.count, row.seq > 0, row.seq <= longestLog
+            else {
                 throw MalformedBytes("the end of the log of \(incarnation) can't be")
             }
         }
@@ -109,7 +113,13 @@ package struct StateIntake: Sendable {
             try check(row.birth)
             try check(row.modified)
             for stamp in row.frontier { try check(stamp) }
-            for stamp in row.fieldStamps { try check(stamp) }
+            try check(row.floor)
+            let named = [row.parent, row.share].compactMap { $0?.stamp }
+            for stamp in row.fieldStamps + row.absent.map(\.stamp) + named { try check(stamp) }
+            for counter in row.counters {
+                try check(counter.latest)
+                guard !counter.field.isEmpty else { throw MalformedBytes("a counter has no name") }
+            }
         }
     }
 }

@@ -150,21 +150,22 @@ package struct StateSource: Sendable {
     /// are at most that large.
     private static let deltaBytes = 32 << 20
 
-    /// About how many bytes changed of a zone; more than `limit` if it is more.
+    /// How many bytes the records have that changed of a zone; more than `limit` if it is more.
     private func deltaSize(
         of zone: StateOffer.Zone,
         above base: VersionVector,
         limit: Int
     ) throws(EngineError) -> Int {
-        let state = try reader.row(.zoneState(zone.row.number)) ?? ZoneState()
-        let record = 500 + Int(clamping: state.bytes / max(1, state.records))
-        var changes = 0
+        var size = 0
         for range in changeRanges(of: zone, above: base) {
-            let rest = limit / record + 1 - changes
-            if rest <= 0 { break }
-            changes += try keys(.index, range, limit: rest).count
+            // No record is smaller than that.
+            for key in try keys(.index, range, limit: limit / 50 + 1) {
+                guard let record = try record(changedName(in: key), in: zone) else { continue }
+                size += record.byteCount
+                if size > limit { return size }
+            }
         }
-        return changes * record
+        return size
     }
 
     /// Where the commits of a zone stand in its change index that `base` doesn't cover.
@@ -248,24 +249,38 @@ package struct StateSource: Sendable {
         above vector: VersionVector
     ) throws(EngineError) -> [StateOffer.Increment] {
         var increments: [StateOffer.Increment] = []
-        for (key, value) in try reader.rows(.log, .all(.increment)) {
-            let row = try reader.decoding(key) { () throws(MalformedBytes) in
-                try IncrementRow(row: value)
+        var failure: EngineError?
+        try reader.scan(.log, .increments(of: scope), backwards: false) { key, value in
+            do throws(EngineError) {
+                let row = try reader.decoding(key) { () throws(MalformedBytes) in
+                    try IncrementRow(row: value)
+                }
+                if vector.covers(row.stamp.dot) { return true }
+                if let increment = try increment(key, row) { increments.append(increment) }
+                return true
+            } catch {
+                failure = error
+                return false
             }
-            if vector.covers(row.stamp.dot) { continue }
-            var parts = KeyReader(key)
-            guard let request = RequestID(try parts.bytes(16)) else { continue }
-            increments.append(
-                .init(
-                    request: request,
-                    birth: Dot(Incarnation(try parts.number()), try parts.number()),
-                    recordName: try parts.text(),
-                    field: try parts.text(),
-                    row: row
-                )
-            )
         }
+        if let failure { throw failure }
         return increments
+    }
+
+    private func increment(
+        _ key: Bytes,
+        _ row: IncrementRow
+    ) throws(EngineError) -> StateOffer.Increment? {
+        var parts = KeyReader(key)
+        _ = try parts.number(ScopeNumber.self)
+        guard let request = RequestID(try parts.bytes(16)) else { return nil }
+        return StateOffer.Increment(
+            request: request,
+            birth: Dot(Incarnation(try parts.number()), try parts.number()),
+            recordName: try parts.text(),
+            field: try parts.text(),
+            row: row
+        )
     }
 
     // MARK: Records
@@ -360,7 +375,7 @@ package struct StatePages: Sendable {
             var byteCount = 0
             while byteCount < byteLimit, let name = names.popFirst() {
                 guard let record = try source.record(name, in: zones[zone]) else { continue }
-                byteCount += record.rows.reduce(name.utf8.count) { $0 + $1.count }
+                byteCount += record.byteCount + name.utf8.count
                 page.records.append((name, record))
             }
             return page

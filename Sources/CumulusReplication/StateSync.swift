@@ -26,6 +26,11 @@ package struct StateSync: Sendable {
     private var dropped: [Int: VersionVector] = [:]
     /// Per zone, names of records that this node may owe deletes around.
     private var suspects: [Int: [String]] = [:]
+    /// How many of the zone's suspects were looked at; nil before all of its records are merged.
+    private var sifted: Int?
+    private var stagedBytes = 0
+    /// What of zones that don't come in full may wait for the end, in memory then.
+    private static let deltaLimit = 64 << 20
 
     /// Makes room for the zones that come in full.
     package init(
@@ -54,6 +59,10 @@ package struct StateSync: Sendable {
     ) throws(EngineError) {
         for record in page.records {
             guard let number = stages[page.zone] else {
+                stagedBytes += record.bytes.byteCount
+                guard stagedBytes <= StateSync.deltaLimit else {
+                    throw .corrupt("the donor sends too much as changes")
+                }
                 transaction.put(.stage(scope, UInt32(page.zone), record.name), record.bytes)
                 continue
             }
@@ -95,11 +104,39 @@ package struct StateSync: Sendable {
         }
         var room = recordLimit
         while next.zone < stages.count, room > 0 {
-            let count = try mergeZone(recordLimit: room, &transaction)
-            if count < room { next = (next.zone + 1, nil) }
-            room -= count
+            if sifted == nil {
+                let count = try mergeZone(recordLimit: room, &transaction)
+                if count < room { sifted = 0 }
+                room -= count
+            } else {
+                room -= try siftZone(recordLimit: room, &transaction)
+            }
         }
         return next.zone == stages.count
+    }
+
+    /// Keeps only those suspects around which this node does owe a delete; returns how many it
+    /// looked at.
+    private mutating func siftZone(
+        recordLimit: Int,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Int {
+        let zone = next.zone
+        let all = suspects[zone]?.count ?? 0
+        guard let staged = stages[zone], let first = sifted, first < all else {
+            (next, sifted) = ((zone + 1, nil), nil)
+            return 0
+        }
+        let end = min(all, first + recordLimit)
+        var kept: [String] = []
+        for name in suspects[zone]?[first..<end] ?? [] {
+            if try CascadeCompensation.isOwed(around: name, in: staged, &transaction) {
+                kept.append(name)
+            }
+        }
+        suspects[zone]?.replaceSubrange(first..<end, with: kept)
+        sifted = first + kept.count
+        return end - first
     }
 
     /// Joins the next records of a zone; returns how many.
@@ -179,7 +216,7 @@ package struct StateSync: Sendable {
     ) throws(EngineError) -> [String: [DoubledIncrement]] {
         var doubled: [String: [DoubledIncrement]] = [:]
         for increment in offer.increments {
-            let known: IncrementRow? = try transaction.row(increment.key)
+            let known: IncrementRow? = try transaction.row(increment.key(in: scope))
             guard let second = known?.second(beside: increment.row) else { continue }
             doubled[increment.recordName, default: []].append(
                 DoubledIncrement(
@@ -195,9 +232,9 @@ package struct StateSync: Sendable {
 
     private func joinIncrements(_ transaction: inout WriteTransaction) throws(EngineError) {
         for increment in offer.increments {
-            let known: IncrementRow? = try transaction.row(increment.key)
+            let known: IncrementRow? = try transaction.row(increment.key(in: scope))
             if let known, known.stamp <= increment.row.stamp { continue }
-            transaction.put(increment.key, increment.row)
+            transaction.put(increment.key(in: scope), increment.row)
         }
     }
 
@@ -205,7 +242,13 @@ package struct StateSync: Sendable {
 
     /// Puts everything in its place, raises the vector to the donor's, and deletes what this node
     /// owes.
-    package consuming func finish(_ transaction: inout WriteTransaction) throws(EngineError) {
+    ///
+    /// Returns false, and does nothing, if the scope changed after the merge began.
+    package consuming func finish(
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Bool {
+        let known = VersionVector(try transaction.loadScope(scope).vectors.mapValues(\.seq))
+        guard known == ours else { return false }
         try joinIncrements(&transaction)
         for register in offer.registers {
             try transaction.join(
@@ -222,6 +265,7 @@ package struct StateSync: Sendable {
             let zone = commitZone(index)
             try CascadeCompensation.run(after: names, of: zone, in: scope, &transaction)
         }
+        return true
     }
 
     private mutating func place(
@@ -245,7 +289,8 @@ package struct StateSync: Sendable {
             transaction.put(.stagedZone(staged), nil)
             if isWanted {
                 row.number = staged
-                if let held { transaction.dropRows(of: held) }
+                // Readers may have found that number just before: its rows go a while later.
+                if let held { transaction.keepStage(held, of: scope) }
             } else {
                 transaction.dropRows(of: staged)
                 suspects[index] = nil
@@ -293,7 +338,9 @@ package struct StateSync: Sendable {
 }
 
 extension StateOffer.Increment {
-    fileprivate var key: RowKey { .increment(request, birth, recordName, field) }
+    fileprivate func key(in scope: ScopeNumber) -> RowKey {
+        .increment(scope, request, birth, recordName, field)
+    }
 }
 
 extension RecordRow {

@@ -68,6 +68,11 @@ struct Configuration {
             help: "addresses of other nodes of the cluster, separated by commas"
         ),
         Setting(
+            name: "advertise",
+            standard: "",
+            help: "address that other nodes reach this one by; empty: the one it listens on"
+        ),
+        Setting(
             name: "cluster-key",
             standard: "",
             help:

@@ -44,6 +44,12 @@ struct Flags: ParsableArguments {
     var peers: String?
     @Option(help: "File with the cluster's key (default: cluster.key in the data directory).")
     var clusterKey: String?
+    @Option(help: "Address that other nodes reach this one by (default: where it listens).")
+    var advertise: String?
+    @Option(help: "Days that deletions and a missing node's log are remembered (default: 30).")
+    var retentionDays: String?
+    @Option(help: "Seconds that log entries are kept that all nodes have (default: 600).")
+    var logKeepSeconds: String?
     @Option(help: "Memory: small (256 MB) or standard (1 GB).") var profile: String?
     @Option(help: "Bytes of disk kept free; writes are refused below.") var diskReserve: String?
     @Option(help: "Event loops (default: 2).") var threads: String?
@@ -64,6 +70,9 @@ struct Flags: ParsableArguments {
         flags["container"] = container
         flags["peers"] = peers
         flags["cluster-key"] = clusterKey
+        flags["advertise"] = advertise
+        flags["retention-days"] = retentionDays
+        flags["log-keep-seconds"] = logKeepSeconds
         flags["profile"] = profile
         flags["disk-reserve"] = diskReserve
         flags["threads"] = threads

@@ -34,6 +34,7 @@ struct Wiring {
         let (host, port) = try address()
         let peers = try peers()
         let schedule = try configuration.schedule()
+        let advertised = try advertised(host)
         let directory = try DataHome(configuration.data)
         // Before there is a store: a new key is made for a new one only.
         let key = try directory.clusterKey(configuration["cluster-key"], environment())
@@ -63,7 +64,7 @@ struct Wiring {
                 "profile": "\(configuration["profile"])",
             ]
         )
-        node.join(endpoint: bound)
+        node.join(endpoint: advertised ?? bound)
         let links = PeerLinks(node, dialer: NIOFrameDialer(loops: loops))
         let linking = Task { await links.run(peers) }
         let collector = Collector(node, schedule: schedule)
@@ -92,6 +93,18 @@ struct Wiring {
             )
         }
         return (host, port)
+    }
+
+    /// Where other nodes are told to reach this one; nil: where it listens.
+    private func advertised(_ host: String) throws -> String? {
+        let endpoint = configuration["advertise"]
+        if endpoint.isEmpty { return ["0.0.0.0", "::"].contains(host) ? "" : nil }
+        guard NIOFrameDialer.split(endpoint) != nil else {
+            throw Configuration.Problem(
+                message: "advertise: '\(endpoint)' is not of the form host:port"
+            )
+        }
+        return endpoint
     }
 
     private func peers() throws -> [String] {
@@ -159,7 +172,7 @@ struct Wiring {
             sleep: { try await Task.sleep(for: .milliseconds($0)) },
             logger: logger,
             fail: { reason in
-                logger.critical("\(reason); the process ends, its next start recovers")
+                logger.critical("\(reason); the process ends")
                 _exit(70)
             }
         )

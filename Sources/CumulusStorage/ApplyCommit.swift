@@ -269,7 +269,7 @@ extension WriteTransaction {
         }
         var record = try record(place, put.recordName)
         var merge = PutMerge(put, commit, application.cut, state.broken)
-        merge.doubled = try enterIncrements(of: put, commit)
+        merge.doubled = try enterIncrements(of: put, commit, in: application.scope)
         let born = put.birth ?? commit.stamp.dot
         let isLatest = application.cut.covers(record.frontier)
         if put.birth == nil {
@@ -321,13 +321,20 @@ extension WriteTransaction {
     /// later one doesn't count.
     private mutating func enterIncrements(
         of put: Commit.Put,
-        _ commit: Commit
+        _ commit: Commit,
+        in scope: ScopeNumber
     ) throws(EngineError) -> [DoubledIncrement] {
         guard let request = RequestID(commit.requestID) else { return [] }
         var doubled: [DoubledIncrement] = []
         for increment in put.increments {
             let birth = put.birth ?? commit.stamp.dot
-            let key = RowKey.increment(request, birth, put.recordName, increment.field)
+            let key = RowKey.increment(
+                scope,
+                request,
+                birth,
+                put.recordName,
+                increment.field
+            )
             let row = IncrementRow(stamp: commit.stamp, delta: increment.delta)
             guard let known: IncrementRow = try self.row(key) else {
                 self.put(key, row)

@@ -24,7 +24,8 @@
 // | index   | back reference | zone, target, kind, child, field   | target's birth, derived |
 // | log     | commit         | scope, incarnation, seq            | canonical bytes         |
 // | log     | order          | scope, local position              | dot, visible or not     |
-// | log     | increment      | request id, birth, name, field     | dot, stamp, delta       |
+// | log     | increment      | scope, request id, birth, name,    | stamp, delta            |
+// |         |                | field                              |                         |
 // | log     | request        | request id, scope, caller          | `RequestRow`            |
 // | log     | conflict       | scope, stamp of the commit, no.    | `Conflict`, local       |
 // | log     | stage          | scope, zone of the sync, name      | `StagedRecord`          |
@@ -242,12 +243,14 @@ package struct RowKey: Hashable, Sendable {
 
     /// Records that one commit created share their birth, so the name is part of the key.
     package static func increment(
+        _ scope: ScopeNumber,
         _ request: RequestID,
         _ birth: Dot,
         _ name: String,
         _ field: String
     ) -> RowKey {
         RowKey(.increment) {
+            $0.add(scope)
             $0.add(fixed: request.bytes)
             $0.add(birth)
             $0.add(name)
@@ -315,6 +318,17 @@ extension KeyRange {
 
     package static func conflicts(of scope: ScopeNumber) -> KeyRange {
         KeyRange(prefix: RowKey(.conflict) { $0.add(scope) }.bytes)
+    }
+
+    package static func increments(of scope: ScopeNumber) -> KeyRange {
+        KeyRange(prefix: RowKey(.increment) { $0.add(scope) }.bytes)
+    }
+
+    /// Increments of requests that were made before a time, in milliseconds since 1970 UTC.
+    package static func increments(of scope: ScopeNumber, before time: Int64) -> KeyRange {
+        let start = RowKey(.increment) { $0.add(scope) }.bytes
+        let milliseconds = withUnsafeBytes(of: UInt64(max(0, time)).bigEndian, Bytes.init)
+        return KeyRange(start: start, end: start + milliseconds.dropFirst(2))
     }
 
     /// Conflicts that commits met which were made before a time, in milliseconds since 1970 UTC.

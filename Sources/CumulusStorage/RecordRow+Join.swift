@@ -11,7 +11,9 @@ extension RecordRow {
     /// Takes in what another node knows of this life; `frontier`, tag and digest are left to the
     /// caller.
     package mutating func join(_ other: RecordRow) throws(MalformedBytes) {
-        precondition(birth == other.birth && !isDead && !other.isDead)
+        guard birth == other.birth, !isDead, !other.isDead else {
+            throw MalformedBytes("two lives have one birth: a log was forked")
+        }
         let counters = try joinedCounters(with: other)
         joinFields(of: other)
         self.counters = counters

@@ -345,6 +345,8 @@ package struct StagedRecord: RowValue, Equatable {
         self.rows = rows
     }
 
+    package var byteCount: Int { rows.reduce(0) { $0 + $1.count } }
+
     package func write(to writer: inout CanonicalWriter) {
         writer.varint(UInt64(rows.count))
         for row in rows { writer.delimited(row) }

@@ -137,14 +137,25 @@ extension WriteTransaction {
         return found.count < limit
     }
 
+    /// Forgets an increment, by the bytes of its key.
+    package mutating func deleteIncrement(_ key: Bytes) {
+        deleteRange(.log, KeyRange(start: key, end: key + [0]))
+    }
+
     /// A number for a zone that is being filled and that nothing points to.
     package mutating func makeStagedZone(of scope: ScopeNumber) -> ZoneNumber {
         let number = nextZoneNumber()
-        put(.stagedZone(number), NumberRow(number: UInt32(scope)))
+        keepStage(number, of: scope)
         return number
     }
 
-    /// Drops what is left of state syncs that didn't come to their end: of one scope, or of all.
+    /// Marks a zone number to which nothing points: `dropStages` drops what stands under it.
+    package mutating func keepStage(_ number: ZoneNumber, of scope: ScopeNumber) {
+        put(.stagedZone(number), NumberRow(number: UInt32(scope)))
+    }
+
+    /// Drops what is left of state syncs, of one scope or of all: what didn't come to its end, and
+    /// zones that another node's state has replaced.
     package mutating func dropStages(of scope: ScopeNumber? = nil) throws(EngineError) {
         for (key, value) in try rows(.meta, .all(.stagedZone)) {
             let owner = try decoding(key) { () throws(MalformedBytes) in

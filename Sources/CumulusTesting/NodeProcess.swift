@@ -87,9 +87,11 @@ package final class NodeProcess: Sendable {
         get throws { Int(try endpoint.split(separator: ":").last ?? "") ?? 0 }
     }
 
+    package var operatorTokenFile: String { "\(data)/operator.token" }
+
     package var operatorToken: String {
         get throws {
-            try String(contentsOfFile: "\(data)/operator.token", encoding: .utf8)
+            try String(contentsOfFile: operatorTokenFile, encoding: .utf8)
                 .trimmingCharacters(in: .whitespacesAndNewlines)
         }
     }

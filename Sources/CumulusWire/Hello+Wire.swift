@@ -31,6 +31,8 @@ package struct Hello: Hashable, Sendable {
     package var clusterID: Bytes = []
     package var nonce: Bytes = []
     package var proof: Bytes = []
+    /// Where others reach the caller; empty: they can't.
+    package var endpoint = ""
 
     package init() {}
 
@@ -49,6 +51,7 @@ package struct Hello: Hashable, Sendable {
         writer.field(12, bytes: clusterID)
         writer.field(13, bytes: nonce)
         writer.field(14, bytes: proof)
+        writer.field(15, text: endpoint)
         return writer.bytes
     }
 
@@ -68,6 +71,7 @@ package struct Hello: Hashable, Sendable {
         clusterID = raw.cluster_id.swiftBytes
         nonce = raw.nonce.swiftBytes
         proof = raw.proof.swiftBytes
+        endpoint = raw.endpoint.swiftText
     }
 }
 
@@ -171,6 +175,8 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case operatorListUsers = 51
     case operatorAddUser = 52
     case operatorAddToken = 53
+    case operatorListMembers = 54
+    case operatorRemoveMember = 55
     case peersPull = 64
     case peersState = 65
     case peersReport = 66

@@ -118,6 +118,22 @@ import Testing
         }
     }
 
+    /// Both were told of the first one only.
+    @Test func nodesFindEachOtherByOneAddress() async throws {
+        try await withCluster([MemoryEngine(), MemoryEngine(), MemoryEngine()]) { servers in
+            servers[0].follow([])
+            servers[1].follow([servers[0]])
+            servers[2].follow([servers[0]])
+            let isWhole = try await eventually {
+                try servers.allSatisfy { server in
+                    let reader = server.node.gate.latest(reach: .disk)
+                    return try server.node.status(reader).peers.count { !$0.nodeID.isEmpty } == 2
+                }
+            }
+            #expect(isWhole)
+        }
+    }
+
     @Test func whoWasAwayCatchesUp() async throws {
         let engine = MemoryEngine()
         try await withCluster([MemoryEngine(), engine]) { servers in

@@ -92,7 +92,9 @@ private struct RecordStates {
     private func doubled(_ other: RecordStates, _ name: String) throws -> [DoubledIncrement] {
         try increments.compactMap { key, row in
             guard let second = other.increments[key]?.second(beside: row) else { return nil }
-            var parts = KeyReader(Bytes([key[0]] + key.dropFirst(17)))
+            var parts = KeyReader(key)
+            _ = try parts.number(ScopeNumber.self)
+            _ = try parts.bytes(16)
             let birth = Dot(Incarnation(try parts.number()), try parts.number())
             guard try parts.text() == name else { return nil }
             return DoubledIncrement(

@@ -83,6 +83,130 @@ private enum Way: CaseIterable {
         #expect(try value("r") == WireField.body(["a": 0, "b": 0, "n": 16]))
     }
 
+    /// Increments of another scope say nothing about this one's vector.
+    @Test func increasesInOneEnvironmentDontStopTheOther() throws {
+        let save = SaveItem("r", increments: ["n": 1])
+        for _ in 0..<3 { try one.save([save]) }
+        let cluster = try #require(try one.reader.scope(.cluster))
+        let offer = try StateSource(one.reader, scope: cluster).offer(to: VersionVector())
+        #expect(offer.increments.isEmpty)
+        _ = try StateIntake(offer, above: VersionVector(), now: one.now)
+        let own = StateSource(one.reader, scope: try one.scopeNumber())
+        #expect(try own.offer(to: VersionVector()).increments.count == 3)
+    }
+
+    /// Something else wrote between the merge and the end: nothing is lost, nothing is taken.
+    @Test func aMergeThatWasDisturbedTakesNothing() throws {
+        try one.save([SaveItem("s", ["a": 1])])
+        let scope = try other.scopeNumber()
+        let source = StateSource(
+            ReadTransaction(try one.engine.snapshot(), reach: .disk),
+            scope: try one.scopeNumber()
+        )
+        let offer = try source.offer(to: other.vector()) { _ in true }
+        var sync: StateSync?
+        try other.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            var begun = try StateSync(offer, in: scope, &transaction)
+            _ = try begun.merge(recordLimit: 100, &transaction)
+            sync = begun
+        }
+        try other.save([SaveItem("t", ["a": 2])])
+        let last = try #require(sync)
+        var isDone = true
+        try other.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            isDone = try last.finish(&transaction)
+        }
+        #expect(!isDone)
+        #expect(try value("t") == WireField.body(["a": 2]))
+        #expect(try value("s") == nil)
+    }
+
+    // MARK: What can't be taken
+
+    /// Each damage to what a donor says is noticed before anything is written.
+    @Test func anOfferThatCanNotBeIsRefused() throws {
+        let source = StateSource(one.reader, scope: try one.scopeNumber())
+        let good = try source.offer(to: other.vector()) { _ in true }
+        let base = try other.vector()
+        _ = try StateIntake(good, above: base, now: one.now)
+        let run = try #require(good.vectors.keys.first)
+        let changes: [(inout StateOffer) -> Void] = [
+            { $0.base = VersionVector() },
+            { $0.vectors[run]?.time = HybridTime(milliseconds: 1_760_000_000_000) },
+            { $0.vectors[run]?.seq = .max },
+            { $0.vectors[run]?.hash = [1] },
+            { $0.vectors = [:] },
+            { $0.zones.append($0.zones[0]) },
+            { $0.zones[0].extent = .nothing },
+            { $0.zones[0].heads.cover(Dot(run, 1_000)) },
+            { $0.zones[0].row.horizon.cover(Dot(run, 1_000)) },
+            { $0.zones[0].row.deadThrough = $0.zones[0].row.generation },
+            { $0.registers[0].row.stamp.dot.seq = 1_000 },
+            { $0.registers[0].row.stamp.time = HybridTime(.max) },
+        ]
+        for (number, change) in changes.enumerated() {
+            var offer = good
+            change(&offer)
+            #expect(throws: MalformedBytes.self, "change \(number)") {
+                _ = try StateIntake(offer, above: base, now: one.now)
+            }
+        }
+    }
+
+    @Test func aPageThatCanNotBeIsRefused() throws {
+        try one.save([SaveItem("s", ["a": 1]), SaveItem("t", ["a": 1])])
+        let source = StateSource(one.reader, scope: try one.scopeNumber())
+        let offer = try source.offer(to: other.vector()) { _ in true }
+        var pages = StatePages(source, offer)
+        let good = try #require(try pages.next(byteLimit: 10_000))
+        #expect(good.records.map(\.name) == ["r", "s", "t"])
+        let changes: [(inout StatePage) -> Void] = [
+            { $0.zone = 7 },
+            { $0.zone = -1 },
+            { $0.records.reverse() },
+            { $0.records.append($0.records[2]) },
+            { $0.records[0].record.rows = [] },
+            { $0.records[0].record.rows.append($0.records[1].record.rows[0]) },
+            { $0.records[0].record.rows[0].removeLast(40) },
+            { $0.records[0].record.rows[0] = [] },
+        ]
+        for (number, change) in changes.enumerated() {
+            var page = good
+            change(&page)
+            var intake = try StateIntake(offer, above: other.vector(), now: one.now)
+            #expect(throws: MalformedBytes.self, "change \(number)") { _ = try intake.read(page) }
+        }
+        var intake = try StateIntake(offer, above: other.vector(), now: one.now)
+        _ = try intake.read(good)
+        #expect(throws: MalformedBytes.self) { _ = try intake.read(good) }
+    }
+
+    /// Whatever bytes stand in a row: it is refused, or taken as some record, and never a crash.
+    @Test(arguments: 1...30) func damagedRowsDoNoHarm(seed: UInt64) throws {
+        try one.save([SaveItem("s", ["a": 1, "b": 2], increments: ["n": 4])])
+        let source = StateSource(one.reader, scope: try one.scopeNumber())
+        let offer = try source.offer(to: other.vector()) { _ in true }
+        var pages = StatePages(source, offer)
+        let good = try #require(try pages.next(byteLimit: 10_000))
+        let scope = try other.scopeNumber()
+        var dice = SeededGenerator(seed: seed)
+        for _ in 0..<20 {
+            var page = good
+            let record = Int.random(in: 0..<page.records.count, using: &dice)
+            let bytes = page.records[record].record.rows[0]
+            page.records[record].record.rows[0] = Damage.mutation(of: bytes, using: &dice)
+            var intake = try StateIntake(offer, above: other.vector(), now: one.now)
+            guard let read = try? intake.read(page) else { continue }
+            try? other.change { (transaction: inout WriteTransaction) throws(EngineError) in
+                var sync = try StateSync(offer, in: scope, &transaction)
+                try sync.take(read, &transaction)
+                while try !sync.merge(recordLimit: 10, &transaction) {}
+                _ = try sync.finish(&transaction)
+                throw .corrupt("as far as that")
+            }
+        }
+    }
+
     @Test(arguments: Way.allCases) fileprivate func aDeletedZoneIsGone(way: Way) throws {
         let zone = ZoneAddress(name: "z")
         try one.modify(ModifyZones(saving: ["z"]), by: .alice)
@@ -237,6 +361,42 @@ private enum Way: CaseIterable {
         )
     }
 
+    @Test func incrementsGoWhenNobodyCanRepeatThem() throws {
+        let day: Int64 = 24 * 3_600_000 + 10 * 60_000
+        for _ in 0..<3 { try store.save([SaveItem("s", increments: ["n": 1])]) }
+        let scope = try store.scopeNumber()
+        let vector = try store.vector()
+        let count = { try store.reader.rows(.log, .increments(of: scope)).count }
+        func expire(_ members: [ReportRow]?, after wait: Int64) throws -> Int {
+            let now = store.now + wait
+            try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+                try Collection.expireIncrements(
+                    of: scope,
+                    members: members,
+                    now: now,
+                    entryLimit: 2,
+                    &transaction
+                )
+            }
+            return try count()
+        }
+        // They can still be read from the log.
+        #expect(try expire([], after: day + 1) == 3)
+        try store.truncateLog(through: vector)
+        // A request may still come, a member never reported, or not since, or knows more than we.
+        #expect(try expire([], after: day) == 3)
+        #expect(try expire(nil, after: day + 1) == 3)
+        let early = ReportRow(vector: vector, time: store.now + day)
+        #expect(try expire([early], after: day + 1) == 3)
+        var beyond = vector
+        beyond[Incarnation(1)] = 1
+        let ahead = ReportRow(vector: beyond, time: store.now + day + 1)
+        #expect(try expire([ahead], after: day + 1) == 3)
+        let late = ReportRow(vector: vector, time: store.now + day + 1)
+        #expect(try expire([late], after: day + 1) == 1)
+        #expect(try expire([late], after: day + 1) == 0)
+    }
+
     @Test func reportsAreKept() throws {
         let vector = try store.vector()
         let node = Bytes(repeating: 7, count: 16)
@@ -285,7 +445,8 @@ extension TestStore {
             }
         }
         try change { (transaction: inout WriteTransaction) throws(EngineError) in
-            try sync.finish(&transaction)
+            #expect(try sync.finish(&transaction))
+            try transaction.dropStages()
         }
     }
 

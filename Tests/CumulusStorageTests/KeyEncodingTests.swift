@@ -32,8 +32,8 @@ import Testing
         (.commit(1, dot), .log, "60000101020304050607080000000000000009"),
         (.order(1, 3), .log, "6100010000000000000003"),
         (
-            .increment(request, dot, "n", "f"), .log,
-            "62" + request.bytes.hex + "010203040506070800000000000000096e0001660001"
+            .increment(3, request, dot, "n", "f"), .log,
+            "620003" + request.bytes.hex + "010203040506070800000000000000096e0001660001"
         ),
         (
             .sibling(7, "n", dot), .records,

@@ -78,6 +78,15 @@ import Testing
         "AddTokenResponse": { OperatorMessages.token(try OperatorMessages.token(wire: $0)) },
         "PullRequest": { try PullRequest(wire: $0).encoded() },
         "PullResponse": { try PullResponse(wire: $0).encoded() },
+        "ListMembersResponse": {
+            OperatorMessages.members(try OperatorMessages.members(wire: $0))
+        },
+        "RemoveMemberRequest": {
+            OperatorMessages.request(name: try OperatorMessages.removedMember(wire: $0))
+        },
+        "RemoveMemberResponse": {
+            OperatorMessages.member(existed: try OperatorMessages.memberExisted(wire: $0))
+        },
         "ReportRequest": { ReportRequest.encoded(try ReportRequest.vector(wire: $0)) },
         "StateRequest": { try StateRequest(wire: $0).encoded() },
         "StateResponse": { try StateResponse(wire: $0).encoded() },

@@ -87,6 +87,7 @@ import Testing
             hello.clusterID = Self.bytes(using: &dice)
             hello.nonce = Self.bytes(using: &dice)
             hello.proof = Self.bytes(using: &dice)
+            hello.endpoint = Self.text(using: &dice)
             Self.expectLibraryAgrees("Hello", hello.encoded())
             #expect(try Hello(wire: hello.encoded()) == hello)
 

@@ -66,6 +66,8 @@ typedef enum _Cumulus__V1__Method {
   CUMULUS__V1__METHOD__OPERATOR_LIST_USERS = 51,
   CUMULUS__V1__METHOD__OPERATOR_ADD_USER = 52,
   CUMULUS__V1__METHOD__OPERATOR_ADD_TOKEN = 53,
+  CUMULUS__V1__METHOD__OPERATOR_LIST_MEMBERS = 54,
+  CUMULUS__V1__METHOD__OPERATOR_REMOVE_MEMBER = 55,
   /*
    * server stream without an end
    */
@@ -210,10 +212,14 @@ struct  Cumulus__V1__Hello
    * 32 bytes: README.md, Peers
    */
   ProtobufCBinaryData proof;
+  /*
+   * where others reach the caller; empty: they can't
+   */
+  ProtobufCBinaryData endpoint;
 };
 #define CUMULUS__V1__HELLO__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__hello__descriptor) \
-    , 0, CUMULUS__V1__ROLE__ROLE_UNKNOWN, {0,NULL}, {0,NULL}, {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, {0,NULL}, {0,NULL}, 0, 0, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL} }
+    , 0, CUMULUS__V1__ROLE__ROLE_UNKNOWN, {0,NULL}, {0,NULL}, {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, {0,NULL}, {0,NULL}, 0, 0, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL} }
 
 
 /*

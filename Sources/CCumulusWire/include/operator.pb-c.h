@@ -33,6 +33,12 @@ typedef struct Cumulus__V1__AddUserRequest Cumulus__V1__AddUserRequest;
 typedef struct Cumulus__V1__AddUserResponse Cumulus__V1__AddUserResponse;
 typedef struct Cumulus__V1__AddTokenRequest Cumulus__V1__AddTokenRequest;
 typedef struct Cumulus__V1__AddTokenResponse Cumulus__V1__AddTokenResponse;
+typedef struct Cumulus__V1__ListMembersRequest Cumulus__V1__ListMembersRequest;
+typedef struct Cumulus__V1__ListMembersResponse Cumulus__V1__ListMembersResponse;
+typedef struct Cumulus__V1__Member Cumulus__V1__Member;
+typedef struct Cumulus__V1__MemberReport Cumulus__V1__MemberReport;
+typedef struct Cumulus__V1__RemoveMemberRequest Cumulus__V1__RemoveMemberRequest;
+typedef struct Cumulus__V1__RemoveMemberResponse Cumulus__V1__RemoveMemberResponse;
 
 
 /* --- enums --- */
@@ -285,6 +291,101 @@ struct  Cumulus__V1__AddTokenResponse
 #define CUMULUS__V1__ADD_TOKEN_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__add_token_response__descriptor) \
     , {0,NULL} }
+
+
+struct  Cumulus__V1__ListMembersRequest
+{
+  ProtobufCMessage base;
+};
+#define CUMULUS__V1__LIST_MEMBERS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_members_request__descriptor) \
+     }
+
+
+struct  Cumulus__V1__ListMembersResponse
+{
+  ProtobufCMessage base;
+  size_t n_members;
+  Cumulus__V1__Member **members;
+};
+#define CUMULUS__V1__LIST_MEMBERS_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_members_response__descriptor) \
+    , 0,NULL }
+
+
+/*
+ * A node that belongs to the cluster, or did.
+ */
+struct  Cumulus__V1__Member
+{
+  ProtobufCMessage base;
+  /*
+   * 16 bytes
+   */
+  ProtobufCBinaryData node_id;
+  /*
+   * where it said that it listens; empty: it didn't say
+   */
+  ProtobufCBinaryData endpoint;
+  /*
+   * an operator took it off the list
+   */
+  protobuf_c_boolean is_removed;
+  /*
+   * the node that answers
+   */
+  protobuf_c_boolean is_this;
+  size_t n_reports;
+  Cumulus__V1__MemberReport **reports;
+};
+#define CUMULUS__V1__MEMBER__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__member__descriptor) \
+    , {0,NULL}, {0,NULL}, 0, 0, 0,NULL }
+
+
+/*
+ * How far a member said that it has read a scope, compared with the node that answers.
+ */
+struct  Cumulus__V1__MemberReport
+{
+  ProtobufCMessage base;
+  /*
+   * empty: the cluster's own scope
+   */
+  ProtobufCBinaryData container;
+  Cumulus__V1__Environment environment;
+  /*
+   * commits that the member lacked when it reported
+   */
+  uint64_t missing;
+  /*
+   * milliseconds since 1970 UTC; 0: it never did
+   */
+  int64_t reported;
+};
+#define CUMULUS__V1__MEMBER_REPORT__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__member_report__descriptor) \
+    , {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, 0, 0 }
+
+
+struct  Cumulus__V1__RemoveMemberRequest
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData node_id;
+};
+#define CUMULUS__V1__REMOVE_MEMBER_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__remove_member_request__descriptor) \
+    , {0,NULL} }
+
+
+struct  Cumulus__V1__RemoveMemberResponse
+{
+  ProtobufCMessage base;
+  protobuf_c_boolean existed;
+};
+#define CUMULUS__V1__REMOVE_MEMBER_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__remove_member_response__descriptor) \
+    , 0 }
 
 
 /* Cumulus__V1__WhoAmIRequest methods */
@@ -610,6 +711,120 @@ Cumulus__V1__AddTokenResponse *
 void   cumulus__v1__add_token_response__free_unpacked
                      (Cumulus__V1__AddTokenResponse *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__ListMembersRequest methods */
+void   cumulus__v1__list_members_request__init
+                     (Cumulus__V1__ListMembersRequest         *message);
+size_t cumulus__v1__list_members_request__get_packed_size
+                     (const Cumulus__V1__ListMembersRequest   *message);
+size_t cumulus__v1__list_members_request__pack
+                     (const Cumulus__V1__ListMembersRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__list_members_request__pack_to_buffer
+                     (const Cumulus__V1__ListMembersRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ListMembersRequest *
+       cumulus__v1__list_members_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__list_members_request__free_unpacked
+                     (Cumulus__V1__ListMembersRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__ListMembersResponse methods */
+void   cumulus__v1__list_members_response__init
+                     (Cumulus__V1__ListMembersResponse         *message);
+size_t cumulus__v1__list_members_response__get_packed_size
+                     (const Cumulus__V1__ListMembersResponse   *message);
+size_t cumulus__v1__list_members_response__pack
+                     (const Cumulus__V1__ListMembersResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__list_members_response__pack_to_buffer
+                     (const Cumulus__V1__ListMembersResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ListMembersResponse *
+       cumulus__v1__list_members_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__list_members_response__free_unpacked
+                     (Cumulus__V1__ListMembersResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__Member methods */
+void   cumulus__v1__member__init
+                     (Cumulus__V1__Member         *message);
+size_t cumulus__v1__member__get_packed_size
+                     (const Cumulus__V1__Member   *message);
+size_t cumulus__v1__member__pack
+                     (const Cumulus__V1__Member   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__member__pack_to_buffer
+                     (const Cumulus__V1__Member   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__Member *
+       cumulus__v1__member__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__member__free_unpacked
+                     (Cumulus__V1__Member *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__MemberReport methods */
+void   cumulus__v1__member_report__init
+                     (Cumulus__V1__MemberReport         *message);
+size_t cumulus__v1__member_report__get_packed_size
+                     (const Cumulus__V1__MemberReport   *message);
+size_t cumulus__v1__member_report__pack
+                     (const Cumulus__V1__MemberReport   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__member_report__pack_to_buffer
+                     (const Cumulus__V1__MemberReport   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__MemberReport *
+       cumulus__v1__member_report__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__member_report__free_unpacked
+                     (Cumulus__V1__MemberReport *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__RemoveMemberRequest methods */
+void   cumulus__v1__remove_member_request__init
+                     (Cumulus__V1__RemoveMemberRequest         *message);
+size_t cumulus__v1__remove_member_request__get_packed_size
+                     (const Cumulus__V1__RemoveMemberRequest   *message);
+size_t cumulus__v1__remove_member_request__pack
+                     (const Cumulus__V1__RemoveMemberRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__remove_member_request__pack_to_buffer
+                     (const Cumulus__V1__RemoveMemberRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__RemoveMemberRequest *
+       cumulus__v1__remove_member_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__remove_member_request__free_unpacked
+                     (Cumulus__V1__RemoveMemberRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__RemoveMemberResponse methods */
+void   cumulus__v1__remove_member_response__init
+                     (Cumulus__V1__RemoveMemberResponse         *message);
+size_t cumulus__v1__remove_member_response__get_packed_size
+                     (const Cumulus__V1__RemoveMemberResponse   *message);
+size_t cumulus__v1__remove_member_response__pack
+                     (const Cumulus__V1__RemoveMemberResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__remove_member_response__pack_to_buffer
+                     (const Cumulus__V1__RemoveMemberResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__RemoveMemberResponse *
+       cumulus__v1__remove_member_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__remove_member_response__free_unpacked
+                     (Cumulus__V1__RemoveMemberResponse *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__WhoAmIRequest_Closure)
@@ -663,6 +878,24 @@ typedef void (*Cumulus__V1__AddTokenRequest_Closure)
 typedef void (*Cumulus__V1__AddTokenResponse_Closure)
                  (const Cumulus__V1__AddTokenResponse *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__ListMembersRequest_Closure)
+                 (const Cumulus__V1__ListMembersRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__ListMembersResponse_Closure)
+                 (const Cumulus__V1__ListMembersResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__Member_Closure)
+                 (const Cumulus__V1__Member *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__MemberReport_Closure)
+                 (const Cumulus__V1__MemberReport *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__RemoveMemberRequest_Closure)
+                 (const Cumulus__V1__RemoveMemberRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__RemoveMemberResponse_Closure)
+                 (const Cumulus__V1__RemoveMemberResponse *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -686,6 +919,12 @@ extern const ProtobufCMessageDescriptor cumulus__v1__add_user_request__descripto
 extern const ProtobufCMessageDescriptor cumulus__v1__add_user_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__add_token_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__add_token_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__list_members_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__list_members_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__member__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__member_report__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__remove_member_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__remove_member_response__descriptor;
 
 PROTOBUF_C__END_DECLS
 

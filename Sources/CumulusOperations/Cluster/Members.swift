@@ -63,6 +63,17 @@ package enum Members {
         )
     }
 
+    /// Whether a node was taken off the list.
+    package static func isRemoved(
+        _ nodeID: Bytes,
+        in reader: ReadTransaction
+    ) throws(EngineError) -> Bool {
+        guard let scope = try reader.scope(.cluster),
+            let register = try reader.register(scope, namespace, [nodeID])
+        else { return false }
+        return register.value == nil
+    }
+
     /// All members, and those that were; in the order of their ids.
     package static func all(in reader: ReadTransaction) throws(EngineError) -> [Member] {
         guard let scope = try reader.scope(.cluster) else { return [] }

@@ -6,6 +6,12 @@ import CumulusModel
 import CumulusReplication
 import CumulusStorage
 
+/// What no history may come to.
+enum SimulatedFault: Error {
+    /// Something changed a scope between the merge of a state and its end.
+    case disturbedMerge
+}
+
 /// A state sync under way.
 struct SimulatedSync {
     var sync: StateSync
@@ -78,8 +84,10 @@ extension SimulatedCluster {
         counts["syncs", default: 0] += 1
         let before = try stores[one].vectors()
         try stores[one].change { (transaction: inout WriteTransaction) throws(EngineError) in
-            try session.sync.finish(&transaction)
+            isMerged = try session.sync.finish(&transaction)
+            try transaction.dropStages()
         }
+        guard isMerged else { throw SimulatedFault.disturbedMerge }
         try acknowledge(one, since: before)
     }
 

@@ -1,0 +1,87 @@
+// What a node does about the list of its cluster's members: enters itself, and tells it to
+// operators.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+import Logging
+import Synchronization
+
+extension Node {
+    /// Enters this node in the list of its cluster's members.
+    ///
+    /// - Parameter endpoint: Where others reach it; empty: they can't know.
+    package func join(endpoint: String) {
+        self.endpoint.withLock { $0 = endpoint }
+        enter(nodeID, endpoint)
+    }
+
+    /// Enters a node in the list; one that was taken off stays off.
+    ///
+    /// A new node is entered by the first one that it connects to, too: nobody reads its own log
+    /// before it is known.
+    func enter(_ nodeID: Bytes, _ endpoint: String) {
+        let entry = StoreGate.Job(.commits) { transaction throws(EngineError) in
+            try Members.enter(nodeID, endpoint: endpoint, in: &transaction)
+        } then: { [self] outcome in
+            switch outcome {
+            case .success(let isListed):
+                if !isListed, nodeID == self.nodeID { environment.fail(Node.wasRemoved) }
+            case .failure(let error):
+                environment.logger.error(
+                    "a node could not be entered in the list of members",
+                    metadata: ["node": "\(nodeID.hex)", "error": "\(error.message)"]
+                )
+            }
+        }
+        _ = gate.submit(.init(.job(entry), byteCount: 100, loop: InPlaceLoop.shared))
+    }
+
+    /// Why the process of a node ends that an operator took off the list.
+    static let wasRemoved =
+        "an operator took this node off the cluster's list; it can come back as a new node, with "
+        + "an empty data directory"
+
+    /// All members, and those that were, each with what it lacks of what this node has.
+    func members(_ reader: ReadTransaction) throws(EngineError) -> [WireMember] {
+        let scopes = try ScopeDirectory.all(in: reader)
+        var members: [WireMember] = []
+        for member in try Members.all(in: reader) {
+            let isThis = member.nodeID == nodeID
+            var reports: [WireMember.Report] = []
+            for (scope, number) in scopes where !isThis {
+                reports.append(try report(of: member.nodeID, scope, number, reader))
+            }
+            members.append(
+                WireMember(
+                    nodeID: member.nodeID,
+                    endpoint: member.endpoint,
+                    isRemoved: member.isRemoved,
+                    isThis: isThis,
+                    reports: reports
+                )
+            )
+        }
+        return members
+    }
+
+    private func report(
+        of nodeID: Bytes,
+        _ scope: ScopeID,
+        _ number: ScopeNumber,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> WireMember.Report {
+        let row: ReportRow? = try reader.row(.report(number, nodeID))
+        let missing = try reader.vectors(of: number).reduce(UInt64(0)) { sum, entry in
+            let reported = row?.vector[entry.key] ?? 0
+            return sum + (entry.value.seq > reported ? entry.value.seq - reported : 0)
+        }
+        return WireMember.Report(
+            container: scope.container,
+            environment: scope == .cluster ? 0 : UInt32(scope.environment.rawValue),
+            missing: missing,
+            reported: row?.time ?? 0
+        )
+    }
+}

@@ -1,0 +1,108 @@
+// The members of a cluster, as operators see them.
+//
+// `operator.proto`.
+
+import CCumulusWire
+package import CumulusModel
+
+/// A node that belongs to the cluster, or did.
+package struct WireMember: Hashable, Sendable {
+    /// How far it said that it has read a scope, compared with the node that answers.
+    package struct Report: Hashable, Sendable {
+        /// Empty: the cluster's own.
+        package var container: String
+        package var environment: UInt32
+        /// Commits that it lacked.
+        package var missing: UInt64
+        /// When it said so, in milliseconds since 1970 UTC; 0: it never did.
+        package var reported: Int64
+
+        package init(container: String, environment: UInt32, missing: UInt64, reported: Int64) {
+            self.container = container
+            self.environment = environment
+            self.missing = missing
+            self.reported = reported
+        }
+    }
+
+    package var nodeID: Bytes
+    package var endpoint: String
+    package var isRemoved: Bool
+    /// It is the node that answers.
+    package var isThis: Bool
+    package var reports: [Report]
+
+    package init(
+        nodeID: Bytes,
+        endpoint: String,
+        isRemoved: Bool,
+        isThis: Bool,
+        reports: [Report]
+    ) {
+        self.nodeID = nodeID
+        self.endpoint = endpoint
+        self.isRemoved = isRemoved
+        self.isThis = isThis
+        self.reports = reports
+    }
+
+    fileprivate func encode(to writer: inout CanonicalWriter) {
+        writer.field(1, bytes: nodeID)
+        writer.field(2, text: endpoint)
+        writer.field(3, varint: isRemoved ? 1 : 0)
+        writer.field(4, varint: isThis ? 1 : 0)
+        for report in reports {
+            writer.message(5) { writer in
+                writer.field(1, text: report.container)
+                writer.field(2, varint: UInt64(report.environment))
+                writer.field(3, varint: report.missing)
+                writer.field(4, signed: report.reported)
+            }
+        }
+    }
+
+    fileprivate init(wire raw: Cumulus__V1__Member) {
+        nodeID = raw.node_id.swiftBytes
+        endpoint = raw.endpoint.swiftText
+        isRemoved = raw.is_removed != 0
+        isThis = raw.is_this != 0
+        reports = elements(raw.n_reports, raw.reports).map { raw in
+            Report(
+                container: raw.container.swiftText,
+                environment: UInt32(raw.environment.rawValue),
+                missing: raw.missing,
+                reported: raw.reported
+            )
+        }
+    }
+}
+
+extension OperatorMessages {
+    /// `ListMembersResponse`.
+    package static func members(_ members: [WireMember]) -> Bytes {
+        var writer = CanonicalWriter()
+        for member in members { writer.message(1) { member.encode(to: &$0) } }
+        return writer.bytes
+    }
+
+    package static func members(wire bytes: Bytes) throws(MalformedMessage) -> [WireMember] {
+        let message = try CMessage(answer: bytes, cumulus__v1__list_members_response__unpack)
+        return elements(message.raw.n_members, message.raw.members).map(WireMember.init(wire:))
+    }
+
+    /// The node that a `RemoveMemberRequest` names.
+    package static func removedMember(wire bytes: Bytes) throws(MalformedMessage) -> Bytes {
+        let message = try CMessage(bytes[...], cumulus__v1__remove_member_request__unpack)
+        return message.raw.node_id.swiftBytes
+    }
+
+    /// `RemoveMemberResponse`.
+    package static func member(existed: Bool) -> Bytes {
+        container(existed: existed)
+    }
+
+    package static func memberExisted(wire bytes: Bytes) throws(MalformedMessage) -> Bool {
+        let message = try CMessage(bytes[...], cumulus__v1__remove_member_response__unpack)
+        return message.raw.existed != 0
+    }
+}

@@ -1,0 +1,73 @@
+// Nodes that come and go, as processes of one cluster.
+
+import Cumulus
+import CumulusTesting
+import Foundation
+import Testing
+
+@testable import CumulusCLI
+
+@Suite(.timeLimit(.minutes(2))) struct MembershipTests {
+    private let folder: TestFolder
+    private let key: String
+
+    init() throws {
+        folder = try TestFolder()
+        key = "\(folder.path)/key"
+        let hex = String(repeating: "5a", count: 32)
+        try Data(hex.utf8).write(to: URL(filePath: key))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key)
+    }
+
+    private func start(_ name: String, beside peer: NodeProcess? = nil) async throws -> NodeProcess
+    {
+        var arguments = ["--cluster-key", key, "--log-keep-seconds", "0"]
+        if let peer { arguments += ["--peers", try peer.endpoint] }
+        return try await NodeProcess.ready(data: "\(folder.path)/\(name)", arguments: arguments)
+    }
+
+    /// Runs the command line as a node's operator.
+    private func run(_ words: [String], at node: NodeProcess) async throws -> JSON {
+        let run = try await CommandLineRun(
+            words + ["--json"],
+            variables: [
+                "CUMULUS_ENDPOINT": try node.endpoint,
+                "CUMULUS_OPERATOR_TOKEN_FILE": node.operatorTokenFile,
+            ]
+        )
+        #expect(run.code == 0, "\(run.errors)")
+        return try JSONReader.read(run.output.utf8)
+    }
+
+    private func states(at node: NodeProcess) async throws -> [String] {
+        guard case .array(let members) = try await run(["cluster", "status"], at: node) else {
+            return []
+        }
+        return members.compactMap { text(of: "state", $0) }.sorted()
+    }
+
+    private func text(of key: String, _ json: JSON) -> String? {
+        if case .string(let text)? = json[key] { text } else { nil }
+    }
+
+    /// The removed node's process ends, and stays down; without its data it is a new member.
+    @Test func aRemovedNodeEndsAndComesBackAsANewOne() async throws {
+        let first = try await start("first")
+        let second = try await start("second", beside: first)
+        while try await states(at: first).count < 2 {}
+        let status = try await run(["status"], at: second)
+        let nodeID = try #require(text(of: "node", status))
+        _ = try await run(["cluster", "remove", String(nodeID.prefix(12))], at: first)
+        #expect(try await second.waitForEnd() == .exit(70))
+        #expect(second.errors.contains("took this node off the cluster's list"))
+        #expect(try await states(at: first) == ["removed", "this node"])
+        let again = try NodeProcess(
+            data: "\(folder.path)/second",
+            arguments: ["--cluster-key", key, "--peers", try first.endpoint]
+        )
+        #expect(try await again.waitForEnd() == .exit(70))
+        let third = try await start("third", beside: first)
+        while try await states(at: first).count < 3 {}
+        #expect(try await states(at: third) == ["member", "removed", "this node"])
+    }
+}
