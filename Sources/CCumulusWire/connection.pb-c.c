@@ -936,12 +936,12 @@ static const ProtobufCFieldDescriptor cumulus__v1__call_header__field_descriptor
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "causal_token",
+    "causal_tokens",
     4,
-    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_LABEL_REPEATED,
     PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__CallHeader, causal_token),
+    offsetof(Cumulus__V1__CallHeader, n_causal_tokens),
+    offsetof(Cumulus__V1__CallHeader, causal_tokens),
     NULL,
     NULL,
     0,             /* flags */
@@ -985,7 +985,7 @@ static const ProtobufCFieldDescriptor cumulus__v1__call_header__field_descriptor
   },
 };
 static const unsigned cumulus__v1__call_header__field_indices_by_name[] = {
-  3,   /* field[3] = causal_token */
+  3,   /* field[3] = causal_tokens */
   5,   /* field[5] = container */
   6,   /* field[6] = environment */
   0,   /* field[0] = method */

@@ -11,6 +11,9 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
 
     enum Event: Sendable {
         case opened(ServerHello)
+        /// What this run of the node answers from now on, before the next of these, is covered by
+        /// this token.
+        case reached(run: UInt64, Bytes)
         case refused(ServiceError)
         /// No new calls; those in flight go on.
         case draining
@@ -24,6 +27,9 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
     private let silenceMilliseconds: Int64
     private var isOpen = false
     private var isClosed = false
+    private var isRetired = false
+    /// Of the node that answers.
+    private var run: UInt64 = 0
     private var closeReason = "the server closed the connection"
     private var nextStream: UInt32 = 1
     private var calls: [UInt32: Flight] = [:]
@@ -92,6 +98,21 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
         link.needsTurn()
     }
 
+    /// Ends the connection once no call is in flight on it.
+    ///
+    /// On the loop.
+    func retire() {
+        isRetired = true
+        closeIfRetired()
+    }
+
+    private func closeIfRetired() {
+        guard isRetired, calls.isEmpty, !isClosed else { return }
+        closeReason = "the node was behind"
+        isClosed = true
+        link.needsTurn()
+    }
+
     /// Ends the connection.
     ///
     /// On the loop.
@@ -114,6 +135,7 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
     }
 
     func turnEnded(now: Instant) -> Turn {
+        closeIfRetired()
         // A server that owes nothing may be silent for long.
         connection.idleMilliseconds =
             calls.isEmpty ? Limits.standard.idleMilliseconds : silenceMilliseconds
@@ -169,6 +191,7 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
         case .message: receive(frame)
         case .status: try end(frame)
         case .drain: notify(self, .draining)
+        case .causal: notify(self, .reached(run: run, frame.payload))
         case .credit: break
         case .call, .cancel, .ping, .pong:
             throw ProtocolFault("the server sent a frame that only clients send")
@@ -180,6 +203,7 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
             throw ProtocolFault("the server's HELLO can't be read")
         }
         isOpen = true
+        run = hello.incarnation
         connection.finishGreeting()
         notify(self, .opened(hello))
     }

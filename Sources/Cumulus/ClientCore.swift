@@ -13,6 +13,8 @@ import Synchronization
 final class ClientCore: Sendable {
     struct Settings: Sendable {
         var endpoints: [String]
+        /// What the first calls must see already.
+        var session: [Bytes] = []
         var connections: Int
         var hello: Hello
         /// Milliseconds that a call may take, retries included.
@@ -70,6 +72,7 @@ final class ClientCore: Sendable {
         /// Connections that are being made.
         var attempts: [UInt64: Task<Void, Never>] = [:]
         var nextAttempt: UInt64 = 0
+        var seen: SeenTokens
     }
 
     let settings: Settings
@@ -79,7 +82,8 @@ final class ClientCore: Sendable {
     init(_ settings: Settings, environment: ClientEnvironment) {
         self.settings = settings
         self.environment = environment
-        state = Mutex(State(slots: Array(repeating: Slot(), count: max(1, settings.connections))))
+        let slots = Array(repeating: Slot(), count: max(1, settings.connections))
+        state = Mutex(State(slots: slots, seen: SeenTokens(settings.session)))
     }
 
     // MARK: Calls
@@ -111,16 +115,21 @@ final class ClientCore: Sendable {
             if isChange && header.requestID.isEmpty {
                 header.requestID = requestID(clockOffset: lease.clockOffset)
             }
+            let tokens = state.withLock { $0.seen.tokens(for: lease.hello.incarnation) }
+            header.causalTokens = tokens
             let ending = await run(header, message, deadline, on: lease)
             release(lease)
             switch ending {
-            case .answer(let messages): return messages
+            case .answer(let messages):
+                if !tokens.isEmpty { state.withLock { $0.seen.forget(tokens) } }
+                return messages
             case .lost(let sent): wasSent = wasSent || (sent && isChange)
             case .refused(let error):
                 let hasTime = environment.now() + backoff(attempt) < deadline
                 guard isRetryable(error), hasTime, !Task.isCancelled else {
                     throw wasSent && leavesOpen(error) ? timeout(wasSent: true) : error
                 }
+                if error.reason == .nodeBehind { leave(lease) }
             }
             if Task.isCancelled { throw ClientCore.cancelled }
             try? await environment.sleep(backoff(attempt))
@@ -164,8 +173,10 @@ final class ClientCore: Sendable {
     ) async throws -> (call: ClientCall, connection: ClientConnection) {
         let deadline = environment.now() + settings.callMilliseconds
         let lease = try await acquire(until: deadline, wasSent: false)
+        var header = CallHeader(method)
+        header.causalTokens = state.withLock { $0.seen.tokens(for: lease.hello.incarnation) }
         let call = ClientCall(
-            header: CallHeader(method),
+            header: header,
             message: message,
             deadline: environment.now() + Limits.standard.longestCallMilliseconds,
             onMessage: onMessage
@@ -183,6 +194,18 @@ final class ClientCore: Sendable {
         let lease = try await acquire(until: deadline, wasSent: false)
         release(lease)
         return lease.hello
+    }
+
+    /// What calls have seen so far, for another client to begin with.
+    var session: [Bytes] { state.withLock { $0.seen.all } }
+
+    /// The node has not got what was seen elsewhere: another one is tried, if there is one.
+    private func leave(_ lease: Lease) {
+        guard settings.endpoints.count > 1 else { return }
+        let attempt = state.withLock { isCurrent(lease, $0) ? $0.slots[lease.slot].attempt : nil }
+        guard let attempt else { return }
+        lose(lease.slot, attempt, "the node is behind")
+        lease.connection.link.loop.execute { lease.connection.retire() }
     }
 
     private func isRetryable(_ error: ServiceError) -> Bool {
@@ -409,6 +432,7 @@ final class ClientCore: Sendable {
             }
             guard isWanted else { return connection.close() }
             serveWaiters()
+        case .reached(let run, let token): state.withLock { $0.seen.note(token, of: run) }
         case .refused(let error): failWaiters(error)
         case .draining: lose(slot, attempt, "the server is shutting down")
         case .closed(let reason):

@@ -25,6 +25,8 @@ public struct Container: Sendable {
         public var timeout: Duration = .seconds(60)
         /// How many connections are kept.
         public var connections = 1
+        /// What the first calls must have seen: another container's ``Container/session``.
+        public var session: Session?
         /// Milliseconds that a node which owes an answer may be silent before it is asked, and
         /// again before another one is.
         package var silenceMilliseconds: Int64 = 10_000
@@ -66,6 +68,7 @@ public struct Container: Sendable {
         hello.environment = UInt32(configuration.environment.rawValue)
         hello.deviceID = Array(configuration.deviceID.utf8)
         hello.token = Array((configuration.accessToken ?? "").utf8)
+        hello.features = .causalTokens
         core = ClientCore(
             ClientCore.Settings(configuration, hello: hello),
             environment: environment
@@ -83,6 +86,9 @@ public struct Container: Sendable {
     public func database(with scope: DatabaseScope) -> Database {
         Database(scope, core)
     }
+
+    /// What the calls so far have seen, for another container to begin with.
+    public var session: Session { Session(tokens: core.session) }
 
     /// The signed-in user's record in this container.
     ///
@@ -112,6 +118,7 @@ extension ClientCore.Settings {
         let (seconds, attoseconds) = configuration.timeout.components
         self.init(
             endpoints: configuration.endpoints,
+            session: configuration.session?.tokens ?? [],
             connections: configuration.connections,
             hello: hello,
             callMilliseconds: max(1, seconds * 1_000 + attoseconds / 1_000_000_000_000_000),

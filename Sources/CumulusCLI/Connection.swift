@@ -19,6 +19,8 @@ struct Connection: ParsableArguments {
     var environment: String?
     @Option(help: "File with the operator's token, from the node's data directory.")
     var operatorTokenFile: String?
+    @Option(help: "File that carries what was seen from one command to the next, on any node.")
+    var session: String?
     @Option(help: "Seconds that a call may take, retries included (default: 10; import: 600).")
     var timeout: Double?
 
@@ -95,6 +97,10 @@ struct Connection: ParsableArguments {
         )
     }
 
+    private var sessionSetting: Setting {
+        setting("session", flag: session, variable: "CUMULUS_SESSION", standard: "")
+    }
+
     /// All settings; of the token only its beginning.
     var settings: [Setting] {
         var token = tokenSetting
@@ -109,7 +115,7 @@ struct Connection: ParsableArguments {
         )
         return [
             endpointSetting, token, containerSetting, environmentSetting, operatorTokenSetting,
-            timeout,
+            sessionSetting, timeout,
         ]
     }
 
@@ -142,10 +148,36 @@ struct Connection: ParsableArguments {
         configuration.accessToken = tokenSetting.value.isEmpty ? nil : tokenSetting.value
         configuration.timeout = .seconds(timeout ?? standard)
         configuration.connections = connections
+        configuration.session = try readSession()
         let container = Container(identifier: containerName, configuration: configuration)
         let result = await Result { try await body(container) }
+        try write(container.session)
         await container.close()
         return try result.get()
+    }
+
+    private var sessionFile: String? {
+        let file = sessionSetting.value
+        return file.isEmpty ? nil : file
+    }
+
+    /// nil if there is no such file yet.
+    private func readSession() throws -> Session? {
+        guard let sessionFile, let text = try? String(contentsOfFile: sessionFile, encoding: .utf8)
+        else { return nil }
+        guard
+            let session = Session(text: text.trimmingCharacters(in: .whitespacesAndNewlines))
+        else { throw InputProblem("\(sessionFile) holds no session; delete it") }
+        return session
+    }
+
+    private func write(_ session: Session) throws {
+        guard let sessionFile else { return }
+        do {
+            try Data(session.text.utf8).write(to: URL(filePath: sessionFile), options: .atomic)
+        } catch {
+            throw InputProblem("the session can't be written to \(sessionFile)")
+        }
     }
 
     /// Runs as the node's operator.

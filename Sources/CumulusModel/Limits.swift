@@ -53,6 +53,8 @@ package struct Limits: Hashable, Sendable {
     package var stalledStateMilliseconds: Int64 = 60_000
     /// Milliseconds that a frame may take from its first byte to its last.
     package var frameMilliseconds: Int64 = 30_000
+    /// Milliseconds that a call waits for what its caller saw elsewhere, at most half its time.
+    package var causalWaitMilliseconds: Int64 = 2_000
     /// Time of a call that names none, and the most that one may ask for.
     package var callMilliseconds: Int64 = 60_000
     package var longestCallMilliseconds: Int64 = 3_600_000

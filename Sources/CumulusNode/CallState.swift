@@ -30,9 +30,13 @@ struct CallState {
     /// The answer has begun and goes on when its caller has room for it.
     var isWaiting: Bool { !waiting.isEmpty || next != nil }
 
-    /// When an answer that waits for credit ends.
+    /// It has not begun: this node has yet to read what its caller saw elsewhere.
+    var behind: BehindCall?
+
+    /// When a call ends that can't begin, or whose answer waits for credit.
     var deadline: Instant? {
-        isWaiting ? stallDeadline ?? (isEndless ? nil : token.deadline) : nil
+        if let behind { return behind.deadline }
+        return isWaiting ? stallDeadline ?? (isEndless ? nil : token.deadline) : nil
     }
 }
 

@@ -30,6 +30,8 @@ extension ClientSession {
                     "method \(header.method) is not known to this server"
                 )
             }
+            guard try isCausal(stream, header, message) else { return }
+            calls[stream]?.behind = nil
             try begin(method, Call(stream: stream, header: header, message: message))
         } catch let error as ServiceError {
             fail(stream, error)

@@ -119,6 +119,7 @@ extension ClientSession {
         }
         identity.scope = scope
         identity.scopeNumber = number
+        identity.wantsTokens = hello.features.contains(.causalTokens)
         identity.caller = Caller(role: .anonymous, device: hello.deviceID)
         if !hello.token.isEmpty {
             guard let user = try Users.user(withToken: hello.token, in: reader) else {

@@ -28,6 +28,8 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     private var admittedFrame: Int?
     private var isClosed = false
     var calls: [UInt32: CallState] = [:]
+    /// The version of the causal token that the caller was told last.
+    var toldVersion: UInt64 = 0
     /// What proofs of this connection are made over.
     let nonce: Bytes
     var identity = Identity()
@@ -48,6 +50,8 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         /// Clients have one for the connection; operators name one per call.
         var scope: ScopeID?
         var scopeNumber: ScopeNumber?
+        /// It is told how far answers reach.
+        var wantsTokens = false
         /// The id of the node that calls; nil: the caller is no node of this cluster.
         var peer: Bytes?
         var isPeer: Bool { peer != nil }
@@ -142,6 +146,10 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
             return fault(error)
         }
         for (stream, call) in calls where call.deadline.map({ $0 <= now }) ?? false {
+            if let behind = call.behind {
+                failBehind(stream, behind)
+                continue
+            }
             fail(
                 stream,
                 ServiceError(
@@ -214,7 +222,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
             guard try isOpen(frame.stream) else { return }
             calls[frame.stream]?.token.cancel()
             end(frame.stream)
-        case .drain: break
+        case .drain, .causal: break
         case .hello, .nonce, .ping, .pong:
             throw ProtocolFault("a second greeting")
         }
@@ -354,6 +362,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     /// The whole answer of a call.
     func finish(_ stream: UInt32, _ messages: [Bytes]) {
         guard calls[stream] != nil else { return }
+        tellCausalToken()
         for message in messages { waitingBytes += message.count }
         calls[stream]?.waiting += messages
         calls[stream]?.isComplete = true
@@ -363,6 +372,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     /// The next part of an answer, or its last one.
     func finish(_ stream: UInt32, _ page: Page) {
         guard calls[stream] != nil else { return }
+        tellCausalToken()
         if !page.isSilent {
             waitingBytes += page.message.count
             calls[stream]?.waiting.append(page.message)
@@ -403,6 +413,10 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         call.token.cancel()
         refuse(stream, error)
         end(stream)
+    }
+
+    func sendCausal(_ token: Bytes) {
+        connection.send(Frame(.causal, payload: token))
     }
 
     private func refuse(_ stream: UInt32, _ error: ServiceError) {

@@ -47,6 +47,8 @@ package final class Node: Sendable {
     /// nil: this node has no peers.
     let peerProof: PeerProof?
     package let incarnation: Incarnation
+    /// Makes and opens the tokens that callers carry.
+    let mint: TokenMint
     /// Where others reach this node; empty: nobody was told.
     let endpoint = Mutex("")
     private let started: Int64
@@ -83,6 +85,9 @@ package final class Node: Sendable {
         nodeID = state.node.nodeID
         clusterID = state.node.clusterID
         incarnation = state.incarnation
+        // Without a cluster's key, tokens are good for this run.
+        let key = configuration.clusterKey ?? dice.bytes(32)
+        mint = TokenMint(key: key, run: incarnation)
         started = environment.wallClock()
         gate = StoreGate(
             engine: engine,

@@ -147,7 +147,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         case .message: try take(frame)
         case .status: try end(frame)
         case .drain: close("the peer is shutting down")
-        case .credit: break
+        case .credit, .causal: break
         case .call, .cancel, .ping, .pong:
             throw ProtocolFault("the peer sent a frame that only diallers send")
         }

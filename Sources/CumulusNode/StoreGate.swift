@@ -101,6 +101,7 @@ package final class StoreGate: Sendable {
     package let zones = ZoneDirectory()
     /// Rings after every batch that changed something.
     let bell = CommitBell()
+    let frontier: CausalFrontier
     private let environment: NodeEnvironment
     private let limits: Limits
     private let meter: NodeMeter
@@ -131,6 +132,7 @@ package final class StoreGate: Sendable {
         self.environment = environment
         self.limits = limits
         self.meter = meter
+        frontier = CausalFrontier(engine: engine, state)
         writes = WorkQueue(capacity: limits.queuedWrites)
         reads = WorkQueue(capacity: limits.queuedWrites)
         writer = Mutex(Writer(state: state, disk: DiskGuard(reserve: diskReserve)))
@@ -263,7 +265,8 @@ package final class StoreGate: Sendable {
             let count = group.count - housekeeping
             writer.disk.wrote(group.byteCount)
             let zonesVersion = writer.state.zonesVersion
-            writer.state = try group.commit()
+            writer.state = try group.commit(frontier.begin)
+            frontier.advance()
             if writer.state.zonesVersion != zonesVersion { zones.clear() }
             if count > 0 {
                 meter.commits.add(count)

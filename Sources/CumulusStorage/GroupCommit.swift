@@ -49,9 +49,15 @@ package struct GroupCommit: ~Copyable {
     /// Without writes nothing is flushed.
     ///
     /// An error means that the outcome is unknown: the process must end.
-    package consuming func commit() throws(EngineError) -> WriterState {
+    ///
+    /// - Parameter begin: Called before the batch can be visible to anybody, with the state that it
+    ///   leads to.
+    package consuming func commit(
+        _ begin: (WriterState) -> Void = { _ in }
+    ) throws(EngineError) -> WriterState {
         let engine = engine
         let (batch, state) = transaction.finish()
+        begin(state)
         if !batch.isEmpty { try engine.commit(batch) }
         return state
     }

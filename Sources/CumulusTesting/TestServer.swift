@@ -57,6 +57,13 @@ package final class TestServer: Sendable {
         following.withLock { $0 = Task { await links.run(endpoints) } }
     }
 
+    /// Pulls no more.
+    package func unfollow() async {
+        let following = following.withLock { $0 }
+        following?.cancel()
+        await following?.value
+    }
+
     /// Forgets what it may.
     package func collect(_ schedule: Collector.Schedule = Collector.Schedule()) async throws {
         let collector = Collector(node, schedule: schedule)
@@ -65,9 +72,7 @@ package final class TestServer: Sendable {
     }
 
     package func stop() async throws {
-        let following = following.withLock { $0 }
-        following?.cancel()
-        await following?.value
+        await unfollow()
         await listener.stopAccepting()
         node.stop()
         try await listener.stop()

@@ -26,6 +26,7 @@ package enum FrameKind: UInt8, Sendable {
     case pong = 8
     case drain = 9
     case nonce = 10
+    case causal = 11
 }
 
 package struct Frame: Hashable, Sendable {

@@ -13,6 +13,18 @@ package enum WireRole: UInt32, Sendable {
     case `operator` = 3
 }
 
+/// What a caller understands, and a server offers, beyond the first release.
+package struct Features: OptionSet, Hashable, Sendable {
+    package let rawValue: UInt64
+
+    package init(rawValue: UInt64) {
+        self.rawValue = rawValue
+    }
+
+    /// CAUSAL frames, which say how far the server's answers reach.
+    package static let causalTokens = Features(rawValue: 1)
+}
+
 /// The dialler's first frame.
 package struct Hello: Hashable, Sendable {
     package var protocolVersion: UInt32 = 1
@@ -26,6 +38,8 @@ package struct Hello: Hashable, Sendable {
     package var deviceID: Bytes = []
     package var token: Bytes = []
     package var largestFrame: UInt32 = 0
+    /// What the caller understands beyond the first release.
+    package var features: Features = []
     /// Peers only, like all that follows.
     package var nodeID: Bytes = []
     package var clusterID: Bytes = []
@@ -47,6 +61,7 @@ package struct Hello: Hashable, Sendable {
         writer.field(7, bytes: deviceID)
         writer.field(8, bytes: token)
         writer.field(9, varint: UInt64(largestFrame))
+        writer.field(10, varint: features.rawValue)
         writer.field(11, bytes: nodeID)
         writer.field(12, bytes: clusterID)
         writer.field(13, bytes: nonce)
@@ -67,6 +82,7 @@ package struct Hello: Hashable, Sendable {
         deviceID = raw.device_id.swiftBytes
         token = raw.token.swiftBytes
         largestFrame = raw.largest_frame
+        features = Features(rawValue: raw.features)
         nodeID = raw.node_id.swiftBytes
         clusterID = raw.cluster_id.swiftBytes
         nonce = raw.nonce.swiftBytes
@@ -197,7 +213,8 @@ package struct CallHeader: Hashable, Sendable {
     /// Milliseconds; 0: the server's default.
     package var timeout: UInt32 = 0
     package var requestID: Bytes = []
-    package var causalToken: Bytes = []
+    /// What the caller has seen, on other nodes perhaps: the answer is not to be older.
+    package var causalTokens: [Bytes] = []
     package var traceContext: Bytes = []
     /// Operators and peers only; peers name none for the cluster's own scope.
     package var container: Bytes = []
@@ -213,7 +230,7 @@ package struct CallHeader: Hashable, Sendable {
         header.field(1, varint: UInt64(method))
         header.field(2, varint: UInt64(timeout))
         header.field(3, bytes: requestID)
-        header.field(4, bytes: causalToken)
+        for token in causalTokens { header.present(4, bytes: token) }
         header.field(5, bytes: traceContext)
         header.field(6, bytes: container)
         header.field(7, varint: UInt64(environment))
@@ -244,7 +261,7 @@ package struct CallHeader: Hashable, Sendable {
         method = UInt32(raw.method.rawValue)
         timeout = raw.timeout_ms
         requestID = raw.request_id.swiftBytes
-        causalToken = raw.causal_token.swiftBytes
+        causalTokens = elements(raw.n_causal_tokens, raw.causal_tokens).map(\.swiftBytes)
         traceContext = raw.trace_context.swiftBytes
         container = raw.container.swiftBytes
         environment = UInt32(raw.environment.rawValue)

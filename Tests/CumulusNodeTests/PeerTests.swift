@@ -164,6 +164,108 @@ import Testing
         }
     }
 
+    // MARK: Sessions
+
+    private func container(
+        _ endpoints: [String],
+        _ token: String,
+        session: Session? = nil,
+        timeout: Duration = .seconds(20),
+        connections: Int = 1
+    ) -> Container {
+        var configuration = Container.Configuration(endpoints: endpoints)
+        configuration.accessToken = token
+        configuration.session = session
+        configuration.timeout = timeout
+        configuration.connections = connections
+        return Container(identifier: TestServer.container, configuration: configuration)
+    }
+
+    /// Two connections to two nodes, used in turn: what one saved is read on the other at once.
+    @Test func aClientReadsItsWritesOnEveryNode() async throws {
+        try await withCluster([MemoryEngine(), MemoryEngine()]) { servers in
+            follow(servers)
+            let token = try await servers[0].makeUser("ada")
+            try await waitForUser(token, at: servers[1])
+            let client = container(servers.map(\.endpoint), token, connections: 2)
+            let database = client.privateCloudDatabase
+            // Both are connected from here on.
+            for _ in 0..<4 { _ = try await database.allRecordZones() }
+            for number in 0..<200 {
+                let record = Record("r", ["n": .int64(Int64(number))])
+                _ = try await database.modifyRecords(
+                    saving: [record],
+                    deleting: [],
+                    savePolicy: .allKeys
+                )
+                let found = try await database.record(for: record.recordID)
+                #expect(found["n"] == .int64(Int64(number)))
+            }
+            let session = client.session
+            await client.close()
+            #expect(!session.text.isEmpty)
+            let other = container([servers[1].endpoint], token, session: session)
+            let id = Record.ID(recordName: "r")
+            let found = try await other.privateCloudDatabase.record(for: id)
+            #expect(found["n"] == 199)
+            await other.close()
+        }
+    }
+
+    /// A node that can't have it says so, and names none that has; with another endpoint the
+    /// client goes there.
+    @Test func aNodeThatIsBehindSaysSo() async throws {
+        try await withCluster([MemoryEngine(), MemoryEngine()]) { servers in
+            let token = try await servers[0].makeUser("ada")
+            servers[1].follow([servers[0]])
+            try await waitForUser(token, at: servers[1])
+            let writer = container([servers[0].endpoint], token)
+            _ = try await writer.privateCloudDatabase.save(Record("r"))
+            // The second node never hears of what follows.
+            await servers[1].unfollow()
+            _ = try await writer.privateCloudDatabase.save(Record("s"))
+            let session = writer.session
+            await writer.close()
+
+            let id = Record.ID(recordName: "s")
+            let behind = container(
+                [servers[1].endpoint],
+                token,
+                session: session,
+                timeout: .milliseconds(400)
+            )
+            let error = await #expect(throws: ServiceError.self) {
+                _ = try await behind.privateCloudDatabase.record(for: id)
+            }
+            #expect(error?.reason == .nodeBehind, "\(error as Any)")
+            await behind.close()
+
+            let both = servers.reversed().map(\.endpoint)
+            let roaming = container(both, token, session: session, timeout: .seconds(8))
+            let found = try await roaming.privateCloudDatabase.record(for: id)
+            #expect(found.recordID == id)
+            await roaming.close()
+        }
+    }
+
+    @Test func aTokenOfAnotherClusterIsRefused() async throws {
+        try await withCluster([MemoryEngine()]) { servers in
+            let stranger = try await TestServer(clusterKey: Bytes(repeating: 1, count: 32))
+            let theirs = container([stranger.endpoint], try await stranger.makeUser("eve"))
+            _ = try await theirs.privateCloudDatabase.save(Record("r"))
+            let session = theirs.session
+            await theirs.close()
+            try await stranger.stop()
+            let token = try await servers[0].makeUser("ada")
+            let ours = container([servers[0].endpoint], token, session: session)
+            let error = await #expect(throws: ServiceError.self) {
+                _ = try await ours.privateCloudDatabase.allRecordZones()
+            }
+            #expect(error?.code == .invalidArguments)
+            await ours.close()
+        }
+    }
+
     // MARK: State
 
     /// Keeps no log.

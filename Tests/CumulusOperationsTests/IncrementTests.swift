@@ -148,7 +148,7 @@ import Testing
         let rows = try store.reader.rows(.log, .all(.increment))
         let id = try #require(request.requestID)
         #expect(rows.count == 2)
-        #expect(rows.allSatisfy { $0.key.dropFirst().starts(with: id.bytes) })
+        #expect(rows.allSatisfy { $0.key.dropFirst(3).starts(with: id.bytes) })
         #expect(try rows.map { try IncrementRow(row: $0.value).delta } == [-1, 3])
     }
 }

@@ -139,7 +139,7 @@ extension FrameDecoder {
     func unknownKindsAreSkippedAcrossReads(size: Int) throws {
         var bytes = Frame.preface
         let known = Frame(.ping, payload: Bytes(repeating: 0, count: 8))
-        for kind: UInt8 in [0, 11, 77, 0x7F] {
+        for kind: UInt8 in [0, 12, 77, 0x7F] {
             var unknown = Bytes()
             let payload = Bytes(repeating: kind, count: 500)
             FrameEncoder.append(Frame(.call, stream: 9, payload: payload), to: &unknown)

@@ -88,6 +88,7 @@ import Testing
             hello.nonce = Self.bytes(using: &dice)
             hello.proof = Self.bytes(using: &dice)
             hello.endpoint = Self.text(using: &dice)
+            hello.features = Features(rawValue: dice.next())
             Self.expectLibraryAgrees("Hello", hello.encoded())
             #expect(try Hello(wire: hello.encoded()) == hello)
 
@@ -194,7 +195,7 @@ import Testing
             header.method = Self.number(using: &dice)
             header.timeout = Self.number(using: &dice)
             header.requestID = Self.bytes(using: &dice)
-            header.causalToken = Self.bytes(using: &dice)
+            header.causalTokens = Self.list(using: &dice, Self.bytes)
             header.traceContext = Self.bytes(using: &dice)
             header.container = Self.bytes(using: &dice)
             header.environment = Self.number(using: &dice)

@@ -196,7 +196,7 @@ struct  Cumulus__V1__Hello
    */
   uint32_t largest_frame;
   /*
-   * bit set; none is defined yet
+   * bit set; 1: the caller wants CAUSAL frames
    */
   uint64_t features;
   /*
@@ -338,9 +338,10 @@ struct  Cumulus__V1__CallHeader
    */
   ProtobufCBinaryData request_id;
   /*
-   * reserved: leave it empty
+   * README.md, Causal tokens
    */
-  ProtobufCBinaryData causal_token;
+  size_t n_causal_tokens;
+  ProtobufCBinaryData *causal_tokens;
   /*
    * reserved: leave it empty
    */
@@ -356,7 +357,7 @@ struct  Cumulus__V1__CallHeader
 };
 #define CUMULUS__V1__CALL_HEADER__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__call_header__descriptor) \
-    , CUMULUS__V1__METHOD__METHOD_UNKNOWN, 0, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN }
+    , CUMULUS__V1__METHOD__METHOD_UNKNOWN, 0, {0,NULL}, 0,NULL, {0,NULL}, {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN }
 
 
 struct  Cumulus__V1__Drain

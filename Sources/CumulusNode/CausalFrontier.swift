@@ -1,0 +1,141 @@
+// How far this node has got, as callers may be told: what every answer that was given up to now can
+// have shown.
+//
+// Advanced by the writer around each batch, asked by sessions before they answer. A batch becomes
+// visible in the engine a moment before the writer hears of it: in between, one row of it tells
+// whether it is there. hot: once per answer.
+
+import CumulusModel
+import CumulusReplication
+import CumulusStorage
+import Synchronization
+
+final class CausalFrontier: Sendable {
+    private struct Cut {
+        /// Counts the batches.
+        var version: UInt64 = 1
+        var scopes: [ScopeNumber: ScopeState]
+        /// Tokens that were made for it.
+        var tokens: [ScopeNumber: Bytes] = [:]
+    }
+
+    /// A row of a batch, to see whether the batch is visible.
+    private struct Probe {
+        var scope: ScopeNumber
+        var incarnation: Incarnation
+        var seq: UInt64
+    }
+
+    private struct State {
+        var current: Cut
+        /// The batch that is being committed.
+        var next: (cut: Cut, probe: Probe)?
+    }
+
+    private let state: Mutex<State>
+    /// That of `current`; 0 while a batch is being committed.
+    private let version = Atomic<UInt64>(1)
+    private let engine: any StorageEngine
+
+    init(engine: any StorageEngine, _ opened: WriterState) {
+        self.engine = engine
+        state = Mutex(State(current: Cut(scopes: opened.scopes)))
+    }
+
+    // MARK: The writer
+
+    /// A batch is about to be committed that leads to this state.
+    func begin(_ after: WriterState) {
+        state.withLock { state in
+            guard let probe = CausalFrontier.probe(state.current.scopes, after.scopes) else {
+                // Scopes may have been read in; nothing was written to them.
+                state.current.scopes = after.scopes
+                return
+            }
+            let cut = Cut(version: state.current.version + 1, scopes: after.scopes)
+            state.next = (cut, probe)
+            version.store(0, ordering: .sequentiallyConsistent)
+        }
+    }
+
+    /// It is committed.
+    func advance() {
+        state.withLock { state in
+            if let next = state.next { state.current = next.cut }
+            state.next = nil
+            version.store(state.current.version, ordering: .sequentiallyConsistent)
+        }
+    }
+
+    /// A commit that one state has and the other hasn't.
+    private static func probe(
+        _ old: [ScopeNumber: ScopeState],
+        _ new: [ScopeNumber: ScopeState]
+    ) -> Probe? {
+        for (number, scope) in new {
+            let before = old[number]?.vectors ?? [:]
+            for (incarnation, row) in scope.vectors where before[incarnation]?.seq != row.seq {
+                return Probe(scope: number, incarnation: incarnation, seq: row.seq)
+            }
+        }
+        return nil
+    }
+
+    // MARK: Callers
+
+    /// Whether all that is visible by now was visible at that version; false if that takes a look.
+    func isAt(_ version: UInt64) -> Bool {
+        self.version.load(ordering: .sequentiallyConsistent) == version
+    }
+
+    /// A token that covers all that was visible by now, unless it is that of `version`; and its
+    /// version.
+    func token(
+        of scope: ScopeNumber,
+        _ id: ScopeID,
+        unless version: UInt64,
+        mint: TokenMint
+    ) -> (token: Bytes, version: UInt64)? {
+        settle()
+        return state.withLock { state in
+            guard state.current.version != version else { return nil }
+            if let known = state.current.tokens[scope] { return (known, state.current.version) }
+            guard let vector = vector(of: scope, state.current) else { return nil }
+            let token = mint.make(VectorToken(.causal, scope: id, vector: vector))
+            state.current.tokens[scope] = token
+            return (token, state.current.version)
+        }
+    }
+
+    /// Whether all that is visible to everybody who asks from now on.
+    func covers(_ vector: VersionVector, _ scope: ScopeNumber) -> Bool {
+        settle()
+        return state.withLock { self.vector(of: scope, $0.current)?.covers(vector) ?? false }
+    }
+
+    /// nil if the store can't be read.
+    private func vector(of scope: ScopeNumber, _ cut: Cut) -> VersionVector? {
+        if let known = cut.scopes[scope]?.vectors { return VersionVector(known.mapValues(\.seq)) }
+        // Nothing was written to it in this run.
+        let reader = ReadTransaction(engine, reach: .disk)
+        return (try? reader.vectors(of: scope)).map { VersionVector($0.mapValues(\.seq)) }
+    }
+
+    /// Takes the batch that is being committed for current, if it is visible already.
+    private func settle() {
+        guard
+            let (version, probe) = state.withLock({ state in
+                state.next.map { ($0.cut.version, $0.probe) }
+            })
+        else { return }
+        let reader = ReadTransaction(engine, reach: .disk)
+        let row: VectorRow? = try? reader.row(.vector(probe.scope, probe.incarnation))
+        guard row?.seq == probe.seq else { return }
+        state.withLock { state in
+            guard let next = state.next, next.cut.version == version else { return }
+            state.current = next.cut
+            state.next = nil
+            self.version.store(version, ordering: .sequentiallyConsistent)
+        }
+    }
+}
