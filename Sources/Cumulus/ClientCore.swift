@@ -199,6 +199,10 @@ final class ClientCore: Sendable {
     /// What calls have seen so far, for another client to begin with.
     var session: [Bytes] { state.withLock { $0.seen.all } }
 
+    func join(_ session: [Bytes]) {
+        state.withLock { $0.seen.join(session) }
+    }
+
     /// The node has not got what was seen elsewhere: another one is tried, if there is one.
     private func leave(_ lease: Lease) {
         guard settings.endpoints.count > 1 else { return }

@@ -90,6 +90,11 @@ public struct Container: Sendable {
     /// What the calls so far have seen, for another container to begin with.
     public var session: Session { Session(tokens: core.session) }
 
+    /// From now on, calls see all that another container's calls have seen.
+    public func join(_ session: Session) {
+        core.join(session.tokens)
+    }
+
     /// The signed-in user's record in this container.
     ///
     /// - Throws: `notAuthenticated` if the caller is anonymous.

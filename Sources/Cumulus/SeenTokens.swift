@@ -24,6 +24,11 @@ struct SeenTokens: Sendable {
         return foreign + own.filter { $0.key != run }.values
     }
 
+    mutating func join(_ session: [Bytes]) {
+        let known = all
+        foreign += session.filter { !known.contains($0) }
+    }
+
     mutating func note(_ token: Bytes, of run: UInt64) {
         own[run] = token
     }

@@ -2,7 +2,7 @@
 //
 // Starts a private node from the folder of this executable and loads it from this process, so that
 // the processor time of server and client stand apart; or loads the node of `--endpoint`. One file
-// per path: `Bench+Fetch`, `Bench+Save`, `Bench+Batch`, `Bench+Idle`.
+// per path: `Bench+Fetch`, `Bench+Save`, `Bench+Batch`, `Bench+Idle`, `Bench+Replicate`.
 
 import ArgumentParser
 import Cumulus
@@ -16,6 +16,7 @@ struct Bench: AsyncParsableCommand {
             "cumulus bench",
             "cumulus bench fetch --seconds 30",
             "cumulus bench save --profile small --json",
+            "cumulus bench replicate --records 1000000",
             "cumulus bench all --endpoint 127.0.0.1:7420 --token cumulus_...",
             note: """
                 Without --endpoint a private node is started, with its data in the current \
@@ -34,13 +35,18 @@ struct Bench: AsyncParsableCommand {
         case save
         case batch
         case idle
+        case replicate
     }
 
-    @Argument(help: "What to measure: fetch, save, batch, idle or all.") var path = Path.all
+    @Argument(help: "What to measure: fetch, save, batch, idle, replicate or all.")
+    var path = Path.all
     @OptionGroup var options: BenchOptions
 
     func validate() throws {
         try options.validate()
+        guard path != .replicate || options.endpoint == nil else {
+            throw ValidationError("The path 'replicate' has nodes of its own: leave out --endpoint")
+        }
     }
 
     func run() async throws {
@@ -64,10 +70,13 @@ struct Bench: AsyncParsableCommand {
 
     /// Idle connections have a fresh node: what earlier paths left in memory isn't theirs.
     private var paths: [[Path]] {
-        path == .all ? [[.fetch, .save, .batch], [.idle]] : [[path]]
+        if path != .all { return [[path]] }
+        let alone: [[Path]] = [[.fetch, .save, .batch], [.idle]]
+        return options.endpoint == nil ? alone + [[.replicate]] : alone
     }
 
     private func figures(of paths: [Path], _ cleanup: BenchCleanup) async throws -> [BenchFigure] {
+        if paths == [.replicate] { return try await replicate(cleanup) }
         var figures: [BenchFigure] = []
         let target = try await BenchTarget.open(options, cleanup)
         do {
@@ -78,7 +87,7 @@ struct Bench: AsyncParsableCommand {
                 case .save: figures += try await save(target, cleanup)
                 case .batch: figures.append(try await batch(target, cleanup))
                 case .idle: figures.append(try await idle(target))
-                case .all: break
+                case .replicate, .all: break
                 }
             }
         } catch {

@@ -26,7 +26,7 @@ final class BehindCall: Sendable {
 
 extension ClientSession {
     /// Tokens that one call may carry.
-    private static let mostTokens = 16
+    private static let mostTokens = 64
 
     /// Says how far the next answer reaches, unless the caller knows.
     func tellCausalToken() {

@@ -150,20 +150,25 @@ package struct StateSource: Sendable {
     /// are at most that large.
     private static let deltaBytes = 32 << 20
 
-    /// How many bytes the records have that changed of a zone; more than `limit` if it is more.
+    /// How many bytes the records have that changed of a zone; more than `limit` if it is more, or
+    /// if half of the zone changed.
     private func deltaSize(
         of zone: StateOffer.Zone,
         above base: VersionVector,
         limit: Int
     ) throws(EngineError) -> Int {
-        var size = 0
+        let state = try reader.row(.zoneState(zone.row.number)) ?? ZoneState()
+        // No record is smaller than 50 bytes, and few records are nothing to think about.
+        let most = min(limit / 50, max(1_000, Int(clamping: state.records / 2)))
+        var changes = 0
         for range in changeRanges(of: zone, above: base) {
-            // No record is smaller than that.
-            for key in try keys(.index, range, limit: limit / 50 + 1) {
-                guard let record = try record(changedName(in: key), in: zone) else { continue }
-                size += record.byteCount
-                if size > limit { return size }
-            }
+            changes += try keys(.index, range, limit: most + 1 - changes).count
+            if changes > most { return limit + 1 }
+        }
+        var size = 0
+        for name in try names(in: zone, above: base) {
+            size += try record(name, in: zone)?.byteCount ?? 0
+            if size > limit { return size }
         }
         return size
     }
@@ -321,13 +326,28 @@ package struct StateSource: Sendable {
         return try parts.text()
     }
 
-    /// Names of a zone's records from behind one of them, ascending.
-    fileprivate func names(
+    /// A zone's records from behind one of them, ascending, until they have that many bytes.
+    fileprivate func records(
         in zone: StateOffer.Zone,
         after name: String?,
-        limit: Int
-    ) throws(EngineError) -> [String] {
-        try reader.recordNames(in: zone.row.number, after: name, limit: limit)
+        byteLimit: Int
+    ) throws(EngineError) -> [(name: String, record: StagedRecord)] {
+        let number = zone.row.number
+        var range = KeyRange.records(of: number)
+        if let name { range.start = RowKey.record(number, name).bytes + [0] }
+        var found: [(key: Bytes, row: Bytes)] = []
+        var byteCount = 0
+        try reader.scan(.records, range, backwards: false) { key, row in
+            found.append((key, row))
+            byteCount += key.count + row.count
+            return byteCount < byteLimit
+        }
+        return try found.map { (key, row) throws(EngineError) in
+            var parts = KeyReader(key)
+            _ = try parts.number(ZoneNumber.self)
+            let name = try parts.text()
+            return (name, try whole(row, named: name, in: number))
+        }
     }
 
     /// A record's rows, the shown one first; nil if it isn't there.
@@ -337,7 +357,20 @@ package struct StateSource: Sendable {
     ) throws(EngineError) -> StagedRecord? {
         let number = zone.row.number
         guard let shown = try reader.get(.record(number, name)) else { return nil }
-        let siblings = try reader.rows(.records, .siblings(of: number, name))
+        return try whole(shown, named: name, in: number)
+    }
+
+    /// The shown row and those behind it.
+    private func whole(
+        _ shown: Bytes,
+        named name: String,
+        in zone: ZoneNumber
+    ) throws(EngineError) -> StagedRecord {
+        let row = try reader.decoding(Bytes(name.utf8)) { () throws(MalformedBytes) in
+            try RecordRow(shown)
+        }
+        guard row.hasSiblings else { return StagedRecord(rows: [shown]) }
+        let siblings = try reader.rows(.records, .siblings(of: zone, name))
         return StagedRecord(rows: [shown] + siblings.map(\.value))
     }
 }
@@ -348,13 +381,11 @@ package struct StatePages: Sendable {
     private let zones: [StateOffer.Zone]
     private let base: VersionVector
     private var zone = 0
-    /// Names of records that are next.
-    private var names: ArraySlice<String> = []
-    /// Nothing of the zone was listed yet.
-    private var isNew = true
-    /// The last name that was listed.
+    /// Of a zone of which only changes are wanted: names of those that are left; nil before they
+    /// are listed.
+    private var changed: ArraySlice<String>?
+    /// Of a zone that is wanted in full: the last record so far.
     private var last: String?
-    private static let namesAtOnce = 1_000
 
     package init(_ source: StateSource, _ offer: StateOffer) {
         self.source = source
@@ -365,37 +396,38 @@ package struct StatePages: Sendable {
     /// The next records, until the page has that many bytes; nil at the end.
     package mutating func next(byteLimit: Int) throws(EngineError) -> StatePage? {
         while zone < zones.count {
-            if names.isEmpty { names = try more() }
-            if names.isEmpty {
-                zone += 1
-                (isNew, last) = (true, nil)
-                continue
-            }
             var page = StatePage(zone: zone)
-            var byteCount = 0
-            while byteCount < byteLimit, let name = names.popFirst() {
-                guard let record = try source.record(name, in: zones[zone]) else { continue }
-                byteCount += record.byteCount + name.utf8.count
-                page.records.append((name, record))
+            switch zones[zone].extent {
+            case .nothing: break
+            case .delta: page.records = try changes(byteLimit)
+            case .full:
+                page.records = try source.records(
+                    in: zones[zone],
+                    after: last,
+                    byteLimit: byteLimit
+                )
+                last = page.records.last?.name
             }
-            return page
+            if !page.records.isEmpty { return page }
+            zone += 1
+            (changed, last) = (nil, nil)
         }
         return nil
     }
 
-    /// More names of the zone; none at its end.
-    private mutating func more() throws(EngineError) -> ArraySlice<String> {
-        var names: [String] = []
-        switch zones[zone].extent {
-        case .nothing: break
-        case .delta where isNew: names = try source.names(in: zones[zone], above: base)
-        case .delta: break
-        case .full:
-            let limit = StatePages.namesAtOnce
-            names = try source.names(in: zones[zone], after: last, limit: limit)
+    private mutating func changes(
+        _ byteLimit: Int
+    ) throws(EngineError) -> [(name: String, record: StagedRecord)] {
+        var names = changed ?? []
+        if changed == nil { names = try source.names(in: zones[zone], above: base)[...] }
+        var records: [(name: String, record: StagedRecord)] = []
+        var byteCount = 0
+        while byteCount < byteLimit, let name = names.popFirst() {
+            guard let record = try source.record(name, in: zones[zone]) else { continue }
+            byteCount += record.byteCount + name.utf8.count
+            records.append((name, record))
         }
-        isNew = false
-        last = names.last
-        return names[...]
+        changed = names
+        return records
     }
 }

@@ -1,0 +1,201 @@
+// The path `replicate`: a node that was not there catches up, by the log and by the state of
+// another one, and how soon it shows what that one saves.
+//
+// Records have 300 bytes. The rate of the batches that filled the first node, measured in the same
+// run, stands beside the rates of catching up.
+
+import Cumulus
+import CumulusModel
+import Foundation
+
+extension Bench {
+    func replicate(_ cleanup: BenchCleanup) async throws -> [BenchFigure] {
+        let directory = try BenchDirectory.make(cleanup)
+        let cluster = BenchCluster(options, directory, cleanup)
+        defer { cluster.stopAll() }
+        try await cluster.start("first")
+        let filled = try await fill(cluster)
+        let bound = BenchFigure.Bound(name: "batch", perSecond: filled.perSecond)
+
+        var byLog = try await catchUp("catch-up by log", "log", cluster)
+        byLog.compare(with: [bound])
+        byLog.expect(ratio: 0.8)
+        byLog.expect(perSecond: 60_000)
+        cluster.stopAll()
+
+        // Alone, the first node keeps no log that others might need.
+        let first = try await cluster.start("first", logSeconds: 1)
+        try await forgetOthers(first, cluster)
+        var byState = try await catchUp("catch-up by state", "state", cluster)
+        byState.compare(with: [bound])
+        byState.expect(perSecond: 60_000)
+
+        let flush = try BenchBounds(options, directory, cleanup).flush()
+        let shown = try await show(cluster, flush)
+        return [filled, byLog, byState, shown]
+    }
+
+    /// Saves all records on the first node, in batches.
+    private func fill(_ cluster: BenchCluster) async throws -> BenchFigure {
+        let container = cluster.container(cluster.members[0], connections: options.connections)
+        let progress = BenchProgress("saving records")
+        let start = Date()
+        let (database, count) = (container.privateCloudDatabase, options.records)
+        let lanes = options.connections
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for lane in 0..<lanes {
+                group.addTask {
+                    let step = BenchOptions.batchSize * lanes
+                    for first in stride(
+                        from: lane * BenchOptions.batchSize,
+                        to: count,
+                        by: step
+                    ) {
+                        let numbers = first..<min(first + BenchOptions.batchSize, count)
+                        let results = try await database.modifyRecords(
+                            saving: numbers.map(Bench.note),
+                            deleting: []
+                        )
+                        for result in results.saveResults.values { _ = try result.get() }
+                        if lane == 0 { progress.show(first, of: count) }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        progress.end()
+        await container.close()
+        return figure("batch of 300 bytes", since: start, cluster.members[0])
+    }
+
+    /// A record of about 300 bytes.
+    private static func note(_ number: Int) -> Record {
+        var dice = BenchDice(UInt64(number))
+        let letters = UInt8(ascii: "a")...UInt8(ascii: "z")
+        let text = (0..<240).map { _ in UInt8.random(in: letters, using: &dice) }
+        var record = Record(
+            recordType: "Note",
+            recordID: Record.ID(recordName: "note-\(number)")
+        )
+        record["text"] = .string(String(decoding: text, as: UTF8.self))
+        record["number"] = .int64(Int64(number))
+        return record
+    }
+
+    private func figure(
+        _ path: String,
+        since start: Date,
+        _ member: BenchCluster.Member
+    ) -> BenchFigure {
+        let seconds = Date().timeIntervalSince(start)
+        let use = ProcessUse.of(member.process.id)
+        return BenchFigure(
+            path: path,
+            start: start.formatted(.iso8601),
+            seconds: seconds,
+            operations: options.records,
+            perSecond: Double(options.records) / seconds,
+            serverMicroseconds: use.map { $0.cpuMicroseconds / Double(options.records) },
+            serverResident: use?.resident,
+            serverPeakResident: use?.peakResident
+        )
+    }
+
+    // MARK: Catching up
+
+    /// Starts an empty node, and waits until it holds what the first one does.
+    private func catchUp(
+        _ path: String,
+        _ name: String,
+        _ cluster: BenchCluster
+    ) async throws -> BenchFigure {
+        let wanted = try await cluster.operate(cluster.members[0]) {
+            try await cluster.digest($0)
+        }
+        let progress = BenchProgress("measuring \(path)")
+        defer { progress.end() }
+        let start = Date()
+        let follower = try await cluster.start(name)
+        try await cluster.operate(follower) { node in
+            let end = Date(timeIntervalSinceNow: 600)
+            while try await cluster.digest(node) != wanted {
+                guard Date() < end else {
+                    throw BenchProblem(message: "\(path): not done after 600 s")
+                }
+                try await Task.sleep(for: .milliseconds(10))
+            }
+        }
+        var figure = figure(path, since: start, follower)
+        if let peak = figure.serverPeakResident {
+            figure.targets.append(.init(text: "< 200 MB", isMet: peak < 200 << 20))
+        }
+        return figure
+    }
+
+    /// Takes all other nodes off the list, and waits until the log is gone.
+    private func forgetOthers(
+        _ first: BenchCluster.Member,
+        _ cluster: BenchCluster
+    ) async throws {
+        try await cluster.operate(first) { node in
+            for member in try await node.members() where !member.isThis && !member.isRemoved {
+                _ = try await node.removeMember(member.nodeID)
+            }
+        }
+        try await Task.sleep(for: .seconds(4))
+    }
+
+    // MARK: Showing
+
+    /// Saves on the first node, and reads on the last one in the same session at once: from the
+    /// answer of the one to the answer of the other.
+    private func show(
+        _ cluster: BenchCluster,
+        _ flush: BenchFigure.Bound
+    ) async throws -> BenchFigure {
+        let writer = cluster.container(cluster.members[0])
+        let reader = cluster.container(cluster.members[cluster.members.count - 1])
+        let progress = BenchProgress("measuring: shown by a peer")
+        defer { progress.end() }
+        let start = Date()
+        let end = start.addingTimeInterval(options.seconds)
+        var waits: [Double] = []
+        while Date() < end {
+            let record = Bench.note(waits.count % options.records)
+            let results = try await writer.privateCloudDatabase.modifyRecords(
+                saving: [record],
+                deleting: [],
+                savePolicy: .allKeys
+            )
+            for result in results.saveResults.values { _ = try result.get() }
+            let saved = DispatchTime.now().uptimeNanoseconds
+            reader.join(writer.session)
+            _ = try await reader.privateCloudDatabase.record(for: record.recordID)
+            waits.append(Double(DispatchTime.now().uptimeNanoseconds - saved) / 1e6)
+        }
+        await writer.close()
+        await reader.close()
+        waits.sort()
+        func percentile(_ part: Double) -> Double {
+            waits[min(waits.count - 1, Int(Double(waits.count) * part))]
+        }
+        var figure = BenchFigure(
+            path: "shown by a peer",
+            start: start.formatted(.iso8601),
+            seconds: Date().timeIntervalSince(start),
+            operations: waits.count,
+            perSecond: Double(waits.count) / options.seconds,
+            p50: percentile(0.5),
+            p99: percentile(0.99),
+            p999: percentile(0.999)
+        )
+        let wanted = 2_000 / max(1, flush.perSecond) + 1
+        figure.targets.append(
+            .init(
+                text: String(format: "p50 <= %.2f ms (2 flushes + 1 ms)", wanted),
+                isMet: percentile(0.5) <= wanted
+            )
+        )
+        return figure
+    }
+}
