@@ -110,7 +110,9 @@ final class ClientCore: Sendable {
         var header = prototype
         var wasSent = false
         var attempt = 0
+        var refusal: ServiceError?
         while true {
+            let pause = backoff(attempt)
             let lease = try await acquire(until: deadline, wasSent: wasSent)
             if isChange && header.requestID.isEmpty {
                 header.requestID = requestID(clockOffset: lease.clockOffset)
@@ -125,16 +127,20 @@ final class ClientCore: Sendable {
                 return messages
             case .lost(let sent): wasSent = wasSent || (sent && isChange)
             case .refused(let error):
-                let hasTime = environment.now() + backoff(attempt) < deadline
+                let hasTime = environment.now() + pause < deadline
                 guard isRetryable(error), hasTime, !Task.isCancelled else {
                     throw wasSent && leavesOpen(error) ? timeout(wasSent: true) : error
                 }
                 if error.reason == .nodeBehind { leave(lease) }
+                refusal = error
             }
             if Task.isCancelled { throw ClientCore.cancelled }
-            try? await environment.sleep(backoff(attempt))
+            try? await environment.sleep(pause)
             attempt += 1
-            if environment.now() >= deadline { throw timeout(wasSent: wasSent) }
+            if environment.now() >= deadline {
+                // What a node said tells more than that the time is up.
+                throw wasSent ? timeout(wasSent: true) : refusal ?? timeout(wasSent: false)
+            }
         }
     }
 

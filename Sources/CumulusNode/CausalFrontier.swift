@@ -47,7 +47,7 @@ final class CausalFrontier: Sendable {
     /// A batch is about to be committed that leads to this state.
     func begin(_ after: WriterState) {
         state.withLock { state in
-            guard let probe = CausalFrontier.probe(state.current.scopes, after.scopes) else {
+            guard let probe = probe(state.current.scopes, after.scopes) else {
                 // Scopes may have been read in; nothing was written to them.
                 state.current.scopes = after.scopes
                 return
@@ -68,17 +68,22 @@ final class CausalFrontier: Sendable {
     }
 
     /// A commit that one state has and the other hasn't.
-    private static func probe(
+    private func probe(
         _ old: [ScopeNumber: ScopeState],
         _ new: [ScopeNumber: ScopeState]
     ) -> Probe? {
         for (number, scope) in new {
-            let before = old[number]?.vectors ?? [:]
+            // A scope that was not asked for before may have been written to by earlier runs.
+            let before = old[number]?.vectors ?? stored(number)
             for (incarnation, row) in scope.vectors where before[incarnation]?.seq != row.seq {
                 return Probe(scope: number, incarnation: incarnation, seq: row.seq)
             }
         }
         return nil
+    }
+
+    private func stored(_ scope: ScopeNumber) -> [Incarnation: VectorRow] {
+        (try? ReadTransaction(engine, reach: .disk).vectors(of: scope)) ?? [:]
     }
 
     // MARK: Callers
@@ -100,7 +105,7 @@ final class CausalFrontier: Sendable {
         return state.withLock { state in
             guard state.current.version != version else { return nil }
             if let known = state.current.tokens[scope] { return (known, state.current.version) }
-            guard let vector = vector(of: scope, state.current) else { return nil }
+            let vector = vector(of: scope, state.current)
             let token = mint.make(VectorToken(.causal, scope: id, vector: vector))
             state.current.tokens[scope] = token
             return (token, state.current.version)
@@ -110,15 +115,13 @@ final class CausalFrontier: Sendable {
     /// Whether all that is visible to everybody who asks from now on.
     func covers(_ vector: VersionVector, _ scope: ScopeNumber) -> Bool {
         settle()
-        return state.withLock { self.vector(of: scope, $0.current)?.covers(vector) ?? false }
+        return state.withLock { self.vector(of: scope, $0.current).covers(vector) }
     }
 
-    /// nil if the store can't be read.
-    private func vector(of scope: ScopeNumber, _ cut: Cut) -> VersionVector? {
+    private func vector(of scope: ScopeNumber, _ cut: Cut) -> VersionVector {
         if let known = cut.scopes[scope]?.vectors { return VersionVector(known.mapValues(\.seq)) }
         // Nothing was written to it in this run.
-        let reader = ReadTransaction(engine, reach: .disk)
-        return (try? reader.vectors(of: scope)).map { VersionVector($0.mapValues(\.seq)) }
+        return VersionVector(stored(scope).mapValues(\.seq))
     }
 
     /// Takes the batch that is being committed for current, if it is visible already.

@@ -21,6 +21,7 @@ final class StateTransfer: @unchecked Sendable {
     /// What the writer made of an offer.
     private enum Beginning {
         case begun
+        case unknownScope
         /// The donor knows more of this run than its own store does.
         case rolledBack
         /// Two nodes hold different commits of one number.
@@ -105,11 +106,9 @@ final class StateTransfer: @unchecked Sendable {
         intake = try StateIntake(offer, above: offer.base, now: now)
         let (offer, run) = (offer, node.incarnation)
         write(.commits, 0) { [self] transaction throws(EngineError) in
-            guard let number = try transaction.scope(scope) else {
-                throw .failed("the scope is gone")
-            }
+            guard let number = try transaction.scope(scope) else { return Beginning.unknownScope }
             let known = try transaction.loadScope(number).vectors
-            guard offer.vector[run] <= known[run]?.seq ?? 0 else { return Beginning.rolledBack }
+            guard offer.vector[run] <= known[run]?.seq ?? 0 else { return .rolledBack }
             for (incarnation, row) in offer.vectors {
                 guard let ours = known[incarnation], ours.seq == row.seq else { continue }
                 guard ours.hash == row.hash else { return .forked(incarnation) }
@@ -120,6 +119,7 @@ final class StateTransfer: @unchecked Sendable {
         } then: { transfer, beginning in
             switch beginning {
             case .begun: transfer.goOn()
+            case .unknownScope: transfer.fail("the scope is not known here")
             case .rolledBack: transfer.node.environment.fail(Node.rolledBack)
             case .forked(let incarnation): transfer.fail("the log of \(incarnation) was forked")
             }

@@ -285,7 +285,7 @@ package struct StateSync: Sendable {
         }
         if let staged = stages[index] {
             let marker: NumberRow? = try transaction.row(.stagedZone(staged))
-            guard marker != nil else { throw .failed("the stages of a state sync are gone") }
+            guard marker != nil else { throw .corrupt("the stages of a state sync are gone") }
             transaction.put(.stagedZone(staged), nil)
             if isWanted {
                 row.number = staged

@@ -232,7 +232,7 @@ import Testing
                 [servers[1].endpoint],
                 token,
                 session: session,
-                timeout: .milliseconds(400)
+                timeout: .seconds(3)
             )
             let error = await #expect(throws: ServiceError.self) {
                 _ = try await behind.privateCloudDatabase.record(for: id)
