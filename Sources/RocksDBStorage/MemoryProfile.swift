@@ -25,6 +25,14 @@ package enum MemoryProfile: String, CaseIterable, Sendable {
         }
     }
 
+    /// The cache is cut into two to that power parts, each with a lock of its own: of 12 and 6 MB.
+    var cachePartBits: Int32 {
+        switch self {
+        case .small: 2
+        case .standard: 6
+        }
+    }
+
     /// Tables held open; each costs a few kilobytes.
     var openTables: Int32 {
         switch self {

@@ -15,11 +15,21 @@ struct RocksDBOptions: ~Copyable {
 
     init(profile: MemoryProfile, creating: Bool, recovery: Recovery) {
         database = Self.database(profile, creating: creating, recovery: recovery)
-        let cache: OpaquePointer = rocksdb_cache_create_lru(profile.blockCacheBytes)
+        let cache = Self.cache(profile)
         defer { rocksdb_cache_destroy(cache) }
         families =
             [("default", rocksdb_options_create())]
             + Family.allCases.map { (name: "\($0)", options: Self.family($0, profile, cache)) }
+    }
+
+    /// A part of the cache has to hold the index of a whole table, some megabytes: one that doesn't
+    /// fit is read again by every single read.
+    private static func cache(_ profile: MemoryProfile) -> OpaquePointer {
+        let options: OpaquePointer = rocksdb_lru_cache_options_create()
+        defer { rocksdb_lru_cache_options_destroy(options) }
+        rocksdb_lru_cache_options_set_capacity(options, profile.blockCacheBytes)
+        rocksdb_lru_cache_options_set_num_shard_bits(options, profile.cachePartBits)
+        return rocksdb_cache_create_lru_opts(options)
     }
 
     deinit {
