@@ -151,9 +151,12 @@ struct Connection: ParsableArguments {
         configuration.session = try readSession()
         let container = Container(identifier: containerName, configuration: configuration)
         let result = await Result { try await body(container) }
-        try write(container.session)
+        let written = Result { try write(container.session) }
         await container.close()
-        return try result.get()
+        // What the command failed of comes first.
+        let value = try result.get()
+        try written.get()
+        return value
     }
 
     private var sessionFile: String? {
