@@ -1158,7 +1158,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[19] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[21] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -1179,13 +1179,17 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[19] =
   { "PEERS_PULL", "CUMULUS__V1__METHOD__PEERS_PULL", 64 },
   { "PEERS_STATE", "CUMULUS__V1__METHOD__PEERS_STATE", 65 },
   { "PEERS_REPORT", "CUMULUS__V1__METHOD__PEERS_REPORT", 66 },
+  { "CHANGES_DATABASE", "CUMULUS__V1__METHOD__CHANGES_DATABASE", 80 },
+  { "CHANGES_ZONE", "CUMULUS__V1__METHOD__CHANGES_ZONE", 81 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 4},{32, 7},{48, 8},{64, 16},{0, 19}
+{0, 0},{16, 4},{32, 7},{48, 8},{64, 16},{80, 19},{0, 21}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[19] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[21] =
 {
   { "ACCOUNTS_WHO_AM_I", 7 },
+  { "CHANGES_DATABASE", 19 },
+  { "CHANGES_ZONE", 20 },
   { "METHOD_UNKNOWN", 0 },
   { "OPERATOR_ADD_TOKEN", 13 },
   { "OPERATOR_ADD_USER", 12 },
@@ -1212,11 +1216,11 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  19,
+  21,
   cumulus__v1__method__enum_values_by_number,
-  19,
+  21,
   cumulus__v1__method__enum_values_by_name,
-  5,
+  6,
   cumulus__v1__method__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };

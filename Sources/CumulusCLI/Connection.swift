@@ -218,17 +218,19 @@ struct DatabaseOption: ParsableArguments {
         case `public`
         case `private`
         case shared
+
+        var scope: DatabaseScope {
+            switch self {
+            case .public: .public
+            case .private: .private
+            case .shared: .shared
+            }
+        }
     }
 
     @Option(help: "Which database.") var database = Name.public
 
-    var scope: DatabaseScope {
-        switch database {
-        case .public: .public
-        case .private: .private
-        case .shared: .shared
-        }
-    }
+    var scope: DatabaseScope { database.scope }
 }
 
 /// Which zone, for commands on records.

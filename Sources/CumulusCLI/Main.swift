@@ -18,10 +18,9 @@ struct Main: AsyncParsableCommand {
         ),
         version: Release.version,
         subcommands: [
-            RecordCommand.self, ZoneCommand.self, ImportCommand.self, ExportCommand.self,
-            UserCommand.self, ClusterCommand.self, ContainerCommand.self, StatusCommand.self,
-            Bench.self,
-            ConfigCommand.self,
+            RecordCommand.self, ZoneCommand.self, ChangesCommand.self, ImportCommand.self,
+            ExportCommand.self, UserCommand.self, ClusterCommand.self, ContainerCommand.self,
+            StatusCommand.self, Bench.self, ConfigCommand.self,
         ]
     )
 

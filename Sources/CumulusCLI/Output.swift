@@ -27,6 +27,43 @@ struct OutputOptions: ParsableArguments {
     }
 }
 
+/// Prints a list as it arrives, however long it is; a table is aligned a page at a time.
+struct Listing {
+    let isJSON: Bool
+    private var page: [[String]]
+    private var isEmpty = true
+    private static let pageRows = 200
+    private static let cellWidth = 80
+
+    init(_ columns: [String], isJSON: Bool) {
+        self.isJSON = isJSON
+        page = [columns]
+    }
+
+    mutating func add(_ json: @autoclosure () -> JSON, row: @autoclosure () -> [String]) {
+        if isJSON {
+            print(isEmpty ? "[\n" : ",\n", terminator: json().text)
+        } else {
+            page.append(row().map(Listing.shortened))
+            if page.count >= Listing.pageRows { flush() }
+        }
+        isEmpty = false
+    }
+
+    mutating func end() {
+        if isJSON { print(isEmpty ? "[]" : "\n]") } else { flush() }
+    }
+
+    private mutating func flush() {
+        if !page.isEmpty { print(Table.aligned(page)) }
+        page = []
+    }
+
+    private static func shortened(_ cell: String) -> String {
+        cell.count > cellWidth ? cell.prefix(cellWidth - 1) + "…" : cell
+    }
+}
+
 enum Table {
     /// Rows as lines, with columns as wide as their widest cell.
     static func aligned(_ rows: [[String]]) -> String {

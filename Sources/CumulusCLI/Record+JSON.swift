@@ -86,6 +86,11 @@ extension Record {
         return .object(members + [JSON.Member("fields", fields)])
     }
 
+    /// In a table: name, type, when it was modified, fields.
+    var row: [String] {
+        [recordID.recordName, recordType, modificationDate?.text ?? "", fields.text]
+    }
+
     /// The same for people: a name and a value per line.
     var rows: [[String]] {
         guard case .object(let members) = json else { return [] }

@@ -183,53 +183,19 @@ extension RecordCommand {
             try await connection.withContainer { container in
                 let records = container.database(with: database.scope)
                     .allRecords(inZoneWith: zone.zoneID, desiredKeys: keys.list)
-                var listing = Listing(isJSON: output.json)
+                var listing = Listing(
+                    ["NAME", "TYPE", "MODIFIED", "FIELDS"],
+                    isJSON: output.json
+                )
                 var count = 0
                 for try await record in records {
-                    listing.add(record)
+                    listing.add(record.json, row: record.row)
                     count += 1
                     if count == limit { break }
                 }
                 listing.end()
             }
         }
-    }
-}
-
-/// Prints a list as it arrives, however long it is; a table is aligned a page at a time.
-private struct Listing {
-    let isJSON: Bool
-    private var page: [[String]] = [["NAME", "TYPE", "MODIFIED", "FIELDS"]]
-    private var isEmpty = true
-    private static let pageRows = 200
-    private static let cellWidth = 80
-
-    init(isJSON: Bool) {
-        self.isJSON = isJSON
-    }
-
-    mutating func add(_ record: Record) {
-        if isJSON {
-            print(isEmpty ? "[\n" : ",\n", terminator: record.json.text)
-        } else {
-            let fields = record.fields.text
-            let isLong = fields.count > Listing.cellWidth
-            page.append([
-                record.recordID.recordName, record.recordType, record.modificationDate?.text ?? "",
-                isLong ? fields.prefix(Listing.cellWidth - 1) + "…" : fields,
-            ])
-            if page.count >= Listing.pageRows { flush() }
-        }
-        isEmpty = false
-    }
-
-    mutating func end() {
-        if isJSON { print(isEmpty ? "[]" : "\n]") } else { flush() }
-    }
-
-    private mutating func flush() {
-        if !page.isEmpty { print(Table.aligned(page)) }
-        page = []
     }
 }
 

@@ -243,3 +243,34 @@ package func zigzag(_ value: Int64) -> UInt64 {
 package func unzigzag(_ value: UInt64) -> Int64 {
     Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1)
 }
+
+// MARK: - Where
+
+extension CanonicalWriter {
+    package mutating func scope(_ scope: ScopeID) {
+        delimited(scope.container.utf8)
+        varint(UInt64(scope.environment.rawValue))
+    }
+
+    package mutating func database(_ database: DatabaseID) {
+        varint(UInt64(database.kind.rawValue))
+        delimited(database.owner.utf8)
+    }
+}
+
+extension CanonicalReader {
+    package mutating func scope() throws(MalformedBytes) -> ScopeID {
+        let container = try text()
+        guard let environment = Environment(rawValue: UInt8(try count(limit: 255))) else {
+            throw MalformedBytes("an environment of another kind")
+        }
+        return ScopeID(container: container, environment: environment)
+    }
+
+    package mutating func database() throws(MalformedBytes) -> DatabaseID {
+        guard let kind = DatabaseScope(rawValue: UInt8(try count(limit: 255))) else {
+            throw MalformedBytes("a database of another kind")
+        }
+        return DatabaseID(kind: kind, owner: try text())
+    }
+}

@@ -117,6 +117,38 @@ enum Answers {
         return writer.bytes
     }
 
+    static func changes(_ page: FetchDatabaseChanges.Page, token: Bytes) -> Bytes {
+        FetchDatabaseChangesResponse(
+            changed: page.changed.map { wireID(ZoneAddress(name: $0)) },
+            deleted: page.deletions.map { deletion in
+                FetchDatabaseChangesResponse.Deletion(
+                    id: wireID(ZoneAddress(name: deletion.name)),
+                    cause: UInt32(deletion.reason)
+                )
+            },
+            token: token,
+            moreComing: page.moreComing
+        ).encoded()
+    }
+
+    static func changes(
+        _ page: FetchZoneChanges.Page,
+        of zone: ZoneAddress,
+        token: Bytes
+    ) -> Bytes {
+        FetchZoneChangesResponse.encoded(
+            changed: page.records.map { $0.encoded(as: wireID($0.name, zone)) },
+            deleted: page.deletions.map { deletion in
+                FetchZoneChangesResponse.Deletion(
+                    id: wireID(deletion.name, zone),
+                    type: Bytes(deletion.type.utf8)
+                )
+            },
+            token: token,
+            moreComing: page.moreComing
+        )
+    }
+
     // MARK: Parts
 
     private static func wireID(_ address: ZoneAddress) -> WireZoneID {

@@ -5,6 +5,13 @@
 import CumulusModel
 import CumulusWire
 
+/// What a call brought.
+struct Call: Sendable {
+    var stream: UInt32
+    var header: CallHeader
+    var message: Bytes
+}
+
 struct CallState {
     let token: CallToken
     /// It has no deadline and goes on until its caller cancels it.
@@ -32,6 +39,8 @@ struct CallState {
 
     /// It has not begun: this node has yet to read what its caller saw elsewhere.
     var behind: BehindCall?
+    /// When it has waited for that long enough; nil: it has not waited.
+    var waitDeadline: Instant?
 
     /// When a call ends that can't begin, or whose answer waits for credit.
     var deadline: Instant? {

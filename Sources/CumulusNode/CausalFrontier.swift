@@ -106,7 +106,7 @@ final class CausalFrontier: Sendable {
             guard state.current.version != version else { return nil }
             if let known = state.current.tokens[scope] { return (known, state.current.version) }
             let vector = vector(of: scope, state.current)
-            let token = mint.make(VectorToken(.causal, scope: id, vector: vector))
+            let token = mint.make(CausalToken(scope: id, vector: vector))
             state.current.tokens[scope] = token
             return (token, state.current.version)
         }

@@ -11,42 +11,34 @@ import Logging
 
 extension ClientSession {
     /// Begins a call that was entered into `calls`.
-    func dispatch(_ stream: UInt32, _ header: CallHeader, _ message: Bytes) {
+    func dispatch(_ call: Call) {
         do {
-            guard message.count <= limits.requestBytes else {
+            guard call.message.count <= limits.requestBytes else {
                 throw ServiceError(
                     .limitExceeded,
                     .tooLarge,
                     """
-                    the request has \(message.count) bytes; the limit is \(limits.requestBytes), \
-                    send it in parts
+                    the request has \(call.message.count) bytes; the limit is \
+                    \(limits.requestBytes), send it in parts
                     """
                 )
             }
-            guard let method = Method(rawValue: header.method) else {
+            guard let method = Method(rawValue: call.header.method) else {
                 throw ServiceError(
                     .invalidArguments,
                     .protocolError,
-                    "method \(header.method) is not known to this server"
+                    "method \(call.header.method) is not known to this server"
                 )
             }
-            guard try isCausal(stream, header, message) else { return }
-            calls[stream]?.behind = nil
-            try begin(method, Call(stream: stream, header: header, message: message))
+            guard try isCausal(call) else { return }
+            try begin(method, call)
         } catch let error as ServiceError {
-            fail(stream, error)
+            fail(call.stream, error)
         } catch let error as MalformedMessage {
-            fail(stream, ServiceError(.invalidArguments, .protocolError, error.message))
+            fail(call.stream, ServiceError(.invalidArguments, .protocolError, error.message))
         } catch {
-            fail(stream, ServiceError(.internalError, "\(error)"))
+            fail(call.stream, ServiceError(.internalError, "\(error)"))
         }
-    }
-
-    /// What a call brought.
-    private struct Call {
-        var stream: UInt32
-        var header: CallHeader
-        var message: Bytes
     }
 
     private func begin(_ method: Method, _ call: Call) throws {
@@ -87,6 +79,8 @@ extension ClientSession {
                 guard case .modified(let outcome) = answer else { return [] }
                 return [Answers.modified(outcome, request)]
             }
+        case .changesDatabase: try fetchDatabaseChanges(call)
+        case .changesZone: try fetchZoneChanges(call)
         case .peersPull, .peersState, .peersReport:
             try servePeer(method, call.stream, call.header, call.message)
         case .accountsWhoAmI:
@@ -108,7 +102,7 @@ extension ClientSession {
 
     // MARK: Reads
 
-    private typealias Read =
+    typealias Read =
         @Sendable (
             ClientSession, ScopeNumber, Caller, ReadTransaction
         ) throws -> Page
@@ -136,7 +130,7 @@ extension ClientSession {
         }
     }
 
-    private func readFromDisk(_ stream: UInt32, _ scope: ScopeID, _ work: @escaping Read) {
+    func readFromDisk(_ stream: UInt32, _ scope: ScopeID, _ work: @escaping Read) {
         guard let token = calls[stream]?.token else { return }
         let caller = identity.caller
         let isQueued = node.gate.read { [self] in
@@ -211,7 +205,7 @@ extension ClientSession {
     }
 
     /// The scope of the connection, or the one that an operator's call names.
-    private func callScope(_ header: CallHeader) throws(ServiceError) -> ScopeID {
+    func callScope(_ header: CallHeader) throws(ServiceError) -> ScopeID {
         if let scope = identity.scope { return scope }
         return try scope(header.container, header.environment)
     }

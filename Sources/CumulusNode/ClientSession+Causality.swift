@@ -11,14 +11,12 @@ import CumulusWire
 ///
 /// An object, since hardly any call has one and all are copied.
 final class BehindCall: Sendable {
-    let header: CallHeader
-    let message: Bytes
+    let call: Call
     let needed: VersionVector
     let deadline: Instant
 
-    init(header: CallHeader, message: Bytes, needed: VersionVector, deadline: Instant) {
-        self.header = header
-        self.message = message
+    init(call: Call, needed: VersionVector, deadline: Instant) {
+        self.call = call
         self.needed = needed
         self.deadline = deadline
     }
@@ -44,30 +42,32 @@ extension ClientSession {
     }
 
     /// Whether a call may begin; if not, it begins later or fails.
-    func isCausal(
-        _ stream: UInt32,
-        _ header: CallHeader,
-        _ message: Bytes
-    ) throws(ServiceError) -> Bool {
-        guard !header.causalTokens.isEmpty, let number = identity.scopeNumber else { return true }
-        let needed = try vector(header.causalTokens)
+    func isCausal(_ call: Call) throws(ServiceError) -> Bool {
+        guard !call.header.causalTokens.isEmpty else { return true }
+        return reaches(try vector(call.header.causalTokens), call)
+    }
+
+    /// Whether this node has read that far; if not, the call begins again once it may have.
+    func reaches(_ needed: VersionVector?, _ call: Call) -> Bool {
+        guard let needed, let number = identity.scopeNumber else { return true }
         let rings = node.gate.bell.count
+        calls[call.stream]?.behind = nil
         if node.gate.frontier.covers(needed, number) { return true }
-        guard let call = calls[stream] else { return false }
-        let now = node.environment.now()
-        // The rest of the time is for another node.
-        let half = (call.token.deadline.milliseconds - now.milliseconds) / 2
-        let share = min(half, limits.causalWaitMilliseconds)
-        calls[stream]?.behind = BehindCall(
-            header: header,
-            message: message,
-            needed: needed,
-            deadline: call.behind?.deadline ?? now + share
-        )
+        guard let state = calls[call.stream] else { return false }
+        let deadline = state.waitDeadline ?? waitDeadline(of: state)
+        calls[call.stream]?.waitDeadline = deadline
+        calls[call.stream]?.behind = BehindCall(call: call, needed: needed, deadline: deadline)
         node.gate.bell.wait(after: rings) { [weak self] in
-            self?.resume { $0.tryAgain(stream) }
+            self?.resume { $0.tryAgain(call.stream) }
         }
         return false
+    }
+
+    /// The rest of a call's time is for another node.
+    private func waitDeadline(of call: CallState) -> Instant {
+        let now = node.environment.now()
+        let half = (call.token.deadline.milliseconds - now.milliseconds) / 2
+        return now + min(half, limits.causalWaitMilliseconds)
     }
 
     private func vector(_ tokens: [Bytes]) throws(ServiceError) -> VersionVector {
@@ -76,9 +76,7 @@ extension ClientSession {
             throw ServiceError(.invalidArguments, .invalidValue, "a call has too many tokens")
         }
         for bytes in tokens {
-            guard let token = node.mint.open(bytes), token.kind == .causal,
-                token.scope == identity.scope
-            else {
+            guard let token = node.mint.causal(bytes), token.scope == identity.scope else {
                 throw ServiceError(
                     .invalidArguments,
                     .invalidValue,
@@ -93,7 +91,7 @@ extension ClientSession {
     /// Something was committed: the call may be able to begin.
     private func tryAgain(_ stream: UInt32) {
         guard let behind = calls[stream]?.behind else { return }
-        dispatch(stream, behind.header, behind.message)
+        dispatch(behind.call)
     }
 
     /// The call has waited for its share of time.

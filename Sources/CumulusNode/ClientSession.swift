@@ -280,7 +280,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         )
         node.meter.calls.add(1)
         node.meter.callsInProgress.add(1)
-        dispatch(frame.stream, split.header, split.message)
+        dispatch(Call(stream: frame.stream, header: split.header, message: split.message))
     }
 
     /// Why a call can't even begin now; nil if it can.

@@ -119,7 +119,7 @@ package struct Collector: Sendable {
     ) throws(EngineError) -> VersionVector {
         let reports = try reader.reports(of: scope)
         return Collection.stable(
-            VersionVector(try reader.vectors(of: scope).mapValues(\.seq)),
+            try reader.vector(of: scope),
             reports: try others(reader).map { reports[$0.nodeID]?.vector }
         )
     }

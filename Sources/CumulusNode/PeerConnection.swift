@@ -220,7 +220,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         onReader { [node] in
             let reader = node.gate.latest(reach: .disk)
             return try ScopeDirectory.all(in: reader).map { scope, number in
-                (scope, VersionVector(try reader.vectors(of: number).mapValues(\.seq)))
+                (scope, try reader.vector(of: number))
             }
         } then: {
             use($0, $1)

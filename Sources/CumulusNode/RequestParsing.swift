@@ -79,7 +79,41 @@ struct RequestParser {
         )
     }
 
+    /// - Parameter token: What the request's token says; nil: it has none.
+    func databaseChanges(
+        _ request: FetchDatabaseChangesRequest,
+        since token: ChangeToken?
+    ) throws(ServiceError) -> FetchDatabaseChanges {
+        FetchDatabaseChanges(
+            database: try database(request.database),
+            since: token,
+            limit: pageItems(request.limit)
+        )
+    }
+
+    /// - Parameter token: What the request's token says; nil: it has none.
+    func zoneChanges(
+        _ request: FetchZoneChangesRequest,
+        since token: ChangeToken?
+    ) throws(ServiceError) -> FetchZoneChanges {
+        FetchZoneChanges(
+            database: try database(request.database),
+            zone: try zone(request.zone),
+            since: token,
+            keys: try keys(request.keys),
+            limit: FetchZoneChanges.PageLimit(
+                items: pageItems(request.limit),
+                bytes: limits.answerBytes
+            )
+        )
+    }
+
     // MARK: Parts
+
+    /// Items of a page for which the caller wants so many; 0: it has no wish.
+    private func pageItems(_ wanted: UInt32) -> Int {
+        wanted == 0 ? limits.itemsPerRequest : min(Int(wanted), limits.itemsPerRequest)
+    }
 
     func database(_ number: UInt32) throws(ServiceError) -> DatabaseScope {
         guard let scope = DatabaseScope(rawValue: UInt8(truncatingIfNeeded: number)), number < 256

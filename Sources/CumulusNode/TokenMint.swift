@@ -2,6 +2,7 @@
 // its own.
 
 import CumulusModel
+import CumulusOperations
 import CumulusReplication
 import Synchronization
 
@@ -16,12 +17,25 @@ final class TokenMint: Sendable {
         seal = TokenSeal(key: key, run: run)
     }
 
-    func make(_ token: VectorToken) -> Bytes {
-        seal.seal(token, number: count.wrappingAdd(1, ordering: .relaxed).newValue)
+    func make(_ token: CausalToken) -> Bytes {
+        seal.seal(.causal, token.content, number: next())
+    }
+
+    func make(_ token: ChangeToken) -> Bytes {
+        seal.seal(.changes, token.content, number: next())
+    }
+
+    private func next() -> UInt64 {
+        count.wrappingAdd(1, ordering: .relaxed).newValue
     }
 
     /// nil if no node of this cluster made it, or it is damaged.
-    func open(_ bytes: Bytes) -> VectorToken? {
-        seal.open(bytes)
+    func causal(_ bytes: Bytes) -> CausalToken? {
+        seal.open(.causal, bytes).flatMap { try? CausalToken(content: $0) }
+    }
+
+    /// nil if no node of this cluster made it, or it is damaged.
+    func changes(_ bytes: Bytes) -> ChangeToken? {
+        seal.open(.changes, bytes).flatMap { try? ChangeToken(content: $0) }
     }
 }

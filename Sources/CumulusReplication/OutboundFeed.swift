@@ -35,7 +35,7 @@ package struct OutboundFeed: Sendable {
         _ reader: ReadTransaction,
         byteLimit: Int
     ) throws(EngineError) -> Batch? {
-        let vector = VersionVector(try reader.vectors(of: scope).mapValues(\.seq))
+        let vector = try reader.vector(of: scope)
         guard try position.covers(reader.logFloors(of: scope)) else { return nil }
         var batch = Batch(commits: [], vector: vector, isAtEnd: false)
         var room = byteLimit

@@ -4,9 +4,9 @@
 // do what a node does.
 
 package struct BrokenRules: OptionSet, Hashable, Sendable {
-    package let rawValue: UInt8
+    package let rawValue: UInt16
 
-    package init(rawValue: UInt8) {
+    package init(rawValue: UInt16) {
         self.rawValue = rawValue
     }
 
@@ -22,4 +22,14 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let knownDeaths = BrokenRules(rawValue: 16)
     /// Children whose owner was deleted elsewhere stay.
     package static let compensation = BrokenRules(rawValue: 32)
+    /// A fetch of changes goes on below a zone's horizon.
+    package static let tokenHorizon = BrokenRules(rawValue: 64)
+    /// Only the first page of a fetch of changes is held to the horizon.
+    package static let laterHorizon = BrokenRules(rawValue: 128)
+    /// A page of changes that ends inside a commit counts all of it as told.
+    package static let commitPages = BrokenRules(rawValue: 256)
+    /// A fetch of changes goes on at a node that has not read what its token covers.
+    package static let nodeBehind = BrokenRules(rawValue: 512)
+    /// A fetch of changes goes on at a node that has not read what its last page showed.
+    package static let seen = BrokenRules(rawValue: 1024)
 }

@@ -19,6 +19,11 @@ extension RowReader where Self: ~Copyable {
         return vectors
     }
 
+    /// The commits that are applied.
+    package borrowing func vector(of scope: ScopeNumber) throws(EngineError) -> VersionVector {
+        VersionVector(try vectors(of: scope).mapValues(\.seq))
+    }
+
     /// Per incarnation, the commit behind which the log begins: all later ones are in it.
     package borrowing func logFloors(of scope: ScopeNumber) throws(EngineError) -> VersionVector {
         var floors = VersionVector()

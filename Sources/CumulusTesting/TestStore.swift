@@ -223,6 +223,44 @@ package final class TestStore {
         }
     }
 
+    /// A page of what changed in a zone, or the error that its caller gets.
+    package func changes(
+        in zone: String,
+        since token: ChangeToken? = nil,
+        limit: Int = 1_000,
+        keys: [String]? = nil,
+        of database: DatabaseScope = .private,
+        by caller: Caller = .alice
+    ) throws -> FetchZoneChanges.Page {
+        let fetch = FetchZoneChanges(
+            database: database,
+            zone: ZoneAddress(name: zone),
+            since: token,
+            keys: keys,
+            limit: FetchZoneChanges.PageLimit(items: limit, bytes: 1 << 20)
+        )
+        do {
+            return try fetch.run(scope, scopeNumber(), by: caller, in: reader)
+        } catch FetchRecords.Failure.service(let error) {
+            throw error
+        }
+    }
+
+    /// A page of which zones changed, or the error that its caller gets.
+    package func zoneChanges(
+        since token: ChangeToken? = nil,
+        limit: Int = 1_000,
+        of database: DatabaseScope = .private,
+        by caller: Caller = .alice
+    ) throws -> FetchDatabaseChanges.Page {
+        let fetch = FetchDatabaseChanges(database: database, since: token, limit: limit)
+        do {
+            return try fetch.run(scope, scopeNumber(), by: caller, in: reader)
+        } catch FetchRecords.Failure.service(let error) {
+            throw error
+        }
+    }
+
     /// The number under which a zone's rows stand.
     package func zoneNumber(
         _ zone: ZoneAddress,

@@ -196,6 +196,8 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case peersPull = 64
     case peersState = 65
     case peersReport = 66
+    case changesDatabase = 80
+    case changesZone = 81
 
     /// For nodes of the cluster only.
     package var isPeers: Bool {

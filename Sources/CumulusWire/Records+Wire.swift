@@ -60,7 +60,8 @@ extension CanonicalWriter {
         }
     }
 
-    fileprivate mutating func keys(_ keys: [Bytes]?, flag: Int, list: Int) {
+    /// Wanted fields: a flag that there is a choice, and their names.
+    mutating func keys(_ keys: [Bytes]?, flag: Int, list: Int) {
         guard let keys else { return }
         field(flag, varint: 1)
         for key in keys { present(list, bytes: key) }

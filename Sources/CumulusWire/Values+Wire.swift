@@ -39,7 +39,7 @@ package struct WireZoneID: Hashable, Sendable {
     /// The client's form.
     ///
     /// An owner that is left out is the current user.
-    var id: RecordZone.ID {
+    package var id: RecordZone.ID {
         RecordZone.ID(
             zoneName: String(decoding: name, as: UTF8.self),
             ownerName: owner.isEmpty ? Names.currentUser : String(decoding: owner, as: UTF8.self)
@@ -75,7 +75,7 @@ package struct WireRecordID: Hashable, Sendable {
         zone = raw.zone.map { WireZoneID(wire: $0.pointee) }
     }
 
-    var id: Record.ID {
+    package var id: Record.ID {
         Record.ID(
             recordName: String(decoding: name, as: UTF8.self),
             zoneID: zone?.id ?? .default

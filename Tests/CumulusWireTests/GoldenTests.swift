@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct GoldenTests {
     @Test func everyRequestAndResponseHasOne() throws {
-        let files = ["connection", "records", "zones", "operator", "peers"]
+        let files = ["connection", "records", "zones", "changes", "operator", "peers"]
         let declared = try files.flatMap { file in
             try Golden.text("\(file).proto").matches(of: /message (\w+(?:Request|Response))\s/)
                 .map { String($0.output.1) }
@@ -53,6 +53,9 @@ import Testing
                 database: try #require(DatabaseScope(rawValue: UInt8(number)))
             )
         },
+        "FetchDatabaseChangesRequest": { try FetchDatabaseChangesRequest(wire: $0).encoded() },
+        "FetchDatabaseChangesResponse": { try FetchDatabaseChangesResponse(wire: $0).encoded() },
+        "FetchZoneChangesRequest": { try FetchZoneChangesRequest(wire: $0).encoded() },
         "WhoAmIResponse": { try WireCaller(wire: $0).encoded() },
         "NodeStatusResponse": { try NodeStatus(wire: $0).encoded() },
         "ListContainersResponse": {
@@ -195,6 +198,20 @@ import Testing
         let golden = try Golden("ListRecordsResponse").bytes
         #expect(writer.bytes.hex == golden.hex)
         #expect(try ListRecordsResponse.records(wire: golden).map(\.recordID) == [WireSamples.oslo])
+    }
+
+    @Test func fetchZoneChangesResponse() throws {
+        let lund = Record.ID(recordName: "lund", zoneID: RecordZone.ID(zoneName: "Trips"))
+        let bytes = FetchZoneChangesResponse.encoded(
+            changed: [WireSamples.encodedRecord],
+            deleted: [.init(id: WireRecordID(lund), type: Bytes("City".utf8))],
+            token: Bytes(1...8),
+            moreComing: false
+        )
+        #expect(bytes.hex == (try Golden("FetchZoneChangesResponse").bytes.hex))
+        let response = try FetchZoneChangesResponse(wire: bytes)
+        #expect(response.changed.map(\.recordID) == [WireSamples.oslo])
+        #expect(response.deleted.map(\.id.id) == [lund])
     }
 
     @Test func zones() throws {

@@ -120,6 +120,8 @@ import Testing
         let emptyMessages = Self.repeated(100_000, [0x12, 0])
         #expect(throws: MalformedMessage.self) { try FetchRecordsRequest(wire: emptyMessages) }
         #expect(throws: MalformedMessage.self) { try FetchZonesRequest(wire: emptyMessages) }
+        let keys = Self.repeated(100_000, [0x32, 0])
+        #expect(throws: MalformedMessage.self) { try FetchZoneChangesRequest(wire: keys) }
         let saves = Self.repeated(100_000, [0x22, 2, 0x0A, 0])
         #expect(throws: MalformedMessage.self) { try NodeModifyRecordsRequest(wire: saves) }
         let unknown = Self.repeated(200_000, [0x78, 0])

@@ -22,8 +22,16 @@ enum LibraryCodec {
         "CreateContainerRequest": repack(cumulus__v1__create_container_request__unpack),
         "CreateContainerResponse": repack(cumulus__v1__create_container_response__unpack),
         "Drain": repack(cumulus__v1__drain__unpack),
+        "FetchDatabaseChangesRequest": repack(
+            cumulus__v1__fetch_database_changes_request__unpack
+        ),
+        "FetchDatabaseChangesResponse": repack(
+            cumulus__v1__fetch_database_changes_response__unpack
+        ),
         "FetchRecordsRequest": repack(cumulus__v1__fetch_records_request__unpack),
         "FetchRecordsResponse": repack(cumulus__v1__fetch_records_response__unpack),
+        "FetchZoneChangesRequest": repack(cumulus__v1__fetch_zone_changes_request__unpack),
+        "FetchZoneChangesResponse": repack(cumulus__v1__fetch_zone_changes_response__unpack),
         "FetchZonesRequest": repack(cumulus__v1__fetch_zones_request__unpack),
         "FetchZonesResponse": repack(cumulus__v1__fetch_zones_response__unpack),
         "Field": repack(cumulus__v1__field__unpack),

@@ -238,8 +238,59 @@ import Testing
             Self.expectLibraryAgrees("ModifyZonesRequest", modify.encoded())
             #expect(try ModifyZonesRequest(wire: modify.encoded()) == modify)
 
+            let zoneChanges = FetchZoneChangesRequest(
+                database: database,
+                zone: zone,
+                token: Self.bytes(using: &dice),
+                limit: Self.number(using: &dice),
+                keys: keys
+            )
+            Self.expectLibraryAgrees("FetchZoneChangesRequest", zoneChanges.encoded())
+            #expect(try FetchZoneChangesRequest(wire: zoneChanges.encoded()) == zoneChanges)
+
+            let changes = FetchDatabaseChangesRequest(
+                database: database,
+                token: Self.bytes(using: &dice),
+                limit: Self.number(using: &dice)
+            )
+            Self.expectLibraryAgrees("FetchDatabaseChangesRequest", changes.encoded())
+            #expect(try FetchDatabaseChangesRequest(wire: changes.encoded()) == changes)
+
             let byte = ListZonesRequest.encoded(database: database)
             #expect(try ListZonesRequest.database(wire: byte) == UInt32(database.rawValue))
+        }
+    }
+
+    @Test func changes() throws {
+        for seed in UInt64(1)...200 {
+            var dice = SeededGenerator(seed: seed)
+            let zones = FetchDatabaseChangesResponse(
+                changed: Self.list(using: &dice, Self.zone),
+                deleted: Self.list(using: &dice, Self.zone).map {
+                    .init(id: $0, cause: UInt32.random(in: 0...2, using: &dice))
+                },
+                token: Self.bytes(using: &dice),
+                moreComing: Bool.random(using: &dice)
+            )
+            Self.expectLibraryAgrees("FetchDatabaseChangesResponse", zones.encoded())
+            #expect(try FetchDatabaseChangesResponse(wire: zones.encoded()) == zones)
+
+            let deleted = Self.list(using: &dice, Self.record).map {
+                FetchZoneChangesResponse.Deletion(id: $0, type: Self.bytes(using: &dice))
+            }
+            let token = Self.bytes(using: &dice)
+            let bytes = FetchZoneChangesResponse.encoded(
+                changed: [WireSamples.encodedRecord],
+                deleted: deleted,
+                token: token,
+                moreComing: true
+            )
+            Self.expectLibraryAgrees("FetchZoneChangesResponse", bytes)
+            let again = try FetchZoneChangesResponse(wire: bytes)
+            #expect(again.changed.map(\.recordID) == [WireSamples.oslo])
+            #expect(again.deleted == deleted)
+            #expect(again.token == token)
+            #expect(again.moreComing)
         }
     }
 

@@ -161,6 +161,14 @@ struct WireAttack {
                 (try? ModifyZonesRequest(wire: message)).map { request in
                     (try? ModifyZonesRequest(wire: request.encoded())) == request
                 }
+            case .changesDatabase:
+                (try? FetchDatabaseChangesRequest(wire: message)).map { request in
+                    (try? FetchDatabaseChangesRequest(wire: request.encoded())) == request
+                }
+            case .changesZone:
+                (try? FetchZoneChangesRequest(wire: message)).map { request in
+                    (try? FetchZoneChangesRequest(wire: request.encoded())) == request
+                }
             case .recordsModify: try? RequestStability.isKept(message)
             default: true
             }
@@ -186,7 +194,7 @@ struct WireAttack {
     }
 
     private mutating func validFrame() -> Frame {
-        switch Int.random(in: 0..<12, using: &dice) {
+        switch Int.random(in: 0..<14, using: &dice) {
         case 0: call(.accountsWhoAmI, [])
         case 1: call(.recordsFetch, RawRequest.fetch(["one", "two"]))
         case 2: call(.recordsFetch, RawRequest.fetch(["one"], in: .public))
@@ -196,10 +204,25 @@ struct WireAttack {
         case 8: call(.zonesFetch, FetchZonesRequest(database: .private, ids: [zone]).encoded())
         case 9:
             call(
+                .changesZone,
+                FetchZoneChangesRequest(
+                    database: .private,
+                    zone: zone,
+                    token: Bool.random(using: &dice) ? [] : Bytes(1...90),
+                    limit: 3
+                ).encoded()
+            )
+        case 10:
+            call(
+                .changesDatabase,
+                FetchDatabaseChangesRequest(database: .private, token: [], limit: 3).encoded()
+            )
+        case 11:
+            call(
                 .zonesModify,
                 ModifyZonesRequest(database: .private, saves: [zone], deletes: []).encoded()
             )
-        case 10: Frame(.credit, stream: 1, payload: [0, 1, 0, 0])
+        case 12: Frame(.credit, stream: 1, payload: [0, 1, 0, 0])
         default: Frame(.ping, payload: [1, 2, 3, 4, 5, 6, 7, 8])
         }
     }

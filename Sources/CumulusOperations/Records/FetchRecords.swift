@@ -25,6 +25,14 @@ package struct FetchRecords: Sendable {
     package enum Failure: Error {
         case service(ServiceError)
         case engine(EngineError)
+
+        package init(_ error: any Error) {
+            switch error {
+            case let error as ServiceError: self = .service(error)
+            case let error as EngineError: self = .engine(error)
+            default: self = .engine(.failed("\(error)"))
+            }
+        }
     }
 
     /// One result per id from `start` on, in their order, until the records have `byteLimit` bytes.

@@ -38,12 +38,8 @@ package struct ListRecords: Sendable {
                 throw ServiceError.zoneNotFound(zone.name)
             }
             return found
-        } catch let error as ServiceError {
-            throw .service(error)
-        } catch let error as EngineError {
-            throw .engine(error)
         } catch {
-            throw .engine(.failed("\(error)"))
+            throw FetchRecords.Failure(error)
         }
     }
 

@@ -18,6 +18,7 @@ package struct Checker: Sendable {
 
     package static let all = [
         convergence, replay, chains, acknowledged, deaths, orphans, vectors, frontiers, derived,
+        changes,
     ]
 
     /// All nodes hold the same.
@@ -160,5 +161,10 @@ package struct Checker: Sendable {
         try cluster.stores.enumerated().flatMap { number, store in
             try DerivedRows.differences(in: store.engine).map { "node \(number): \($0)" }
         }
+    }
+
+    /// Clients that fetch changes hold what the nodes show, whichever node they ask.
+    package static let changes = Checker(name: "changes") { cluster in
+        cluster.clients.flatMap(\.faults)
     }
 }

@@ -34,6 +34,16 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
     case knownDeaths = "known-deaths"
     /// State comes from one snapshot.
     case snapshot
+    /// A change token from below a zone's horizon has expired.
+    case tokenHorizon = "token-horizon"
+    /// That holds for every page of a fetch, not only for its first one.
+    case laterHorizon = "later-horizon"
+    /// A page of changes that ends inside a commit goes on inside it.
+    case commitPages = "commit-pages"
+    /// A node that has not read what a change token covers does not answer.
+    case nodeBehind = "node-behind"
+    /// Nor does one that has not read what the last page showed.
+    case seen
 
     /// The part of it that stores break.
     var inStores: BrokenRules {
@@ -44,6 +54,11 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
         case .raisedHorizon: .raisedHorizon
         case .knownDeaths: .knownDeaths
         case .compensation: .compensation
+        case .tokenHorizon: .tokenHorizon
+        case .laterHorizon: .laterHorizon
+        case .commitPages: .commitPages
+        case .nodeBehind: .nodeBehind
+        case .seen: .seen
         default: []
         }
     }
@@ -57,6 +72,8 @@ package struct SimulatedCluster {
     package let collects: Bool
     /// State syncs under way, by the node that takes the state.
     var syncs: [Int: SimulatedSync] = [:]
+    /// Who fetches changes, from any node.
+    package private(set) var clients: [RoamingClient] = []
     /// Every commit that was made, as its bytes.
     package private(set) var archive: [Dot: Bytes] = [:]
     /// How often what happened.
@@ -95,6 +112,13 @@ package struct SimulatedCluster {
             stores[number].breakRules(broken?.inStores ?? [])
             try acknowledge(number, since: [:])
         }
+        for user in ["_alice", "_bob"] {
+            for zone in ["x", "y"] {
+                clients.append(
+                    RoamingClient(user, zone: zone, breaking: broken?.inStores ?? [])
+                )
+            }
+        }
     }
 
     package var stores: [TestStore] { works.map(\.store) }
@@ -125,7 +149,8 @@ package struct SimulatedCluster {
             case 5..<7: try restore(one)
             case 7..<12: toggleLink(one, other)
             case 12..<20 where collects: try collect(one)
-            case 12..<65: try edit(one, retryingAt: other)
+            case 12..<25: try fetchChanges(from: one)
+            case 25..<70: try edit(one, retryingAt: other)
             default: try pull(one, from: other, limit: pick([1, 2, 5, 12, .max]))
             }
         }
@@ -147,8 +172,9 @@ package struct SimulatedCluster {
                     }
                 }
             }
-            if acknowledged.count == before { return }
+            if acknowledged.count == before { break }
         }
+        for _ in 0..<200 { try fetchChanges(from: Int.random(in: works.indices, using: &dice)) }
     }
 
     mutating func pick<Element>(_ choices: [Element]) -> Element {
@@ -186,6 +212,19 @@ package struct SimulatedCluster {
             let dot = commit.stamp.dot
             if let other = archive[dot], other != bytes { twins.insert(dot) }
             archive[dot] = bytes
+        }
+    }
+
+    /// A client asks a node for a page or two of changes.
+    private mutating func fetchChanges(from one: Int) throws {
+        let client = Int.random(in: clients.indices, using: &dice)
+        tell("client \(client) fetches changes from node \(one)")
+        for _ in 0..<pick([1, 1, 1, 4]) {
+            if Int.random(in: 0..<4, using: &dice) == 0 {
+                try clients[client].fetchZones(from: stores[one], limit: pick([1, 9]))
+            } else {
+                try clients[client].fetchRecords(from: stores[one], limit: pick([1, 1, 2, 9]))
+            }
         }
     }
 

@@ -40,6 +40,9 @@ package struct Simulation {
             verdicts: cluster.verdicts,
             counts: cluster.counts
         )
+        for client in cluster.clients {
+            verdict.counts.merge(client.counts, uniquingKeysWith: +)
+        }
         for checker in Checker.all {
             let found = try checker.violations(cluster)
             verdict.violations += found.map { (checker.name, $0) }

@@ -1,0 +1,152 @@
+// Changes: which zones changed since a token, and what changed in a zone.
+
+public import CumulusModel
+import CumulusWire
+
+extension Database {
+    /// What a fetch of a database's changes tells.
+    public enum DatabaseChange {
+        /// A zone that was made, or whose records changed.
+        public struct Modification: Hashable, Sendable {
+            /// The zone.
+            public var zoneID: RecordZone.ID
+        }
+
+        /// A zone that is gone, with all its records.
+        public struct Deletion: Hashable, Sendable {
+            /// Why a zone is gone.
+            public enum Reason: UInt32, Sendable {
+                /// It was deleted.
+                case deleted = 0
+                /// Its user removed the application's data.
+                case purged = 1
+                /// Its user's keys were reset, and the data can't be read any more.
+                case encryptedDataReset = 2
+            }
+
+            /// The zone.
+            public var zoneID: RecordZone.ID
+            /// Why it is gone.
+            public var reason: Reason
+        }
+    }
+
+    /// What a fetch of a zone's changes tells.
+    public enum RecordZoneChange {
+        /// A record that was saved.
+        public struct Modification: Sendable {
+            /// The record as it is now.
+            public var record: Record
+        }
+
+        /// A record that is gone.
+        public struct Deletion: Hashable, Sendable {
+            /// The record's name.
+            public var recordID: Record.ID
+            /// The type that it had.
+            public var recordType: String
+        }
+    }
+
+    /// The zones that changed since a token; the default zone is never among them.
+    ///
+    /// Fails with `changeTokenExpired` if the token can't be used any more: forget what was fetched
+    /// and begin without one.
+    ///
+    /// - Parameters:
+    ///   - changeToken: Of the last fetch of this database's changes; nil: from the beginning.
+    ///   - resultsLimit: Most zones to tell; nil: the server decides.
+    /// - Returns: The changes, and the token for the next fetch. If `moreComing`, fetch on at once.
+    public func databaseChanges(
+        since changeToken: ServerChangeToken?,
+        resultsLimit: Int? = nil
+    ) async throws -> (
+        modifications: [DatabaseChange.Modification],
+        deletions: [DatabaseChange.Deletion],
+        changeToken: ServerChangeToken,
+        moreComing: Bool
+    ) {
+        let request = FetchDatabaseChangesRequest(
+            database: databaseScope,
+            token: changeToken?.bytes ?? [],
+            limit: try Database.wireLimit(resultsLimit)
+        )
+        let messages = try await core.read(.changesDatabase, request.encoded())
+        let answer = try decoding {
+            try FetchDatabaseChangesResponse(wire: Database.only(messages))
+        }
+        return (
+            answer.changed.map { DatabaseChange.Modification(zoneID: $0.id) },
+            answer.deleted.map { deletion in
+                DatabaseChange.Deletion(
+                    zoneID: deletion.id.id,
+                    reason: .init(rawValue: deletion.cause) ?? .deleted
+                )
+            },
+            ServerChangeToken(answer.token),
+            answer.moreComing
+        )
+    }
+
+    /// What changed in a zone since a token: records as they are now, each once, and deletions.
+    ///
+    /// The order is not promised: a record may come before the one that it refers to. Own changes
+    /// come too. Fails with `changeTokenExpired` if the token can't be used any more: forget what
+    /// was fetched of the zone and begin without one.
+    ///
+    /// - Parameters:
+    ///   - zoneID: A custom zone; the default zone keeps no changes.
+    ///   - changeToken: Of the last fetch of this zone's changes; nil: from the beginning, without
+    ///     deletions that are over.
+    ///   - desiredKeys: The fields to fetch; nil: all; empty: system fields only.
+    ///   - resultsLimit: Most records and deletions to tell; nil: the server decides.
+    /// - Returns: The changes, and the token for the next fetch. If `moreComing`, fetch on at once.
+    public func recordZoneChanges(
+        inZoneWith zoneID: RecordZone.ID,
+        since changeToken: ServerChangeToken?,
+        desiredKeys: [String]? = nil,
+        resultsLimit: Int? = nil
+    ) async throws -> (
+        modificationResultsByID: [Record.ID: Result<RecordZoneChange.Modification, any Error>],
+        deletions: [RecordZoneChange.Deletion],
+        changeToken: ServerChangeToken,
+        moreComing: Bool
+    ) {
+        let request = FetchZoneChangesRequest(
+            database: databaseScope,
+            zone: WireZoneID(zoneID),
+            token: changeToken?.bytes ?? [],
+            limit: try Database.wireLimit(resultsLimit),
+            keys: desiredKeys.map { $0.map { Bytes($0.utf8) } }
+        )
+        let messages = try await core.read(.changesZone, request.encoded())
+        let answer = try decoding { try FetchZoneChangesResponse(wire: Database.only(messages)) }
+        var records: [Record.ID: Result<RecordZoneChange.Modification, any Error>] = [:]
+        for record in answer.changed {
+            records[record.recordID] = .success(RecordZoneChange.Modification(record: record))
+        }
+        let deletions = answer.deleted.map { deletion in
+            RecordZoneChange.Deletion(
+                recordID: deletion.id.id,
+                recordType: String(decoding: deletion.type, as: UTF8.self)
+            )
+        }
+        return (records, deletions, ServerChangeToken(answer.token), answer.moreComing)
+    }
+
+    private static func wireLimit(_ limit: Int?) throws(ServiceError) -> UInt32 {
+        guard let limit else { return 0 }
+        guard limit >= 0 else {
+            throw ServiceError(.invalidArguments, "resultsLimit must not be below 0")
+        }
+        return UInt32(clamping: limit)
+    }
+
+    /// The message of an answer that has one.
+    private static func only(_ messages: [Bytes]) throws -> Bytes {
+        guard messages.count == 1 else {
+            throw ServiceError(.internalError, "the server's answer should be one message")
+        }
+        return messages[0]
+    }
+}

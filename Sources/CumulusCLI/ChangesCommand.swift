@@ -1,0 +1,181 @@
+// `cumulus changes`: what changed since a token. A file carries the token from one run to the next.
+
+import ArgumentParser
+import Cumulus
+import CumulusModel
+import Foundation
+
+struct ChangesCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "changes",
+        abstract: "Show what changed in a database or a zone since the last time.",
+        subcommands: [Zones.self, Records.self]
+    )
+}
+
+/// Where a fetch begins and what it leaves for the next one.
+struct ChangeTokenOptions: ParsableArguments {
+    @Option(help: "File that carries the token from one run to the next.")
+    var tokenFile: String?
+    @Option(help: "Fetch one page of at most so many items; without it, all pages.")
+    var limit: Int?
+
+    func validate() throws {
+        guard limit ?? 1 > 0 else { throw ValidationError("--limit must be at least 1.") }
+    }
+
+    /// nil if there is no such file yet.
+    private func read() throws -> ServerChangeToken? {
+        guard let tokenFile, FileManager.default.fileExists(atPath: tokenFile) else { return nil }
+        guard let text = try? String(contentsOfFile: tokenFile, encoding: .utf8),
+            let token = ServerChangeToken(
+                text: text.trimmingCharacters(in: .whitespacesAndNewlines)
+            )
+        else {
+            throw InputProblem(
+                "\(tokenFile) holds no change token; delete it to begin from the beginning"
+            )
+        }
+        return token
+    }
+
+    /// Fetches a page, or all; returns the token that came last.
+    ///
+    /// `page` shows what it fetched and returns its token, and whether more is coming.
+    func fetch(
+        _ page: (ServerChangeToken?, Int?) async throws -> (ServerChangeToken, Bool)
+    ) async throws -> ServerChangeToken {
+        var (token, moreComing) = try await page(try read(), limit)
+        while moreComing && limit == nil { (token, moreComing) = try await page(token, limit) }
+        return token
+    }
+
+    /// Called once what came with the token is shown.
+    func write(_ token: ServerChangeToken) throws {
+        guard let tokenFile else { return }
+        do {
+            try Data((token.text + "\n").utf8)
+                .write(to: URL(filePath: tokenFile), options: .atomic)
+        } catch {
+            throw OutputProblem("the change token can't be written to \(tokenFile)")
+        }
+    }
+
+    static let note = """
+        Without --token-file all that is there is shown. With it, what changed since the run that \
+        wrote the file. If the token has expired (21), delete the file and what was made of the \
+        changes, and begin again.
+        """
+}
+
+extension ChangesCommand {
+    struct Zones: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show the zones that were made, changed or deleted.",
+            discussion: help(
+                "cumulus changes zones --token-file zones.token",
+                note: ChangeTokenOptions.note
+            )
+        )
+
+        @OptionGroup var tokens: ChangeTokenOptions
+        @Option(help: "Which database.") var database = DatabaseOption.Name.private
+        @OptionGroup var connection: Connection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            var listing = Listing(["CHANGE", "ZONE"], isJSON: output.json)
+            let token = try await connection.withContainer { container in
+                let database = container.database(with: database.scope)
+                return try await tokens.fetch { token, limit in
+                    let changes = try await database.databaseChanges(
+                        since: token,
+                        resultsLimit: limit
+                    )
+                    for change in changes.modifications {
+                        listing.add("changed", change.zoneID)
+                    }
+                    for deletion in changes.deletions {
+                        listing.add("\(deletion.reason)", deletion.zoneID)
+                    }
+                    return (changes.changeToken, changes.moreComing)
+                }
+            }
+            listing.end()
+            try tokens.write(token)
+        }
+    }
+
+    struct Records: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show the records of a zone that were saved or deleted.",
+            discussion: help(
+                "cumulus changes records Notes --token-file notes.token",
+                "cumulus changes records Notes --token-file notes.token --json --keys title",
+                note: ChangeTokenOptions.note
+            )
+        )
+
+        @Argument(help: "Name of the zone.") var zone: String
+        @OptionGroup var tokens: ChangeTokenOptions
+        @OptionGroup var keys: KeysOption
+        @Option(help: "Which database.") var database = DatabaseOption.Name.private
+        @OptionGroup var connection: Connection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let zoneID = RecordZone.ID(zoneName: zone)
+            let columns = ["CHANGE", "NAME", "TYPE", "MODIFIED", "FIELDS"]
+            var listing = Listing(columns, isJSON: output.json)
+            let token = try await connection.withContainer { container in
+                let database = container.database(with: database.scope)
+                return try await tokens.fetch { token, limit in
+                    let changes = try await database.recordZoneChanges(
+                        inZoneWith: zoneID,
+                        since: token,
+                        desiredKeys: keys.list,
+                        resultsLimit: limit
+                    )
+                    let records = try changes.modificationResultsByID.values
+                        .map { try $0.get().record }
+                    // In one order, since the server promises none.
+                    for record in records.sorted(by: { $0.name < $1.name }) {
+                        listing.add(record)
+                    }
+                    for deletion in changes.deletions { listing.add(deletion) }
+                    return (changes.changeToken, changes.moreComing)
+                }
+            }
+            listing.end()
+            try tokens.write(token)
+        }
+    }
+}
+
+extension Listing {
+    fileprivate mutating func add(_ change: String, _ zone: RecordZone.ID) {
+        add(
+            ["change": .string(change), "zoneName": .string(zone.zoneName)],
+            row: [change, zone.zoneName]
+        )
+    }
+
+    fileprivate mutating func add(_ record: Record) {
+        add(["change": .string("saved"), "record": record.json], row: ["saved"] + record.row)
+    }
+
+    fileprivate mutating func add(_ deletion: Database.RecordZoneChange.Deletion) {
+        let name = deletion.recordID.recordName
+        add(
+            [
+                "change": .string("deleted"), "recordName": .string(name),
+                "recordType": .string(deletion.recordType),
+            ],
+            row: ["deleted", name, deletion.recordType]
+        )
+    }
+}
+
+extension Record {
+    fileprivate var name: String { recordID.recordName }
+}

@@ -1,0 +1,51 @@
+// The calls that fetch changes: the token that comes is opened, and the one that goes is sealed.
+//
+// Called by `ClientSession+Calls`. A call waits until this node has read what its token covers,
+// like one that brings a causal token.
+
+import CumulusModel
+import CumulusOperations
+import CumulusWire
+
+extension ClientSession {
+    func fetchDatabaseChanges(_ call: Call) throws {
+        let request = try FetchDatabaseChangesRequest(wire: call.message)
+        let token = try changeToken(request.token)
+        let fetch = try RequestParser(caller: identity.caller, limits: limits)
+            .databaseChanges(request, since: token)
+        guard reaches(token?.needed, call) else { return }
+        let scope = try callScope(call.header)
+        readFromDisk(call.stream, scope) { session, number, caller, reader in
+            let page = try fetch.run(scope, number, by: caller, in: reader)
+            return Page(message: Answers.changes(page, token: session.node.mint.make(page.token)))
+        }
+    }
+
+    func fetchZoneChanges(_ call: Call) throws {
+        let request = try FetchZoneChangesRequest(wire: call.message)
+        let token = try changeToken(request.token)
+        let fetch = try RequestParser(caller: identity.caller, limits: limits)
+            .zoneChanges(request, since: token)
+        guard reaches(token?.needed, call) else { return }
+        let scope = try callScope(call.header)
+        readFromDisk(call.stream, scope) { session, number, caller, reader in
+            let page = try fetch.run(scope, number, by: caller, in: reader)
+            return Page(
+                message: Answers.changes(
+                    page,
+                    of: fetch.zone,
+                    token: session.node.mint.make(page.token)
+                )
+            )
+        }
+    }
+
+    /// What a token says; nil for none.
+    private func changeToken(_ bytes: Bytes) throws(ServiceError) -> ChangeToken? {
+        guard !bytes.isEmpty else { return nil }
+        guard let token = node.mint.changes(bytes) else {
+            throw .tokenExpired("no node of this cluster made it, or it is damaged")
+        }
+        return token
+    }
+}

@@ -1,0 +1,193 @@
+// How far a caller has fetched changes: what a change token says before it is sealed.
+//
+//   content  = scope · database · 0, or 1 · zone name · generation · base · progress
+//   progress = 0 · none
+//            | 1 · told · last dot · last name · seen      of a zone's records
+//            | 2 · last name · seen                        of a database's zones
+//
+// Made by the fetches of changes, sealed and opened by the node. A token of a page that is not the
+// last one says how far that fetch has come: it can be continued on any node that has read what was
+// seen so far.
+
+package import CumulusModel
+package import CumulusStorage
+
+package struct ChangeToken: Hashable, Sendable {
+    package enum Subject: Hashable, Sendable {
+        case zones(of: DatabaseID)
+        case records(of: Commit.Zone)
+    }
+
+    /// How far a fetch has come that is not at its end.
+    package enum Progress: Hashable, Sendable {
+        case records(ChangeProgress, seen: VersionVector)
+        /// The zones up to this name are told, as they were at `seen` or later.
+        case zones(last: String, seen: VersionVector)
+    }
+
+    package var scope: ScopeID
+    package var subject: Subject
+    /// All changes that it covers were told before this fetch began, or were over by then.
+    package var base: VersionVector
+    package var progress: Progress?
+
+    package init(
+        scope: ScopeID,
+        subject: Subject,
+        base: VersionVector,
+        progress: Progress? = nil
+    ) {
+        self.scope = scope
+        self.subject = subject
+        self.base = base
+        self.progress = progress
+    }
+
+    /// What a node must have read to go on from here: never less than what the caller was shown.
+    package var needed: VersionVector {
+        var needed = base
+        switch progress {
+        case .records(_, let seen), .zones(_, let seen): needed.merge(seen)
+        case nil: break
+        }
+        return needed
+    }
+}
+
+/// The commits whose changes of a zone a fetch has told.
+package struct ChangeProgress: Hashable, Sendable {
+    /// All of these.
+    package var told: VersionVector
+    /// Of the commit that comes next, the records up to this name; nil: none.
+    package var last: Position?
+
+    package struct Position: Hashable, Sendable {
+        package var dot: Dot
+        package var name: String
+    }
+
+    package init(told: VersionVector, last: Position? = nil) {
+        self.told = told
+        self.last = last
+    }
+}
+
+extension ChangeToken {
+    package var content: Bytes {
+        var writer = CanonicalWriter(reserving: 128)
+        writer.scope(scope)
+        switch subject {
+        case .zones(let database):
+            writer.database(database)
+            writer.varint(0)
+        case .records(let zone):
+            writer.database(zone.database)
+            writer.varint(1)
+            writer.delimited(zone.name.utf8)
+            writer.varint(zone.generation)
+        }
+        writer.vector(base)
+        write(progress, to: &writer)
+        return writer.bytes
+    }
+
+    private func write(_ progress: Progress?, to writer: inout CanonicalWriter) {
+        switch progress {
+        case nil: writer.varint(0)
+        case .records(let progress, let seen):
+            writer.varint(1)
+            writer.vector(progress.told)
+            writer.dot(progress.last?.dot ?? Dot(Incarnation(0), 0))
+            writer.delimited((progress.last?.name ?? "").utf8)
+            writer.vector(seen)
+        case .zones(let last, let seen):
+            writer.varint(2)
+            writer.delimited(last.utf8)
+            writer.vector(seen)
+        }
+    }
+
+    package init(content: Bytes) throws(MalformedBytes) {
+        var reader = CanonicalReader(content)
+        scope = try reader.scope()
+        subject = try ChangeToken.subject(&reader)
+        base = try reader.vector()
+        progress = try ChangeToken.progress(&reader)
+        guard reader.isAtEnd else { throw MalformedBytes("a token is longer than what it says") }
+    }
+
+    private static func subject(_ reader: inout CanonicalReader) throws(MalformedBytes) -> Subject {
+        let database = try reader.database()
+        guard try reader.varint() != 0 else { return .zones(of: database) }
+        let name = try reader.text()
+        let generation = try reader.varint()
+        return .records(of: Commit.Zone(database: database, name: name, generation: generation))
+    }
+
+    private static func progress(
+        _ reader: inout CanonicalReader
+    ) throws(MalformedBytes) -> Progress? {
+        switch try reader.varint() {
+        case 0: return nil
+        case 1:
+            let told = try reader.vector()
+            let position = ChangeProgress.Position(dot: try reader.dot(), name: try reader.text())
+            let last = position.dot.seq == 0 ? nil : position
+            let seen = try reader.vector()
+            return .records(ChangeProgress(told: told, last: last), seen: seen)
+        case 2: return .zones(last: try reader.text(), seen: try reader.vector())
+        default: throw MalformedBytes("progress of another kind")
+        }
+    }
+}
+
+// MARK: - Judgement
+
+extension ChangeToken {
+    /// Refuses a token of another container, and one of another environment, which was reset.
+    func check(_ scope: ScopeID) throws(ServiceError) {
+        guard self.scope.container == scope.container else { throw .tokenOfAnother("container") }
+        guard self.scope == scope else { throw .tokenExpired("it is of another environment") }
+    }
+
+    /// Refuses to go on from a state that is older than what the caller was shown.
+    func checkReach(_ vector: VersionVector, _ broken: BrokenRules) throws(ServiceError) {
+        let needed = broken.contains(.seen) ? base : needed
+        guard broken.contains(.nodeBehind) || vector.covers(needed) else {
+            throw ServiceError(
+                .serviceUnavailable,
+                .nodeBehind,
+                "this node has not got what the caller was told elsewhere; try again, or that one"
+            )
+        }
+    }
+}
+
+extension ServiceError {
+    /// - Parameter why: A clause.
+    package static func tokenExpired(_ why: String) -> ServiceError {
+        ServiceError(
+            .changeTokenExpired,
+            "the change token has expired: \(why); forget what was fetched, and fetch without one"
+        )
+    }
+
+    static func tokenOfAnother(_ what: String) -> ServiceError {
+        ServiceError(
+            .invalidArguments,
+            .invalidValue,
+            "the change token is of another \(what); keep a token for each"
+        )
+    }
+
+    static func keepsNoChanges(_ zone: String, _ database: DatabaseID) -> ServiceError {
+        ServiceError(
+            .invalidArguments,
+            .invalidValue,
+            """
+            Zone '\(zone)' of the \(database.kind.name) database keeps no changes; fetch them \
+            from a custom zone of the private database
+            """
+        )
+    }
+}

@@ -1,0 +1,132 @@
+// Fetches which zones of a database have changed since a token: made, deleted, or with records that
+// have changed.
+//
+// Run by the session on a reader thread, from one snapshot per page. Zones are told in the order of
+// their names; a fetch of several pages ends with the vector of its first one, so that what changed
+// meanwhile is told by the next fetch.
+
+package import CumulusModel
+package import CumulusStorage
+
+package struct FetchDatabaseChanges: Sendable {
+    package var database: DatabaseScope
+    /// nil: from the beginning, without zones that are gone.
+    package var token: ChangeToken?
+    /// Most zones of a page.
+    package var limit: Int
+    /// Always empty in a node.
+    package var broken: BrokenRules = []
+
+    package init(database: DatabaseScope, since token: ChangeToken?, limit: Int) {
+        self.database = database
+        self.token = token
+        self.limit = limit
+    }
+
+    package struct Page: Sendable {
+        package struct Deletion: Hashable, Sendable {
+            package var name: String
+            /// 0 deleted, 1 purged, 2 encrypted data reset.
+            package var reason: UInt8
+        }
+
+        package var changed: [String] = []
+        package var deletions: [Deletion] = []
+        package var token: ChangeToken
+        package var moreComing: Bool { token.progress != nil }
+    }
+
+    /// The next page, or what the caller is to be told instead.
+    package func run(
+        _ scope: ScopeID,
+        _ number: ScopeNumber,
+        by caller: Caller,
+        in reader: ReadTransaction
+    ) throws(FetchRecords.Failure) -> Page {
+        do {
+            let database = try Authorisation.database(self.database, for: caller)
+            guard database.kind != .public else {
+                throw ServiceError.keepsNoChanges(Names.defaultZone, database)
+            }
+            let vector = try reader.vector(of: number)
+            let token =
+                token
+                ?? ChangeToken(
+                    scope: scope,
+                    subject: .zones(of: database),
+                    base: VersionVector()
+                )
+            try token.check(scope)
+            guard token.subject == .zones(of: database) else {
+                throw ServiceError.tokenOfAnother("database")
+            }
+            try token.checkReach(vector, broken)
+            return try page(after: token, vector, try reader.database(number, database), reader)
+        } catch {
+            throw FetchRecords.Failure(error)
+        }
+    }
+
+    private func page(
+        after token: ChangeToken,
+        _ vector: VersionVector,
+        _ database: DatabaseNumber?,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> Page {
+        var (last, end) = ("", vector)
+        if case .zones(let name, let seen) = token.progress { (last, end) = (name, seen) }
+        var page = Page(token: token)
+        page.token.base = end
+        page.token.progress = nil
+        guard let database, database != 0 else { return page }
+        let heads = try heads(of: database, reader)
+        var range = KeyRange.zones(of: database)
+        if !last.isEmpty { range.start = RowKey.zone(database, last).bytes + [0] }
+        for (key, value) in try reader.rows(.meta, range) {
+            var parts = KeyReader(key)
+            _ = try parts.number(DatabaseNumber.self)
+            let name = try parts.text()
+            let row = try reader.decoding(key) { () throws(MalformedBytes) in
+                try ZoneRow(row: value)
+            }
+            guard name != Names.defaultZone else { continue }
+            if row.exists {
+                guard !token.base.covers(heads[name] ?? VersionVector()) else { continue }
+            } else {
+                // A caller that knows of no zone is told of none that is gone.
+                let known = token.base.isEmpty ? end : token.base
+                guard let deleted = row.deleted, !known.covers(deleted.dot) else { continue }
+            }
+            if page.changed.count + page.deletions.count >= limit {
+                page.token.base = token.base
+                page.token.progress = .zones(last: last, seen: end)
+                return page
+            }
+            last = name
+            if row.exists {
+                page.changed.append(name)
+            } else {
+                page.deletions.append(Page.Deletion(name: name, reason: row.reason))
+            }
+        }
+        return page
+    }
+
+    /// How far each incarnation has touched each zone.
+    private func heads(
+        of database: DatabaseNumber,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> [String: VersionVector] {
+        var heads: [String: VersionVector] = [:]
+        for (key, value) in try reader.rows(.meta, .zoneHeads(of: database)) {
+            var parts = KeyReader(key)
+            _ = try parts.number(DatabaseNumber.self)
+            let incarnation = Incarnation(try parts.number())
+            let row = try reader.decoding(key) { () throws(MalformedBytes) in
+                try NumberedSeq(row: value)
+            }
+            heads[try parts.text(), default: VersionVector()][incarnation] = row.seq
+        }
+        return heads
+    }
+}

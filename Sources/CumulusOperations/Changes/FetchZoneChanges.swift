@@ -1,0 +1,251 @@
+// Fetches what has changed in a zone since a token: a page of records and deletions, and the token
+// to go on with.
+//
+// Run by the session on a reader thread, from one snapshot per page; a simulator runs it in place.
+// The change index is read incarnation by incarnation above the token. A record is told as it is
+// now, once per page; one with several index rows may come again on a later page. (It could be told
+// at the last of them only, if the next page were sure to be of this node: others may have
+// forgotten some of them.) The last page is one in whose snapshot nothing is left: its token is
+// that snapshot's vector. hot: once per record that changed.
+
+package import CumulusModel
+package import CumulusStorage
+
+package struct FetchZoneChanges: Sendable {
+    package var database: DatabaseScope
+    package var zone: ZoneAddress
+    /// nil: from the beginning, without deletions that are over.
+    package var token: ChangeToken?
+    /// Sorted names of the wanted fields; nil: all.
+    package var keys: [String]?
+    package var limit: PageLimit
+    /// Always empty in a node.
+    package var broken: BrokenRules = []
+
+    package init(
+        database: DatabaseScope,
+        zone: ZoneAddress,
+        since token: ChangeToken?,
+        keys: [String]?,
+        limit: PageLimit
+    ) {
+        self.database = database
+        self.zone = zone
+        self.token = token
+        self.keys = keys
+        self.limit = limit
+    }
+
+    /// How much one page may hold.
+    package struct PageLimit: Hashable, Sendable {
+        package var items: Int
+        package var bytes: Int
+
+        package init(items: Int, bytes: Int) {
+            self.items = items
+            self.bytes = bytes
+        }
+    }
+
+    package struct Page: Sendable {
+        package struct Deletion: Hashable, Sendable {
+            package var name: String
+            package var type: String
+        }
+
+        package var records: [RecordView] = []
+        package var deletions: [Deletion] = []
+        package var token: ChangeToken
+        package var moreComing: Bool { token.progress != nil }
+    }
+
+    /// The next page, or what the caller is to be told instead.
+    package func run(
+        _ scope: ScopeID,
+        _ number: ScopeNumber,
+        by caller: Caller,
+        in reader: ReadTransaction
+    ) throws(FetchRecords.Failure) -> Page {
+        do {
+            let database = try Authorisation.database(self.database, for: caller)
+            guard let found = try reader.find(zone, in: database, of: number, by: caller) else {
+                throw ServiceError.zoneNotFound(zone.name)
+            }
+            guard found.capabilities.contains(.fetchChanges) else {
+                throw ServiceError.keepsNoChanges(zone.name, database)
+            }
+            let vector = try reader.vector(of: number)
+            let start = try self.start(token, scope, found.zone, vector)
+            guard let databaseNumber = try reader.database(number, database),
+                let row = try reader.zone(databaseNumber, zone.name)
+            else { throw EngineError.corrupt("zone '\(zone.name)' has no row") }
+            guard checksHorizon ? start.base.covers(row.horizon) : true else {
+                throw ServiceError.tokenExpired(
+                    "deletions that it would have to tell are forgotten"
+                )
+            }
+            var gathering = Gathering(self, start, in: row.number, reader)
+            let isComplete = try gathering.gather(through: vector)
+            let subject = ChangeToken.Subject.records(of: found.zone)
+            return Page(
+                records: gathering.records,
+                deletions: gathering.deletions,
+                token: isComplete
+                    ? ChangeToken(scope: scope, subject: subject, base: vector)
+                    : ChangeToken(
+                        scope: scope,
+                        subject: subject,
+                        base: start.base,
+                        progress: .records(gathering.progress, seen: vector)
+                    )
+            )
+        } catch {
+            throw FetchRecords.Failure(error)
+        }
+    }
+
+    private var checksHorizon: Bool {
+        if broken.contains(.tokenHorizon) { return false }
+        return !broken.contains(.laterHorizon) || token?.progress == nil
+    }
+
+    /// Where a page begins.
+    private struct Start {
+        var base: VersionVector
+        var progress: ChangeProgress
+    }
+
+    private func start(
+        _ token: ChangeToken?,
+        _ scope: ScopeID,
+        _ zone: Commit.Zone,
+        _ vector: VersionVector
+    ) throws(ServiceError) -> Start {
+        guard let token else {
+            return Start(base: vector, progress: ChangeProgress(told: VersionVector()))
+        }
+        try token.check(scope)
+        guard case .records(let itsZone) = token.subject, itsZone.database == zone.database,
+            itsZone.name == zone.name
+        else { throw .tokenOfAnother("zone") }
+        guard itsZone.generation == zone.generation else {
+            throw .tokenExpired("its zone was deleted, and made again under the same name")
+        }
+        try token.checkReach(vector, broken)
+        switch token.progress {
+        case .records(let progress, _): return Start(base: token.base, progress: progress)
+        default: return Start(base: token.base, progress: ChangeProgress(told: token.base))
+        }
+    }
+}
+
+extension FetchZoneChanges {
+    /// A page in the making.
+    private struct Gathering {
+        private let fetch: FetchZoneChanges
+        private let base: VersionVector
+        private let zone: ZoneNumber
+        private let reader: ReadTransaction
+        private(set) var progress: ChangeProgress
+        private(set) var records: [RecordView] = []
+        private(set) var deletions: [Page.Deletion] = []
+        private var names: Set<String> = []
+        private var byteCount = 0
+
+        /// Rows of the change index that are read at a time.
+        private static let chunk = 128
+        /// What a row counts for that is not told, in bytes: a page ends in bounded time.
+        private static let rowBytes = 128
+
+        init(
+            _ fetch: FetchZoneChanges,
+            _ start: Start,
+            in zone: ZoneNumber,
+            _ reader: ReadTransaction
+        ) {
+            self.fetch = fetch
+            base = start.base
+            progress = start.progress
+            self.zone = zone
+            self.reader = reader
+        }
+
+        private var isFull: Bool {
+            names.count >= fetch.limit.items || byteCount >= fetch.limit.bytes
+        }
+
+        /// Whether all is told; else the page is full.
+        ///
+        /// What was begun is ended first: there is never more than one commit told in part.
+        mutating func gather(through vector: VersionVector) throws(EngineError) -> Bool {
+            if let last = progress.last, !(try gather(last.dot.incarnation, through: vector)) {
+                return false
+            }
+            for dot in vector.dots where progress.told[dot.incarnation] < dot.seq {
+                guard try gather(dot.incarnation, through: vector) else { return false }
+            }
+            return true
+        }
+
+        private mutating func gather(
+            _ incarnation: Incarnation,
+            through vector: VersionVector
+        ) throws(EngineError) -> Bool {
+            var isAtEnd = false
+            while !isAtEnd {
+                let rest = rest(of: incarnation)
+                let rows = try reader.rows(.index, rest, limit: Gathering.chunk)
+                for (key, _) in rows {
+                    if isFull { return false }
+                    var parts = KeyReader(key)
+                    _ = try parts.number(ZoneNumber.self)
+                    _ = try parts.number(UInt32.self)
+                    let dot = try parts.dot()
+                    try tell(dot, try parts.text())
+                }
+                isAtEnd = rows.count < Gathering.chunk
+            }
+            progress.told[incarnation] = vector[incarnation]
+            progress.last = nil
+            return true
+        }
+
+        /// The rows of the change index that are not told.
+        private func rest(of incarnation: Incarnation) -> KeyRange {
+            var range = KeyRange.changes(of: zone, incarnation, above: progress.told[incarnation])
+            if let last = progress.last, last.dot.incarnation == incarnation {
+                range.start = RowKey.change(zone, last.dot, last.name).bytes + [0]
+            }
+            return range
+        }
+
+        private mutating func tell(_ dot: Dot, _ name: String) throws(EngineError) {
+            byteCount += Gathering.rowBytes
+            progress.told[dot.incarnation] = dot.seq - 1
+            progress.last = ChangeProgress.Position(dot: dot, name: name)
+            if fetch.broken.contains(.commitPages) {
+                progress.told[dot.incarnation] = dot.seq
+                progress.last = nil
+            }
+            guard !names.contains(name) else { return }
+            guard let row = try reader.record(zone, name) else {
+                throw .corrupt("the change index names '\(name)', which is not there")
+            }
+            // It was over before the fetch began.
+            if row.isDead, row.frontier.allSatisfy({ base.covers($0.dot) }) { return }
+            names.insert(name)
+            if row.isDead {
+                deletions.append(Page.Deletion(name: name, type: row.type))
+            } else {
+                add(row, named: name)
+            }
+        }
+
+        private mutating func add(_ row: RecordRow, named name: String) {
+            var view = RecordView(row, name: name)
+            if let keys = fetch.keys { view.fields = row.body.selecting(keys).bytes }
+            byteCount += view.fields.count
+            records.append(view)
+        }
+    }
+}

@@ -1,0 +1,32 @@
+// How far a caller has seen a scope: what a causal token says before it is sealed.
+//
+//   content = container · environment · n · n times (incarnation, seq)
+//
+// Made by the node for its sessions, and read by them.
+
+package import CumulusModel
+import CumulusStorage
+
+package struct CausalToken: Hashable, Sendable {
+    package var scope: ScopeID
+    package var vector: VersionVector
+
+    package init(scope: ScopeID, vector: VersionVector) {
+        self.scope = scope
+        self.vector = vector
+    }
+
+    package var content: Bytes {
+        var writer = CanonicalWriter(reserving: 64)
+        writer.scope(scope)
+        writer.vector(vector)
+        return writer.bytes
+    }
+
+    package init(content: Bytes) throws(MalformedBytes) {
+        var reader = CanonicalReader(content)
+        scope = try reader.scope()
+        vector = try reader.vector()
+        guard reader.isAtEnd else { throw MalformedBytes("a token is longer than what it says") }
+    }
+}

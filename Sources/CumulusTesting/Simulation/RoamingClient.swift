@@ -1,0 +1,193 @@
+// A client that fetches changes from one node after the other, page by page, and keeps what it is
+// told, as an application does.
+//
+// Driven by `SimulatedCluster`. Whenever a fetch is at its end, what the client holds must be what
+// the node shows at that moment; what isn't is kept as a fault for the checkers.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+
+package struct RoamingClient {
+    let caller: Caller
+    let zone: String
+    private var broken: BrokenRules
+    /// How far it has fetched the zone, and what it holds of it: tags by name.
+    private var token: ChangeToken?
+    private var records: [String: Bytes] = [:]
+    /// What this fetch told: the same is not told twice.
+    private var told: Set<Told> = []
+    /// How far it has fetched the database's zones, and which it knows.
+    private var zonesToken: ChangeToken?
+    private var zones: Set<String> = []
+    /// What was not as promised.
+    private(set) var faults: [String] = []
+    /// How often what happened.
+    private(set) var counts: [String: Int] = [:]
+
+    private struct Told: Hashable {
+        var name: String
+        var tag: Bytes?
+    }
+
+    init(_ user: String, zone: String, breaking broken: BrokenRules) {
+        caller = Caller(role: .user(user))
+        self.zone = zone
+        self.broken = broken
+    }
+
+    // MARK: Records
+
+    /// Fetches a page of the zone's changes.
+    mutating func fetchRecords(from store: TestStore, limit: Int) throws {
+        var fetch = FetchZoneChanges(
+            database: .private,
+            zone: ZoneAddress(name: zone),
+            since: token,
+            keys: [],
+            limit: FetchZoneChanges.PageLimit(items: limit, bytes: 4_000)
+        )
+        fetch.broken = broken
+        do {
+            take(
+                try fetch.run(store.scope, store.scopeNumber(), by: caller, in: store.reader),
+                limit: limit
+            )
+            guard token?.progress == nil else { return }
+            counts["records", default: 0] += 1
+            told = []
+            try compareRecords(with: store)
+        } catch FetchRecords.Failure.service(let error) {
+            try note(error, "records")
+            if error.code != .serviceUnavailable { (token, records, told) = (nil, [:], []) }
+        }
+    }
+
+    private mutating func take(_ page: FetchZoneChanges.Page, limit: Int) {
+        if let token, !page.token.needed.covers(token.needed) {
+            faults.append("a token of zone '\(zone)' went back")
+        }
+        if page.records.count + page.deletions.count > limit {
+            faults.append("a page of zone '\(zone)' is larger than wanted")
+        }
+        for record in page.records {
+            records[record.name] = record.changeTag
+            note(record.name, record.changeTag)
+        }
+        for deletion in page.deletions {
+            records[deletion.name] = nil
+            note(deletion.name, nil)
+        }
+        if page.moreComing { counts["pages", default: 0] += 1 }
+        token = page.token
+    }
+
+    private mutating func note(_ name: String, _ tag: Bytes?) {
+        if told.insert(Told(name: name, tag: tag)).inserted { return }
+        counts["twice", default: 0] += 1
+    }
+
+    private mutating func compareRecords(with store: TestStore) throws {
+        var shown: [String: Bytes] = [:]
+        for name in try store.names(in: .private, zone: ZoneAddress(name: zone), by: caller) {
+            let record = try store.fetch(
+                name,
+                in: .private,
+                zone: ZoneAddress(name: zone),
+                keys: [],
+                by: caller
+            )
+            shown[name] = try record.get().changeTag
+        }
+        for name in Set(shown.keys).union(records.keys).sorted()
+        where shown[name] != records[name] {
+            faults.append(
+                """
+                \(caller.user) holds '\(name)' of zone '\(zone)' as \
+                \(records[name]?.hex ?? "none"), the node shows \(shown[name]?.hex ?? "none")
+                """
+            )
+        }
+    }
+
+    // MARK: Zones
+
+    /// Fetches a page of the database's changes.
+    mutating func fetchZones(from store: TestStore, limit: Int) throws {
+        let before = zonesToken
+        var fetch = FetchDatabaseChanges(database: .private, since: before, limit: limit)
+        fetch.broken = broken
+        do {
+            let page = try fetch.run(
+                store.scope,
+                store.scopeNumber(),
+                by: caller,
+                in: store.reader
+            )
+            zones.formUnion(page.changed)
+            zones.subtract(page.deletions.map(\.name))
+            zonesToken = page.token
+            guard !page.moreComing else { return }
+            counts["zones", default: 0] += 1
+            guard before?.progress == nil else { return }
+            try compareZones(with: store, page, since: before)
+        } catch FetchRecords.Failure.service(let error) {
+            try note(error, "zones")
+            if error.code != .serviceUnavailable { (zonesToken, zones) = (nil, []) }
+        }
+    }
+
+    private mutating func compareZones(
+        with store: TestStore,
+        _ page: FetchDatabaseChanges.Page,
+        since before: ChangeToken?
+    ) throws {
+        let found = try ListZones(database: .private)
+            .run(store.scopeNumber(), by: caller, in: store.reader)
+            .filter { $0.zone.name != Names.defaultZone }
+        if zones != Set(found.map(\.zone.name)) {
+            faults.append("\(caller.user) knows the zones \(zones.sorted()), there are others")
+        }
+        for zone in found where !page.changed.contains(zone.zone.name) {
+            try expectNoChange(of: zone, since: before, in: store)
+        }
+    }
+
+    /// A zone that was not told has nothing to tell.
+    private mutating func expectNoChange(
+        of zone: FoundZone,
+        since before: ChangeToken?,
+        in store: TestStore
+    ) throws {
+        let fetch = FetchZoneChanges(
+            database: .private,
+            zone: ZoneAddress(name: zone.zone.name),
+            since: before.map {
+                ChangeToken(scope: $0.scope, subject: .records(of: zone.zone), base: $0.base)
+            },
+            keys: [],
+            limit: FetchZoneChanges.PageLimit(items: 1_000, bytes: 1 << 20)
+        )
+        guard
+            let page = try? fetch.run(
+                store.scope,
+                store.scopeNumber(),
+                by: caller,
+                in: store.reader
+            ), !page.records.isEmpty || !page.deletions.isEmpty
+        else { return }
+        faults.append("zone '\(zone.zone.name)' of \(caller.user) changed, which was not told")
+    }
+
+    // MARK: Errors
+
+    /// Only what a caller is promised may go wrong.
+    private mutating func note(_ error: ServiceError, _ what: String) throws {
+        counts["\(what): \(error.code)", default: 0] += 1
+        switch error.code {
+        case .changeTokenExpired, .zoneNotFound: break
+        case .serviceUnavailable where error.reason == .nodeBehind: break
+        default: faults.append("a fetch of \(what) failed: \(error)")
+        }
+    }
+}

@@ -1,0 +1,81 @@
+// `cumulus changes` with a real node: a file carries the token from one run to the next, over a
+// restart of the node too.
+
+import CumulusTesting
+import Foundation
+import Testing
+
+@testable import CumulusCLI
+
+@Suite(.timeLimit(.minutes(2))) struct ChangesTests {
+    private let folder: TestFolder
+    private let tokenFile: String
+
+    init() throws {
+        folder = try TestFolder()
+        tokenFile = "\(folder.path)/notes.token"
+    }
+
+    private func run(_ words: [String], _ variables: [String: String]) async throws
+        -> CommandLineRun
+    {
+        try await CommandLineRun(words, variables: variables)
+    }
+
+    /// What changed since the last run: kind and name of each change.
+    private func changes(_ variables: [String: String]) async throws -> [String] {
+        let words = ["changes", "records", "Notes", "--token-file", tokenFile, "--json"]
+        let run = try await run(words, variables)
+        #expect(run.code == 0, "\(run.errors)")
+        guard case .array(let items) = try JSONReader.read(run.output.utf8) else { return [] }
+        return items.compactMap { item in
+            guard case .string(let change)? = item["change"],
+                case .string(let name)? = item["recordName"] ?? item["record"]?["recordName"]
+            else { return nil }
+            return "\(change) \(name)"
+        }.sorted()
+    }
+
+    @Test func eachRunShowsWhatChangedSinceTheLast() async throws {
+        let node = try await NodeProcess.ready(data: folder.node, port: TestPort.random())
+        let variables = [
+            "CUMULUS_ENDPOINT": try node.endpoint, "CUMULUS_TOKEN": try await node.makeToken(),
+        ]
+        let place = ["--zone", "Notes", "--database", "private"]
+        func cumulus(_ words: String...) async throws {
+            let run = try await run(words, variables)
+            #expect(run.code == 0, "\(run.errors)")
+        }
+        try await cumulus("zone", "create", "Notes", "--database", "private")
+        for name in ["a", "b"] {
+            let run = try await run(["record", "save", "Note", name] + place, variables)
+            #expect(run.code == 0, "\(run.errors)")
+        }
+        #expect(try await changes(variables) == ["saved a", "saved b"])
+        #expect(try await changes(variables) == [])
+        _ = try await run(["record", "delete", "a"] + place, variables)
+        try await node.end(SIGKILL)
+        let second = try await NodeProcess.ready(data: folder.node, port: node.port)
+        _ = try await run(["record", "save", "Note", "c"] + place, variables)
+        #expect(try await changes(variables) == ["deleted a", "saved c"])
+
+        // The zone is gone and made anew: the token is no good any more.
+        try await cumulus("zone", "delete", "Notes", "--database", "private")
+        try await cumulus("zone", "create", "Notes", "--database", "private")
+        let expired = try await run(
+            ["changes", "records", "Notes", "--token-file", tokenFile],
+            variables
+        )
+        #expect(expired.code == 1)
+        #expect(expired.errors.contains("changeTokenExpired"))
+        let zones = try await run(["changes", "zones"], variables)
+        #expect(zones.output.contains("changed  Notes"))
+        try Data("nonsense!".utf8).write(to: URL(filePath: tokenFile))
+        let damaged = try await run(
+            ["changes", "records", "Notes", "--token-file", tokenFile],
+            variables
+        )
+        #expect(damaged.code == 65)
+        #expect(try await second.end(SIGTERM) == .exit(0))
+    }
+}
