@@ -897,7 +897,7 @@ const ProtobufCMessageDescriptor cumulus__v1__limits__descriptor =
   (ProtobufCMessageInit) cumulus__v1__limits__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__call_header__field_descriptors[7] =
+static const ProtobufCFieldDescriptor cumulus__v1__call_header__field_descriptors[8] =
 {
   {
     "method",
@@ -983,12 +983,25 @@ static const ProtobufCFieldDescriptor cumulus__v1__call_header__field_descriptor
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "replicas",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    offsetof(Cumulus__V1__CallHeader, has_replicas_case),
+    offsetof(Cumulus__V1__CallHeader, replicas),
+    NULL,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__call_header__field_indices_by_name[] = {
   3,   /* field[3] = causal_tokens */
   5,   /* field[5] = container */
   6,   /* field[6] = environment */
   0,   /* field[0] = method */
+  7,   /* field[7] = replicas */
   2,   /* field[2] = request_id */
   1,   /* field[1] = timeout_ms */
   4,   /* field[4] = trace_context */
@@ -996,7 +1009,7 @@ static const unsigned cumulus__v1__call_header__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__call_header__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 7 }
+  { 0, 8 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__call_header__descriptor =
 {
@@ -1006,7 +1019,7 @@ const ProtobufCMessageDescriptor cumulus__v1__call_header__descriptor =
   "Cumulus__V1__CallHeader",
   "cumulus.v1",
   sizeof(Cumulus__V1__CallHeader),
-  7,
+  8,
   cumulus__v1__call_header__field_descriptors,
   cumulus__v1__call_header__field_indices_by_name,
   1,  cumulus__v1__call_header__number_ranges,
@@ -1224,7 +1237,7 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   cumulus__v1__method__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__reason__enum_values_by_number[20] =
+static const ProtobufCEnumValue cumulus__v1__reason__enum_values_by_number[21] =
 {
   { "NONE", "CUMULUS__V1__REASON__NONE", 0 },
   { "PROTOCOL_ERROR", "CUMULUS__V1__REASON__PROTOCOL_ERROR", 1 },
@@ -1246,11 +1259,12 @@ static const ProtobufCEnumValue cumulus__v1__reason__enum_values_by_number[20] =
   { "TOO_MANY_ITEMS", "CUMULUS__V1__REASON__TOO_MANY_ITEMS", 17 },
   { "TOO_MANY_OWNERS", "CUMULUS__V1__REASON__TOO_MANY_OWNERS", 18 },
   { "LOG_TRUNCATED", "CUMULUS__V1__REASON__LOG_TRUNCATED", 19 },
+  { "NOT_REPLICATED", "CUMULUS__V1__REASON__NOT_REPLICATED", 20 },
 };
 static const ProtobufCIntRange cumulus__v1__reason__value_ranges[] = {
-{0, 0},{0, 20}
+{0, 0},{0, 21}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__reason__enum_values_by_name[20] =
+static const ProtobufCEnumValueIndex cumulus__v1__reason__enum_values_by_name[21] =
 {
   { "ATOMIC_FAILURE", 10 },
   { "CHANGE_TAG_MISMATCH", 12 },
@@ -1263,6 +1277,7 @@ static const ProtobufCEnumValueIndex cumulus__v1__reason__enum_values_by_name[20
   { "LOG_TRUNCATED", 19 },
   { "NODE_BEHIND", 4 },
   { "NONE", 0 },
+  { "NOT_REPLICATED", 20 },
   { "OVERLOADED", 5 },
   { "PROTOCOL_ERROR", 1 },
   { "RECORD_EXISTS", 11 },
@@ -1280,9 +1295,9 @@ const ProtobufCEnumDescriptor cumulus__v1__reason__descriptor =
   "Reason",
   "Cumulus__V1__Reason",
   "cumulus.v1",
-  20,
+  21,
   cumulus__v1__reason__enum_values_by_number,
-  20,
+  21,
   cumulus__v1__reason__enum_values_by_name,
   1,
   cumulus__v1__reason__value_ranges,

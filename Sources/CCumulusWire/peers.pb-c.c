@@ -649,7 +649,7 @@ const ProtobufCMessageDescriptor cumulus__v1__pull_request__descriptor =
   (ProtobufCMessageInit) cumulus__v1__pull_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__pull_response__field_descriptors[2] =
+static const ProtobufCFieldDescriptor cumulus__v1__pull_response__field_descriptors[3] =
 {
   {
     "commits",
@@ -675,15 +675,28 @@ static const ProtobufCFieldDescriptor cumulus__v1__pull_response__field_descript
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "wants_report",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__PullResponse, wants_report),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__pull_response__field_indices_by_name[] = {
   0,   /* field[0] = commits */
   1,   /* field[1] = vector */
+  2,   /* field[2] = wants_report */
 };
 static const ProtobufCIntRange cumulus__v1__pull_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 2 }
+  { 0, 3 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__pull_response__descriptor =
 {
@@ -693,7 +706,7 @@ const ProtobufCMessageDescriptor cumulus__v1__pull_response__descriptor =
   "Cumulus__V1__PullResponse",
   "cumulus.v1",
   sizeof(Cumulus__V1__PullResponse),
-  2,
+  3,
   cumulus__v1__pull_response__field_descriptors,
   cumulus__v1__pull_response__field_indices_by_name,
   1,  cumulus__v1__pull_response__number_ranges,

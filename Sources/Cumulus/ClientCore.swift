@@ -16,6 +16,8 @@ final class ClientCore: Sendable {
         /// What the first calls must see already.
         var session: [Bytes] = []
         var connections: Int
+        /// Other nodes that are to hold a change; nil: as the node is set up.
+        var replicas: UInt32?
         var hello: Hello
         /// Milliseconds that a call may take, retries included.
         var callMilliseconds: Int64
@@ -98,7 +100,9 @@ final class ClientCore: Sendable {
 
     /// A change, repeated under one request id.
     func change(_ method: Method, _ message: Bytes) async throws -> [Bytes] {
-        try await perform(CallHeader(method), message, isChange: true)
+        var header = CallHeader(method)
+        header.replicas = settings.replicas
+        return try await perform(header, message, isChange: true)
     }
 
     private func perform(

@@ -25,6 +25,8 @@ public struct Container: Sendable {
         public var timeout: Duration = .seconds(60)
         /// How many connections are kept.
         public var connections = 1
+        /// How many nodes are to hold a change before it counts as made.
+        public var writeConcern = WriteConcern.standard
         /// What the first calls must have seen: another container's ``Container/session``.
         public var session: Session?
         /// Milliseconds that a node which owes an answer may be silent before it is asked, and
@@ -34,6 +36,27 @@ public struct Container: Sendable {
         /// Settings for nodes at these addresses.
         public init(endpoints: [String] = ["127.0.0.1:7420"]) {
             self.endpoints = endpoints
+        }
+    }
+
+    /// How many nodes are to hold a change, durably, before it counts as made.
+    ///
+    /// If that takes longer than the call may, it fails with `serviceUnavailable`, and the message
+    /// says where the change is: it is made nevertheless, and travels on.
+    public enum WriteConcern: Hashable, Sendable {
+        /// As the node is set up.
+        case standard
+        /// The node that is asked.
+        case local
+        /// The node that is asked and so many others.
+        case replicated(Int)
+
+        var replicas: UInt32? {
+            switch self {
+            case .standard: nil
+            case .local: 0
+            case .replicated(let count): UInt32(clamping: count)
+            }
         }
     }
 
@@ -125,6 +148,7 @@ extension ClientCore.Settings {
             endpoints: configuration.endpoints,
             session: configuration.session?.tokens ?? [],
             connections: configuration.connections,
+            replicas: configuration.writeConcern.replicas,
             hello: hello,
             callMilliseconds: max(1, seconds * 1_000 + attoseconds / 1_000_000_000_000_000),
             silenceMilliseconds: configuration.silenceMilliseconds

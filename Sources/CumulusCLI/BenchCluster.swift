@@ -79,9 +79,14 @@ final class BenchCluster {
 
     // MARK: Asking
 
-    func container(_ member: Member, connections: Int = 1) -> Container {
+    func container(
+        _ member: Member,
+        connections: Int = 1,
+        concern: Container.WriteConcern = .standard
+    ) -> Container {
         var configuration = Container.Configuration(endpoints: [member.endpoint])
         configuration.accessToken = token
+        configuration.writeConcern = concern
         configuration.connections = connections
         return Container(identifier: BenchCluster.container, configuration: configuration)
     }
@@ -114,6 +119,22 @@ final class BenchCluster {
         try await operate(member) { node in
             _ = try await node.addUser("bench", in: BenchCluster.container)
             return try await node.addToken(forUser: "bench")
+        }
+    }
+
+    /// Waits until all nodes hold the same.
+    func waitUntilEqual(seconds: Double) async throws {
+        let end = Date(timeIntervalSinceNow: seconds)
+        while true {
+            var digests: Set<String?> = []
+            for member in members {
+                digests.insert(try await operate(member) { try await digest($0) })
+            }
+            if digests.count == 1 { return }
+            guard Date() < end else {
+                throw BenchProblem(message: "the nodes are not equal after \(seconds) s")
+            }
+            try await Task.sleep(for: .milliseconds(20))
         }
     }
 

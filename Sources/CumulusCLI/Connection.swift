@@ -21,6 +21,8 @@ struct Connection: ParsableArguments {
     var operatorTokenFile: String?
     @Option(help: "File that carries what was seen from one command to the next, on any node.")
     var session: String?
+    @Option(help: "How many other nodes are to hold a change before it is answered.")
+    var replicas: Int?
     @Option(help: "Seconds that a call may take, retries included (default: 10; import: 600).")
     var timeout: Double?
 
@@ -28,6 +30,9 @@ struct Connection: ParsableArguments {
         _ = try environmentValue()
         guard timeout.map({ $0 > 0 && $0 <= 3_600 }) ?? true else {
             throw ValidationError("--timeout must be more than 0 and at most 3600 seconds.")
+        }
+        guard replicas.map({ (0...16).contains($0) }) ?? true else {
+            throw ValidationError("--replicas must be from 0 to 16.")
         }
         guard !endpoints.isEmpty else { throw ValidationError("--endpoint names no address.") }
     }
@@ -97,6 +102,15 @@ struct Connection: ParsableArguments {
         )
     }
 
+    private var replicasSetting: Setting {
+        setting(
+            "replicas",
+            flag: replicas.map { "\($0)" },
+            variable: nil,
+            standard: "as the node is set up"
+        )
+    }
+
     private var sessionSetting: Setting {
         setting("session", flag: session, variable: "CUMULUS_SESSION", standard: "")
     }
@@ -115,7 +129,7 @@ struct Connection: ParsableArguments {
         )
         return [
             endpointSetting, token, containerSetting, environmentSetting, operatorTokenSetting,
-            sessionSetting, timeout,
+            sessionSetting, replicasSetting, timeout,
         ]
     }
 
@@ -148,6 +162,7 @@ struct Connection: ParsableArguments {
         configuration.accessToken = tokenSetting.value.isEmpty ? nil : tokenSetting.value
         configuration.timeout = .seconds(timeout ?? standard)
         configuration.connections = connections
+        if let replicas { configuration.writeConcern = .replicated(replicas) }
         configuration.session = try readSession()
         let container = Container(identifier: containerName, configuration: configuration)
         let result = await Result { try await body(container) }

@@ -102,6 +102,11 @@ package struct CanonicalWriter: Sendable {
         delimited(content)
     }
 
+    @inlinable package mutating func present(_ field: Int, varint value: UInt64) {
+        tag(field, .varint)
+        varint(value)
+    }
+
     @inlinable package mutating func present(_ field: Int, signed value: Int64) {
         tag(field, .varint)
         varint(zigzag(value))

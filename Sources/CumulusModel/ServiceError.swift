@@ -70,6 +70,8 @@ public struct ServiceError: Error, Sendable {
         case tooManyOwners = 18
         /// A node's log doesn't reach back to where a peer wants to read on.
         case logTruncated = 19
+        /// A change is made, and not known to be on as many other nodes as its caller wanted.
+        case notReplicated = 20
     }
 
     /// CloudKit's error number.

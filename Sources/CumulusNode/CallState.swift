@@ -41,10 +41,13 @@ struct CallState {
     var behind: BehindCall?
     /// When it has waited for that long enough; nil: it has not waited.
     var waitDeadline: Instant?
+    /// Its answer is held back until other nodes have what it tells.
+    var held: HeldAnswer?
 
     /// When a call ends that can't begin, or whose answer waits for credit.
     var deadline: Instant? {
         if let behind { return behind.deadline }
+        if let held { return held.deadline }
         return isWaiting ? stallDeadline ?? (isEndless ? nil : token.deadline) : nil
     }
 }

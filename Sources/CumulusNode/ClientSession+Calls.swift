@@ -298,16 +298,27 @@ extension ClientSession {
             requestID: requestID,
             digest: WriteRequest.digest(of: call.message)
         )
-        submit(call, request, encode)
+        submit(call, request, try replicaWait(call, request.scope), encode)
     }
 
-    private func submit(_ call: Call, _ request: WriteRequest, _ encode: @escaping Encode) {
+    private func submit(
+        _ call: Call,
+        _ request: WriteRequest,
+        _ wait: ReplicaWait? = nil,
+        _ encode: @escaping Encode
+    ) {
         let stream = call.stream
         guard let token = calls[stream]?.token else { return }
         let work = StoreGate.Work.request(request, token) { [self] answer in
             run { session in
                 switch answer {
-                case .success(let answer): session.finish(stream, encode(session, answer))
+                case .success(let answer):
+                    let messages = encode(session, answer)
+                    if let wait, case .modified(let outcome) = answer {
+                        session.finish(stream, messages, of: outcome, wait)
+                    } else {
+                        session.finish(stream, messages)
+                    }
                 case .failure(let error): session.fail(stream, error)
                 }
             }
@@ -379,7 +390,8 @@ extension ClientSession {
         _ operation: WriteRequest.Operation,
         _ encode: @escaping Encode
     ) {
-        submit(call, WriteRequest(operation, scope: .cluster, caller: identity.caller), encode)
+        let request = WriteRequest(operation, scope: .cluster, caller: identity.caller)
+        submit(call, request, nil, encode)
     }
 
     private func readCluster(

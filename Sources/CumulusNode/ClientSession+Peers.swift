@@ -61,16 +61,21 @@ extension ClientSession {
                 }
                 let run = request.run == 0 ? nil : Incarnation(request.run)
                 let feed = OutboundFeed(scope: number, position: request.vector, run: run)
-                return try page(of: feed, isFirst: true)
+                return try page(of: feed, scope, isFirst: true)
             }
         }
         if !isQueued { fail(stream, overloaded("too many reads are waiting")) }
     }
 
     /// The next commits of a feed; how to go on is part of the page.
-    private func page(of feed: OutboundFeed, isFirst: Bool = false) throws -> Page {
+    private func page(
+        of feed: OutboundFeed,
+        _ scope: ScopeID,
+        isFirst: Bool = false
+    ) throws -> Page {
         var feed = feed
         let rings = node.gate.bell.count
+        let wantsReport = node.replicas.isWanted(scope)
         let snapshot = try node.gate.snapshot(reach: .disk)
         node.meter.engineCalls.add(1)
         guard let batch = try feed.next(snapshot, byteLimit: limits.pageBytes) else {
@@ -80,13 +85,17 @@ extension ClientSession {
                 "the log of this node begins later than that; take its state instead"
             )
         }
-        let response = PullResponse(commits: batch.commits, vector: batch.vector)
+        let response = PullResponse(
+            commits: batch.commits,
+            vector: batch.vector,
+            wantsReport: wantsReport
+        )
         let rest = feed
         return Page(
             message: response.encoded(),
-            next: { [self] in try page(of: rest) },
+            next: { [self] in try page(of: rest, scope) },
             idleSince: batch.isAtEnd ? rings : nil,
-            isSilent: batch.commits.isEmpty && !isFirst
+            isSilent: batch.commits.isEmpty && !isFirst && !wantsReport
         )
     }
 
@@ -157,6 +166,11 @@ extension ClientSession {
     private func note(_ stream: UInt32, _ scope: ScopeID, _ vector: VersionVector) throws {
         guard let peer = identity.peer else { return }
         let now = node.environment.wallClock()
+        node.replicas.note(vector, of: peer, scope)
+        let interval = node.configuration.reportMilliseconds / 2
+        guard node.replicas.isToKeep(peer, scope, now: now, every: interval) else {
+            return finish(stream, [[]])
+        }
         let note = StoreGate.Job(.housekeeping) { transaction throws(EngineError) in
             guard let number = try transaction.scope(scope) else { return false }
             Collection.note(vector, of: peer, in: number, at: now, &transaction)

@@ -150,6 +150,10 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
                 failBehind(stream, behind)
                 continue
             }
+            if let held = call.held {
+                failHeld(stream, held)
+                continue
+            }
             fail(
                 stream,
                 ServiceError(

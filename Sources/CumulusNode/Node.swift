@@ -30,6 +30,8 @@ package final class Node: Sendable {
         package var clusterKey: Bytes?
         /// How often peers are told how far this node has read.
         package var reportMilliseconds: Int64 = 10_000
+        /// Other nodes that are to hold a change before its answer, unless its caller says.
+        package var replicas = 0
 
         package init(version: String, container: String?, operatorToken: Bytes) {
             self.version = version
@@ -49,6 +51,7 @@ package final class Node: Sendable {
     package let incarnation: Incarnation
     /// Makes and opens the tokens that callers carry.
     let mint: TokenMint
+    let replicas = ReplicaWatch()
     /// Where others reach this node; empty: nobody was told.
     let endpoint = Mutex("")
     private let started: Int64

@@ -64,6 +64,8 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         var size = 0
         var isWriting = false
         var hasBegun = false
+        /// The peer wants to hear as soon as it is durable here.
+        var wantsReport = false
     }
 
     init(
@@ -261,6 +263,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         pulls[frame.stream]?.hasBegun = true
         pulls[frame.stream]?.commits += response.commits
         pulls[frame.stream]?.size += frame.payload.count
+        if response.wantsReport { pulls[frame.stream]?.wantsReport = true }
         submit(frame.stream)
     }
 
@@ -271,22 +274,28 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         pulls[stream]?.commits = []
         pulls[stream]?.size = 0
         let size = pull.size
-        if pull.commits.isEmpty { return grant(size, stream) }
+        if pull.commits.isEmpty, !pull.wantsReport { return grant(size, stream) }
         pulls[stream]?.isWriting = true
+        pulls[stream]?.wantsReport = false
         let commits = PeerCommits(
             scope: pull.scope,
             commits: pull.commits,
             paused: pull.paused
         )
-        let gate = node.gate
-        let job = StoreGate.Job(.commits) { transaction throws(EngineError) in
-            gate.isHeld(commits.scope)
+        let (gate, wantsReport) = (node.gate, pull.wantsReport)
+        // What brings nothing wakes nobody.
+        let kind: StoreGate.Job.Kind = pull.commits.isEmpty ? .housekeeping : .commits
+        let job = StoreGate.Job(kind) { transaction throws(EngineError) in
+            let taken =
+                gate.isHeld(commits.scope)
                 ? (.unknownScope, commits.paused) : try commits.run(in: &transaction)
+            return (taken, wantsReport ? try transaction.vector(of: commits.scope) : nil)
         } then: { [self] taken in
             guard !isClosing else { return }
             pulls[stream]?.isWriting = false
             switch taken {
-            case .success(let (outcome, paused)):
+            case .success(let ((outcome, paused), vector)):
+                if let vector { report(vector, pull.scope) }
                 pause(paused, stream)
                 took(outcome, of: pull.scope, size, stream)
                 submit(stream)
@@ -434,6 +443,13 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
 
     private func reportSoon() {
         reportTime = node.environment.now() + node.configuration.reportMilliseconds
+    }
+
+    /// Tells the peer what is durable here, since somebody waits for it there.
+    ///
+    /// It may not write that down, so that the next report of all scopes tells it again.
+    private func report(_ vector: VersionVector, _ scope: ScopeID) {
+        reports[call(.peersReport, scope, ReportRequest.encoded(vector))] = scope
     }
 
     /// Tells the peer how far this node has read, where it wasn't told lately.

@@ -132,6 +132,7 @@ package struct WriteRequest: Sendable {
             try ModifyOutcome(row: row.outcome)
         }
         outcome.dots = row.dots
+        outcome.isRepeated = true
         return .success(.modified(outcome))
     }
 
@@ -149,6 +150,7 @@ package struct WriteRequest: Sendable {
                 ModifyOutcome(saves: 0, deletes: 0)
             }
         outcome.dots = row.dots
+        outcome.isRepeated = true
         if done.tells(outcome, isAllOrNothing: isAllOrNothing) {
             return .success(.modified(outcome))
         }

@@ -96,3 +96,11 @@ package struct PeerCommits: Sendable {
         return .taken(applied)
     }
 }
+
+extension WriteTransaction {
+    /// How far a scope is applied, with what this batch brings; nil if it isn't known here.
+    package mutating func vector(of scope: ScopeID) throws(EngineError) -> VersionVector? {
+        guard let number = try self.scope(scope) else { return nil }
+        return VersionVector(try loadScope(number).vectors.mapValues(\.seq))
+    }
+}

@@ -79,6 +79,11 @@ struct Configuration {
                 "file with the key that all nodes share; empty: cluster.key in the data directory"
         ),
         Setting(
+            name: "replicas",
+            standard: "0",
+            help: "how many other nodes are to hold a change before it is answered"
+        ),
+        Setting(
             name: "retention-days",
             standard: "30",
             help: "how long deletions, conflicts and a missing node's log are remembered"
@@ -225,6 +230,15 @@ struct Configuration {
     func diskReserve() throws -> UInt64 {
         if self["disk-reserve"].isEmpty { return try profile().reserveBytes }
         return UInt64(try number("disk-reserve"))
+    }
+
+    /// Other nodes that are to hold a change before its answer.
+    func replicas() throws -> Int {
+        let count = try number("replicas")
+        guard (0...16).contains(count) else {
+            throw Problem(message: "replicas: \(count) is not between 0 and 16")
+        }
+        return count
     }
 
     // MARK: What is forgotten

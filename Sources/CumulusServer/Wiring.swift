@@ -146,6 +146,7 @@ struct Wiring {
         )
         settings.clusterKey = clusterKey
         settings.diskReserve = try configuration.diskReserve()
+        settings.replicas = try configuration.replicas()
         settings.readers = max(1, try configuration.number("readers"))
         settings.profile = configuration["profile"]
         settings.reportMilliseconds = min(10_000, try configuration.schedule().logMilliseconds)

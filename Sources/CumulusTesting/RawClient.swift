@@ -254,6 +254,11 @@ package final class RawClient {
         var header = CallHeader(method)
         header.timeout = milliseconds
         header.requestID = requestID
+        return call(header, message)
+    }
+
+    /// The frame of a call, on the next stream.
+    package func call(_ header: CallHeader, _ message: Bytes) -> Frame {
         defer { nextStream += 2 }
         let payload = header.encoded(before: message)
         return Frame(.call, isEnd: true, stream: nextStream, payload: payload)
@@ -283,6 +288,12 @@ package final class RawClient {
         requestID: Bytes = []
     ) throws -> [Bytes] {
         let call = call(method, message, milliseconds: milliseconds, requestID: requestID)
+        try send(call)
+        return try answer(to: call)
+    }
+
+    package func perform(_ header: CallHeader, _ message: Bytes) throws -> [Bytes] {
+        let call = call(header, message)
         try send(call)
         return try answer(to: call)
     }

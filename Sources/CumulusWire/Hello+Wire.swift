@@ -221,6 +221,8 @@ package struct CallHeader: Hashable, Sendable {
     /// Operators and peers only; peers name none for the cluster's own scope.
     package var container: Bytes = []
     package var environment: UInt32 = 0
+    /// Other nodes that are to hold a change before its answer; nil: as the node is set up.
+    package var replicas: UInt32?
 
     package init(_ method: Method) {
         self.method = method.rawValue
@@ -236,6 +238,7 @@ package struct CallHeader: Hashable, Sendable {
         header.field(5, bytes: traceContext)
         header.field(6, bytes: container)
         header.field(7, varint: UInt64(environment))
+        if let replicas { header.present(8, varint: UInt64(replicas)) }
         var payload = CanonicalWriter(reserving: header.bytes.count + message.count + 2)
         payload.delimited(header.bytes)
         payload.raw(message)
@@ -267,6 +270,9 @@ package struct CallHeader: Hashable, Sendable {
         traceContext = raw.trace_context.swiftBytes
         container = raw.container.swiftBytes
         environment = UInt32(raw.environment.rawValue)
+        if raw.has_replicas_case == CUMULUS__V1__CALL_HEADER__HAS_REPLICAS_REPLICAS {
+            replicas = raw.replicas
+        }
     }
 }
 

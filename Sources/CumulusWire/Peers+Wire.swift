@@ -34,10 +34,13 @@ package struct PullResponse: Hashable, Sendable {
     package var commits: [Bytes]
     /// What the server has.
     package var vector: VersionVector
+    /// Somebody waits until the caller holds it durably, and says so.
+    package var wantsReport: Bool
 
-    package init(commits: [Bytes], vector: VersionVector) {
+    package init(commits: [Bytes], vector: VersionVector, wantsReport: Bool = false) {
         self.commits = commits
         self.vector = vector
+        self.wantsReport = wantsReport
     }
 
     package func encoded() -> Bytes {
@@ -45,12 +48,14 @@ package struct PullResponse: Hashable, Sendable {
         var writer = CanonicalWriter(reserving: size)
         for commit in commits { writer.present(1, bytes: commit) }
         writer.vector(2, vector)
+        writer.field(3, varint: wantsReport ? 1 : 0)
         return writer.bytes
     }
 
     package init(wire bytes: Bytes) throws(MalformedMessage) {
         let message = try CMessage(answer: bytes, cumulus__v1__pull_response__unpack)
         let raw = message.raw
+        wantsReport = raw.wants_report != 0
         commits = elements(raw.n_commits, raw.commits).map(\.swiftBytes)
         vector = VersionVector(wire: elements(raw.n_vector, raw.vector))
     }

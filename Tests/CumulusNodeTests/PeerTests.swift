@@ -266,6 +266,90 @@ import Testing
         }
     }
 
+    // MARK: Copies
+
+    private func container(_ server: TestServer, _ token: String, copies: Int, seconds: Int = 20)
+        -> Container
+    {
+        var configuration = Container.Configuration(endpoints: [server.endpoint])
+        configuration.accessToken = token
+        configuration.timeout = .seconds(seconds)
+        configuration.writeConcern = .replicated(copies)
+        return Container(identifier: TestServer.container, configuration: configuration)
+    }
+
+    /// Whether a node's store holds a record now.
+    private func holds(_ name: String, _ server: TestServer) throws -> Bool {
+        let reader = server.node.gate.latest(reach: .disk)
+        return try StoredRecords.all(in: reader).contains { place, _ in place.name == name }
+    }
+
+    /// The moment the answer comes, so many others hold the change.
+    @Test(arguments: [1, 2]) func anAnswerWaitsForCopies(copies: Int) async throws {
+        try await withCluster([MemoryEngine(), MemoryEngine(), MemoryEngine()]) { servers in
+            follow(servers)
+            let token = try await servers[0].makeUser("ada")
+            let client = container(servers[0], token, copies: copies)
+            for number in 0..<50 {
+                let name = "r\(number)"
+                try await client.privateCloudDatabase.save(Record(name))
+                let holders = try servers[1...].filter { try holds(name, $0) }
+                #expect(holders.count >= copies)
+            }
+            // Nothing is waited for where nothing changes.
+            let id = Record.ID(recordName: "nobody")
+            try await client.privateCloudDatabase.deleteRecord(withID: id)
+            await client.close()
+        }
+    }
+
+    /// The change is made, and the caller is told where it is.
+    @Test func whoGetsNoCopyIsToldSo() async throws {
+        try await withCluster([MemoryEngine(), MemoryEngine()]) { servers in
+            let token = try await servers[0].makeUser("ada")
+            let client = container(servers[0], token, copies: 1, seconds: 1)
+            let error = await #expect(throws: ServiceError.self) {
+                try await client.privateCloudDatabase.save(Record("r"))
+            }
+            #expect(error?.code == .serviceUnavailable)
+            #expect(error?.reason == .notReplicated)
+            #expect(error?.message.contains("0 of the 1 others") == true, "\(error as Any)")
+            #expect(try holds("r", servers[0]))
+            await client.close()
+            // The others hear of it all the same.
+            servers[1].follow([servers[0]])
+            while try !holds("r", servers[1]) { try await Task.sleep(for: .milliseconds(5)) }
+        }
+    }
+
+    /// A request that is sent again waits again, and is not carried out twice.
+    @Test func theSameRequestWaitsOn() async throws {
+        try await withCluster([MemoryEngine(), MemoryEngine()]) { servers in
+            let token = try await servers[0].makeUser("ada")
+            let client = try RawClient(greeting: servers[0].endpoint, token: token)
+            var record = Record("r")
+            record.increment("n", by: 1)
+            var header = CallHeader(.recordsModify)
+            header.requestID = RawRequest.newID()
+            header.timeout = 300
+            header.replicas = 1
+            let message = RawRequest.save([record])
+            let first = #expect(throws: ServiceError.self) {
+                _ = try client.perform(header, message)
+            }
+            #expect(first?.reason == .notReplicated)
+            servers[1].follow([servers[0]])
+            while try !holds("r", servers[1]) { try await Task.sleep(for: .milliseconds(5)) }
+            header.timeout = 20_000
+            _ = try client.perform(header, message)
+            let container = servers[0].container(token: token)
+            let saved = try await container.privateCloudDatabase
+                .record(for: Record.ID(recordName: "r"))
+            #expect(saved["n"] == 1)
+            await container.close()
+        }
+    }
+
     // MARK: State
 
     /// Keeps no log.

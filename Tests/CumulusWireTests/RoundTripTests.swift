@@ -129,7 +129,11 @@ import Testing
             Self.expectLibraryAgrees("PullRequest", request.encoded())
             #expect(try PullRequest(wire: request.encoded()) == request)
             let commits = Self.list(using: &dice, Self.bytes)
-            let response = PullResponse(commits: commits, vector: vector)
+            let response = PullResponse(
+                commits: commits,
+                vector: vector,
+                wantsReport: Bool.random(using: &dice)
+            )
             Self.expectLibraryAgrees("PullResponse", response.encoded())
             #expect(try PullResponse(wire: response.encoded()) == response)
         }
@@ -199,6 +203,7 @@ import Testing
             header.traceContext = Self.bytes(using: &dice)
             header.container = Self.bytes(using: &dice)
             header.environment = Self.number(using: &dice)
+            header.replicas = Bool.random(using: &dice) ? nil : Self.number(using: &dice)
             let message = Self.bytes(using: &dice)
             let (again, rest) = try CallHeader.split(header.encoded(before: message))
             #expect(again == header)

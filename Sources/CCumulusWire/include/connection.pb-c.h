@@ -161,7 +161,11 @@ typedef enum _Cumulus__V1__Reason {
   /*
    * code 21: the log no longer reaches back to where a peer wants to read on
    */
-  CUMULUS__V1__REASON__LOG_TRUNCATED = 19
+  CUMULUS__V1__REASON__LOG_TRUNCATED = 19,
+  /*
+   * code 6: the change is made, and not known to be on as many other nodes as it should be
+   */
+  CUMULUS__V1__REASON__NOT_REPLICATED = 20
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__REASON)
 } Cumulus__V1__Reason;
 
@@ -324,6 +328,12 @@ struct  Cumulus__V1__Limits
     , 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 
+typedef enum {
+  CUMULUS__V1__CALL_HEADER__HAS_REPLICAS__NOT_SET = 0,
+  CUMULUS__V1__CALL_HEADER__HAS_REPLICAS_REPLICAS = 8
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__CALL_HEADER__HAS_REPLICAS__CASE)
+} Cumulus__V1__CallHeader__HasReplicasCase;
+
 /*
  * Stands before the first message of a call.
  */
@@ -356,10 +366,14 @@ struct  Cumulus__V1__CallHeader
    * operators only
    */
   Cumulus__V1__Environment environment;
+  Cumulus__V1__CallHeader__HasReplicasCase has_replicas_case;
+  union {
+    uint32_t replicas;
+  };
 };
 #define CUMULUS__V1__CALL_HEADER__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__call_header__descriptor) \
-    , CUMULUS__V1__METHOD__METHOD_UNKNOWN, 0, {0,NULL}, 0,NULL, {0,NULL}, {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN }
+    , CUMULUS__V1__METHOD__METHOD_UNKNOWN, 0, {0,NULL}, 0,NULL, {0,NULL}, {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, CUMULUS__V1__CALL_HEADER__HAS_REPLICAS__NOT_SET, {0} }
 
 
 struct  Cumulus__V1__Drain

@@ -85,10 +85,14 @@ struct  Cumulus__V1__PullResponse
    */
   size_t n_vector;
   Cumulus__V1__VectorEntry **vector;
+  /*
+   * somebody waits: send a PEERS_REPORT as soon as this is durable
+   */
+  protobuf_c_boolean wants_report;
 };
 #define CUMULUS__V1__PULL_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__pull_response__descriptor) \
-    , 0,NULL, 0,NULL }
+    , 0,NULL, 0,NULL, 0 }
 
 
 /*

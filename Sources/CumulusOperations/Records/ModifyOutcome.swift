@@ -60,6 +60,8 @@ package struct ModifyOutcome: Hashable, Sendable {
     package var deletes: [Item]
     /// The commits that the request made.
     package var dots: [Dot] = []
+    /// The request was carried out before, and this is what it was told then.
+    package var isRepeated = false
 
     /// Starts with every item done.
     package init(saves: Int, deletes: Int) {

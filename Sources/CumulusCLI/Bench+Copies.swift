@@ -1,0 +1,117 @@
+// Two parts of the path `replicate`: what a copy before the answer costs, and what three nodes of
+// this machine take together.
+//
+// Every save replaces a whole record of 300 bytes. What is compared is measured in turn, or right
+// after each other, in the same run.
+
+import Cumulus
+import CumulusModel
+import Foundation
+
+extension Bench {
+    /// One save after the other: on one node, and on another one too before it is answered.
+    func copies(_ cluster: BenchCluster) async throws -> [BenchFigure] {
+        let first = cluster.members[0]
+        let local = cluster.container(first, concern: .local)
+        let replicated = cluster.container(first, concern: .replicated(1))
+        let progress = BenchProgress("measuring: a copy before the answer")
+        defer { progress.end() }
+        let start = Date()
+        let end = start.addingTimeInterval(options.seconds)
+        var waits: [[Double]] = [[], []]
+        while Date() < end {
+            for (index, container) in [local, replicated].enumerated() {
+                let begun = DispatchTime.now().uptimeNanoseconds
+                try await save(waits[0].count, in: container.privateCloudDatabase)
+                waits[index].append(Double(DispatchTime.now().uptimeNanoseconds - begun) / 1e6)
+            }
+        }
+        await local.close()
+        await replicated.close()
+        let alone = BenchFigure(path: "save, local", since: start, milliseconds: waits[0])
+        var both = BenchFigure(path: "save, replicated(1)", since: start, milliseconds: waits[1])
+        let wanted = 2.5 * (alone.p50 ?? 0)
+        both.targets.append(
+            .init(
+                text: String(format: "p50 <= %.2f ms (2.5 x local)", wanted),
+                isMet: both.p50 ?? .infinity <= wanted
+            )
+        )
+        return [alone, both]
+    }
+
+    /// Many writers on one node, then spread over three.
+    func spread(
+        _ directory: String,
+        _ cleanup: BenchCleanup
+    ) async throws -> [BenchFigure] {
+        let cluster = BenchCluster(options, directory, cleanup)
+        defer { cluster.stopAll() }
+        try await cluster.start("alone")
+        let alone = try await load(cluster, "save, \(options.inFlight) writers on 1 node")
+        for name in ["second", "third"] { try await cluster.start(name) }
+        try await cluster.waitUntilEqual(seconds: 120)
+        var spread = try await load(cluster, "save, \(options.inFlight) writers on 3 nodes")
+        spread.compare(with: [.init(name: "1 node", perSecond: alone.perSecond)])
+        spread.expect(ratio: 0.6)
+        try await cluster.waitUntilEqual(seconds: 120)
+        return [alone, spread]
+    }
+
+    private func load(_ cluster: BenchCluster, _ path: String) async throws -> BenchFigure {
+        let containers = cluster.members.map { cluster.container($0, connections: 2) }
+        let progress = BenchProgress("measuring: \(path)")
+        defer { progress.end() }
+        let (count, seconds) = (options.inFlight, options.seconds)
+        let start = Date()
+        let waits = try await withThrowingTaskGroup(of: [Double].self) { group in
+            for writer in 0..<count {
+                let database = containers[writer % containers.count].privateCloudDatabase
+                group.addTask {
+                    var (waits, number): ([Double], Int) = ([], writer)
+                    while Date().timeIntervalSince(start) < seconds {
+                        let begun = DispatchTime.now().uptimeNanoseconds
+                        try await save(number % 10_000, in: database)
+                        waits.append(Double(DispatchTime.now().uptimeNanoseconds - begun) / 1e6)
+                        number += count
+                    }
+                    return waits
+                }
+            }
+            return try await group.reduce(into: []) { $0 += $1 }
+        }
+        let figure = BenchFigure(path: path, since: start, milliseconds: waits)
+        for container in containers { await container.close() }
+        return figure
+    }
+
+    private func save(_ number: Int, in database: Database) async throws {
+        let results = try await database.modifyRecords(
+            saving: [Bench.note(number)],
+            deleting: [],
+            savePolicy: .allKeys
+        )
+        for result in results.saveResults.values { _ = try result.get() }
+    }
+}
+
+extension BenchFigure {
+    /// Operations that took so long each, since a moment.
+    init(path: String, since start: Date, milliseconds: [Double]) {
+        let sorted = milliseconds.sorted()
+        func percentile(_ part: Double) -> Double? {
+            sorted.isEmpty ? nil : sorted[min(sorted.count - 1, Int(Double(sorted.count) * part))]
+        }
+        let seconds = Date().timeIntervalSince(start)
+        self.init(
+            path: path,
+            start: start.formatted(.iso8601),
+            seconds: seconds,
+            operations: sorted.count,
+            perSecond: Double(sorted.count) / seconds,
+            p50: percentile(0.5),
+            p99: percentile(0.99),
+            p999: percentile(0.999)
+        )
+    }
+}

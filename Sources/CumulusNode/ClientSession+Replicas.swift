@@ -1,0 +1,105 @@
+// Answers that wait until other nodes hold what they tell: write concern.
+//
+// A change is made and durable here first; what waits is its answer. If the time is up the change
+// stays, and the caller is told where it is.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+
+/// An answer that is held back.
+struct HeldAnswer {
+    let messages: [Bytes]
+    let needed: VersionVector
+    let wait: ReplicaWait
+    let deadline: Instant
+}
+
+extension ClientSession {
+    /// The most other nodes that a call may want its change on.
+    private static let mostReplicas = 16
+
+    /// The wait of a call that wants its change on other nodes; nil: it doesn't.
+    func replicaWait(_ call: Call, _ scope: ScopeID) throws(ServiceError) -> ReplicaWait? {
+        let copies = call.header.replicas.map { Int($0) } ?? node.configuration.replicas
+        guard copies <= ClientSession.mostReplicas else {
+            throw ServiceError(
+                .invalidArguments,
+                .invalidValue,
+                "a change can be wanted on at most \(ClientSession.mostReplicas) other nodes"
+            )
+        }
+        return copies > 0 ? ReplicaWait(node.replicas, scope, copies: copies) : nil
+    }
+
+    /// Gives an answer, once enough nodes hold what its request changed.
+    func finish(
+        _ stream: UInt32,
+        _ messages: [Bytes],
+        of outcome: ModifyOutcome,
+        _ wait: ReplicaWait
+    ) {
+        guard let call = calls[stream] else { return }
+        var needed = VersionVector()
+        for dot in outcome.dots { needed.cover(dot) }
+        guard wait.holders(of: needed).count < wait.copies, !needed.isEmpty else {
+            return finish(stream, messages)
+        }
+        let now = node.environment.now()
+        // Some of the call's time is left to tell its caller how it went.
+        let time = (call.token.deadline.milliseconds - now.milliseconds) * 9 / 10
+        calls[stream]?.held = HeldAnswer(
+            messages: messages,
+            needed: needed,
+            wait: wait,
+            deadline: now + time
+        )
+        wait.begin(for: needed) { [weak self] in
+            self?.resume { $0.release(stream) }
+        }
+        // What a repeated request did was sent to peers long ago: they are asked anew.
+        if outcome.isRepeated { node.gate.bell.ring() }
+    }
+
+    private func release(_ stream: UInt32) {
+        guard let held = calls[stream]?.held else { return }
+        calls[stream]?.held = nil
+        finish(stream, held.messages)
+    }
+
+    /// The call has waited for its share of time.
+    func failHeld(_ stream: UInt32, _ held: HeldAnswer) {
+        calls[stream]?.held = nil
+        let holders = held.wait.holders(of: held.needed)
+        let copies = held.wait.copies
+        let isQueued = node.gate.read { [self] in
+            let members = (try? Members.all(in: node.gate.latest(reach: .disk))) ?? []
+            let others = members.filter { !$0.isRemoved && $0.nodeID != node.nodeID }
+            let error = ClientSession.notReplicated(others, holders, copies)
+            resume { $0.fail(stream, error) }
+        }
+        if !isQueued { fail(stream, ClientSession.notReplicated([], holders, copies)) }
+    }
+
+    private static func notReplicated(
+        _ others: [Members.Member],
+        _ holders: [Bytes],
+        _ copies: Int
+    ) -> ServiceError {
+        func names(_ isHolder: Bool) -> String {
+            let members = others.filter { holders.contains($0.nodeID) == isHolder }
+            let names = members.map { $0.endpoint.isEmpty ? $0.nodeID.hex : $0.endpoint }
+            return names.isEmpty ? "" : " (\(names.joined(separator: ", ")))"
+        }
+        return ServiceError(
+            .serviceUnavailable,
+            .notReplicated,
+            """
+            the change is made and durable on this node and on \(holders.count) of the \(copies) \
+            others that are to hold it\(names(true)); nothing was heard of the rest\
+            \(names(false)). It travels on by itself; send the same request again to wait for that
+            """
+        )
+    }
+}

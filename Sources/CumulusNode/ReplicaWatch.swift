@@ -1,0 +1,119 @@
+// Which other nodes hold what of a scope, durably, and the calls that wait for that.
+//
+// Told by the reports of peers, asked by sessions whose callers want more than one copy before they
+// are answered. In memory only: what was reported before this run is reported again. While somebody
+// waits, peers are asked to report as soon as they hold what they are sent.
+
+import CumulusModel
+import Synchronization
+
+final class ReplicaWatch: Sendable {
+    fileprivate struct Waiter {
+        let needed: VersionVector
+        let copies: Int
+        let tell: @Sendable () -> Void
+    }
+
+    private struct Scope {
+        /// By node id.
+        var reported: [Bytes: VersionVector] = [:]
+        /// When a node's report was last written down, in milliseconds since 1970 UTC.
+        var kept: [Bytes: Int64] = [:]
+        var waiters: [UInt64: Waiter] = [:]
+        /// Calls that wait, or will when their change is made.
+        var calls = 0
+
+        func holders(of needed: VersionVector) -> [Bytes] {
+            reported.filter { $0.value.covers(needed) }.map(\.key)
+        }
+    }
+
+    private struct State {
+        var scopes: [ScopeID: Scope] = [:]
+        var nextWaiter: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// Whether peers are to report at once.
+    func isWanted(_ scope: ScopeID) -> Bool {
+        state.withLock { ($0.scopes[scope]?.calls ?? 0) > 0 }
+    }
+
+    /// A node holds a scope as far as that.
+    func note(_ vector: VersionVector, of nodeID: Bytes, _ scope: ScopeID) {
+        let served = state.withLock { state in
+            state.scopes[scope, default: Scope()].reported[nodeID] = vector
+            guard let scope = state.scopes[scope] else { return [Waiter]() }
+            return scope.waiters.values.filter { scope.holders(of: $0.needed).count >= $0.copies }
+        }
+        for waiter in served { waiter.tell() }
+    }
+
+    /// Nodes that hold all of it.
+    func holders(of needed: VersionVector, _ scope: ScopeID) -> [Bytes] {
+        state.withLock { $0.scopes[scope]?.holders(of: needed) ?? [] }
+    }
+
+    /// Whether a node's report is to be written down: not each of many.
+    func isToKeep(_ nodeID: Bytes, _ scope: ScopeID, now: Int64, every interval: Int64) -> Bool {
+        state.withLock { state in
+            let last = state.scopes[scope]?.kept[nodeID] ?? .min
+            guard now < last || now - interval >= last else { return false }
+            state.scopes[scope, default: Scope()].kept[nodeID] = now
+            return true
+        }
+    }
+
+    fileprivate func begin(_ scope: ScopeID) {
+        state.withLock { $0.scopes[scope, default: Scope()].calls += 1 }
+    }
+
+    fileprivate func end(_ scope: ScopeID, _ waiter: UInt64?) {
+        state.withLock { state in
+            state.scopes[scope]?.calls -= 1
+            if let waiter { state.scopes[scope]?.waiters[waiter] = nil }
+        }
+    }
+
+    fileprivate func add(_ waiter: Waiter, _ scope: ScopeID) -> UInt64 {
+        state.withLock { state in
+            state.nextWaiter += 1
+            state.scopes[scope, default: Scope()].waiters[state.nextWaiter] = waiter
+            return state.nextWaiter
+        }
+    }
+}
+
+/// One call's wait: from before its change is made until it is answered or given up.
+final class ReplicaWait: Sendable {
+    let scope: ScopeID
+    /// How many other nodes are to hold the change.
+    let copies: Int
+    private let watch: ReplicaWatch
+    private let waiter = Mutex<UInt64?>(nil)
+
+    init(_ watch: ReplicaWatch, _ scope: ScopeID, copies: Int) {
+        self.watch = watch
+        self.scope = scope
+        self.copies = copies
+        watch.begin(scope)
+    }
+
+    deinit {
+        watch.end(scope, waiter.withLock { $0 })
+    }
+
+    func holders(of needed: VersionVector) -> [Bytes] {
+        watch.holders(of: needed, scope)
+    }
+
+    /// Calls, now and then more than once, when enough nodes hold it.
+    func begin(for needed: VersionVector, _ tell: @escaping @Sendable () -> Void) {
+        let waiter = ReplicaWatch.Waiter(needed: needed, copies: copies, tell: tell)
+        let number = watch.add(waiter, scope)
+        self.waiter.withLock { $0 = number }
+        // They may have reported just before.
+        if holders(of: needed).count >= copies { tell() }
+    }
+}
