@@ -20,8 +20,8 @@ final class DataDirectory: Sendable {
         guard descriptor >= 0 else { throw Self.unusable(path) }
         // The kernel lets go of this lock when the process ends, however it ends.
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            // Everything is set: `deinit` closes what was opened.
             let reason = errno
-            close(descriptor)
             throw reason == EWOULDBLOCK ? .locked(directory: path) : Self.unusable(path, reason)
         }
     }

@@ -4,6 +4,7 @@ import CumulusModel
 import CumulusStorage
 import Foundation
 import RocksDBStorage
+import Synchronization
 import Testing
 
 @Suite struct OpeningTests {
@@ -19,6 +20,30 @@ import Testing
             #expect("\(refusal)" == "\(store.path) is in use by another process")
         }
         try store.use { _ in }
+    }
+
+    /// It closed its descriptor twice: the second time it could be somebody else's.
+    @Test func aRefusalClosesNothingElse() throws {
+        let store = folder.store()
+        try store.use { _ throws in
+            let isOver = Atomic<Bool>(false)
+            let lost = Atomic<Int>(0)
+            let ended = DispatchSemaphore(value: 0)
+            Thread {
+                while !isOver.load(ordering: .relaxed) {
+                    let file = open("/dev/null", O_RDONLY)
+                    for _ in 0..<20 where fcntl(file, F_GETFD) < 0 {
+                        lost.wrappingAdd(1, ordering: .relaxed)
+                    }
+                    close(file)
+                }
+                ended.signal()
+            }.start()
+            for _ in 0..<2_000 { _ = try store.refusal() }
+            isOver.store(true, ordering: .relaxed)
+            ended.wait()
+            #expect(lost.load(ordering: .relaxed) == 0)
+        }
     }
 
     @Test func lessFreeThanTheReserveIsRefusedBeforeAnythingIsWritten() throws {
