@@ -27,6 +27,7 @@ let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
 let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift-nio")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let log = Target.Dependency.product(name: "Logging", package: "swift-log")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
@@ -42,6 +43,12 @@ let package = Package(
     dependencies: [
         // Event loops, sockets and byte buffers.
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        // TLS 1.3.
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        // A private authority and the certificates of nodes.
+        .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
+        // Octets of addresses in certificates.
+        .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
         // SHA-256 for tags, digests, the hash chain of the log and stored tokens.
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         // Structured logs of the node.
@@ -88,7 +95,10 @@ let package = Package(
                 "CumulusModel", log,
             ]
         ),
-        room("CumulusTransport", ["CumulusWire", nioCore, nioPosix]),
+        room(
+            "CumulusTransport",
+            ["CumulusWire", "CumulusModel", crypto, nioCore, nioPosix, nioSSL]
+        ),
         room("RocksDBStorage", ["CumulusStorage", "CumulusModel", "CRocksDB"]),
 
         // Edges: the client, the harness, the programs.
@@ -113,7 +123,9 @@ let package = Package(
         .executableTarget(
             name: "CumulusCLI",
             dependencies: [
-                "Cumulus", "CumulusModel", arguments,
+                "Cumulus", "CumulusModel", arguments, crypto,
+                .product(name: "X509", package: "swift-certificates"),
+                .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "Histogram", package: "hdrhistogram-swift"),
             ],
             swiftSettings: house,
@@ -161,6 +173,7 @@ let package = Package(
             [
                 "CumulusTransport", "CumulusNode", "CumulusStorage", "CumulusWire", "CumulusModel",
                 "CumulusTesting", nioCore, nioEmbedded,
+                .product(name: "NIOTLS", package: "swift-nio"),
             ]
         ),
         tests("CumulusTests", ["Cumulus", "CumulusTesting"]),

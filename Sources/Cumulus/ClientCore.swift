@@ -7,6 +7,7 @@
 // once per call.
 
 import CumulusModel
+import CumulusTransport
 import CumulusWire
 import Synchronization
 
@@ -420,6 +421,11 @@ final class ClientCore: Sendable {
                 ClientConnection(settings, link: link, clock: clock, notify: notify)
             }
         } catch {
+            if case NIOFrameDialer.Failure.untrusted(let reason) = error,
+                settings.endpoints.count == 1
+            {
+                failWaiters(ServiceError(.networkFailure, reason))
+            }
             lose(slot, attempt, "\(error)")
         }
     }

@@ -31,13 +31,13 @@ package struct ClientEnvironment: Sendable {
     }
 
     /// The real world, with `loops` to run connections on.
-    package static func system(loops: EventLoops) -> ClientEnvironment {
+    package static func system(loops: EventLoops, trust: TLSTrust) -> ClientEnvironment {
         ClientEnvironment(
             now: MonotonicClock.now,
             wallClock: { Int64(Date().timeIntervalSince1970 * 1_000) },
             random: { UInt64.random(in: .min ... .max) },
             sleep: { try await Task.sleep(for: .milliseconds($0)) },
-            dialer: NIOFrameDialer(loops: loops)
+            dialer: NIOFrameDialer(loops: loops, trust: trust)
         )
     }
 }

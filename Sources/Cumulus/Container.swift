@@ -27,6 +27,10 @@ public struct Container: Sendable {
         public var connections = 1
         /// How many nodes are to hold a change before it counts as made.
         public var writeConcern = WriteConcern.standard
+        /// Whether connections are encrypted.
+        public var tls = TLS.automatic
+        /// A PEM file with the authorities whose certificates nodes may show; nil: the system's.
+        public var authority: String?
         /// What the first calls must have seen: another container's ``Container/session``.
         public var session: Session?
         /// Milliseconds that a node which owes an answer may be silent before it is asked, and
@@ -37,6 +41,16 @@ public struct Container: Sendable {
         public init(endpoints: [String] = ["127.0.0.1:7420"]) {
             self.endpoints = endpoints
         }
+    }
+
+    /// Whether connections to nodes are encrypted (TLS 1.3).
+    public enum TLS: String, CaseIterable, Sendable {
+        /// All but those to this machine; those too, if an authority is named.
+        case automatic
+        /// All.
+        case always
+        /// None. Nodes take no tokens over them from other machines, unless they are told to.
+        case never
     }
 
     /// How many nodes are to hold a change, durably, before it counts as made.
@@ -71,7 +85,7 @@ public struct Container: Sendable {
         self.init(
             identifier: identifier,
             configuration: configuration,
-            environment: .system(loops: loops),
+            environment: .system(loops: loops, trust: TLSTrust(configuration)),
             loops: loops
         )
     }
@@ -138,6 +152,18 @@ public struct Container: Sendable {
     public func close() async {
         await core.close()
         try? await loops?.stop()
+    }
+}
+
+extension TLSTrust {
+    convenience init(_ configuration: Container.Configuration) {
+        let mode: Mode =
+            switch configuration.tls {
+            case .automatic: .automatic
+            case .always: .always
+            case .never: .never
+            }
+        self.init(mode, authority: configuration.authority)
     }
 }
 

@@ -77,17 +77,22 @@ package struct NodeOperator: Sendable {
     private let loops: EventLoops
 
     package init(endpoint: String, token: String, timeout: Duration = .seconds(10)) {
+        var configuration = Container.Configuration(endpoints: [endpoint])
+        configuration.timeout = timeout
+        self.init(configuration, token: token)
+    }
+
+    /// Reaches a node as the configuration says.
+    package init(_ configuration: Container.Configuration, token: String) {
         loops = EventLoops(threads: 1)
         var hello = Hello()
         hello.role = WireRole.operator.rawValue
         hello.software = "Cumulus for Swift"
         hello.softwareVersion = Release.version
         hello.token = Array(token.utf8)
-        var configuration = Container.Configuration(endpoints: [endpoint])
-        configuration.timeout = timeout
         core = ClientCore(
             ClientCore.Settings(configuration, hello: hello),
-            environment: .system(loops: loops)
+            environment: .system(loops: loops, trust: TLSTrust(configuration))
         )
     }
 

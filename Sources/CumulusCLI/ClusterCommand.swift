@@ -12,9 +12,10 @@ struct ClusterCommand: AsyncParsableCommand {
 
               cumulusd --data DIR --cluster-key FILE --peers HOST:PORT
 
-            It takes over the state of that member and finds the others by itself.
+            It takes over the state of that member and finds the others by itself. Beyond one \
+            machine nodes need certificates; 'cumulus cluster certificate' makes them.
             """,
-        subcommands: [Status.self, Remove.self]
+        subcommands: [Status.self, Remove.self, CertificateCommand.self]
     )
 }
 

@@ -21,6 +21,10 @@ struct Connection: ParsableArguments {
     var operatorTokenFile: String?
     @Option(help: "File that carries what was seen from one command to the next, on any node.")
     var session: String?
+    @Option(help: "Encrypt connections: automatic (all but those to this machine), always, never.")
+    var tls: String?
+    @Option(help: "PEM file with the authority whose certificates nodes show.")
+    var authority: String?
     @Option(help: "How many other nodes are to hold a change before it is answered.")
     var replicas: Int?
     @Option(help: "Seconds that a call may take, retries included (default: 10; import: 600).")
@@ -28,6 +32,7 @@ struct Connection: ParsableArguments {
 
     func validate() throws {
         _ = try environmentValue()
+        _ = try tlsValue()
         guard timeout.map({ $0 > 0 && $0 <= 3_600 }) ?? true else {
             throw ValidationError("--timeout must be more than 0 and at most 3600 seconds.")
         }
@@ -102,6 +107,14 @@ struct Connection: ParsableArguments {
         )
     }
 
+    private var tlsSetting: Setting {
+        setting("tls", flag: tls, variable: "CUMULUS_TLS", standard: "automatic")
+    }
+
+    private var authoritySetting: Setting {
+        setting("authority", flag: authority, variable: "CUMULUS_AUTHORITY", standard: "")
+    }
+
     private var replicasSetting: Setting {
         setting(
             "replicas",
@@ -129,7 +142,7 @@ struct Connection: ParsableArguments {
         )
         return [
             endpointSetting, token, containerSetting, environmentSetting, operatorTokenSetting,
-            sessionSetting, replicasSetting, timeout,
+            sessionSetting, tlsSetting, authoritySetting, replicasSetting, timeout,
         ]
     }
 
@@ -149,6 +162,25 @@ struct Connection: ParsableArguments {
         return environment
     }
 
+    private func tlsValue() throws -> Container.TLS {
+        let setting = tlsSetting
+        guard let tls = Container.TLS(rawValue: setting.value) else {
+            throw ValidationError(
+                "'\(setting.value)' is not automatic, always or never (\(setting.origin))."
+            )
+        }
+        return tls
+    }
+
+    /// Which nodes, and how they are reached.
+    private func configuration(timeout standard: Double) throws -> Container.Configuration {
+        var configuration = Container.Configuration(endpoints: endpoints)
+        configuration.timeout = .seconds(timeout ?? standard)
+        configuration.tls = try tlsValue()
+        configuration.authority = authoritySetting.value.isEmpty ? nil : authoritySetting.value
+        return configuration
+    }
+
     // MARK: Clients
 
     /// Runs with a container and closes it after.
@@ -157,10 +189,9 @@ struct Connection: ParsableArguments {
         timeout standard: Double = 10,
         _ body: (Container) async throws -> Value
     ) async throws -> Value {
-        var configuration = Container.Configuration(endpoints: endpoints)
+        var configuration = try configuration(timeout: standard)
         configuration.environment = try environmentValue()
         configuration.accessToken = tokenSetting.value.isEmpty ? nil : tokenSetting.value
-        configuration.timeout = .seconds(timeout ?? standard)
         configuration.connections = connections
         if let replicas { configuration.writeConcern = .replicated(replicas) }
         configuration.session = try readSession()
@@ -200,11 +231,9 @@ struct Connection: ParsableArguments {
 
     /// Runs as the node's operator.
     func withOperator<Value>(_ body: (NodeOperator) async throws -> Value) async throws -> Value {
-        let node = NodeOperator(
-            endpoint: endpoints[0],
-            token: try operatorToken(),
-            timeout: .seconds(timeout ?? 10)
-        )
+        var configuration = try configuration(timeout: 10)
+        configuration.endpoints = [endpoints[0]]
+        let node = NodeOperator(configuration, token: try operatorToken())
         let result = await Result { try await body(node) }
         await node.close()
         return try result.get()

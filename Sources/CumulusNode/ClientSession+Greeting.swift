@@ -48,13 +48,15 @@ extension ClientSession {
                 "the device id is longer than \(limits.deviceBytes) bytes"
             )
         }
-        let isSafe = link.isLoopback || node.configuration.acceptsInsecureCredentials
+        let isSafe =
+            link.isLoopback || !link.certificate.isEmpty
+            || node.configuration.acceptsInsecureCredentials
         guard isSafe || (hello.token.isEmpty && hello.role != WireRole.peer.rawValue) else {
             throw ServiceError(
                 .notAuthenticated,
                 """
-                tokens and peers are refused over plain TCP from another machine \
-                (--insecure-credentials)
+                tokens and peers are refused over plain TCP from another machine; give the node a \
+                certificate (--tls-certificate), or allow it (--insecure-credentials)
                 """
             )
         }

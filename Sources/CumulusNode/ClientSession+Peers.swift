@@ -21,7 +21,8 @@ extension ClientSession {
             .dialler,
             serverNonce: nonce,
             diallerNonce: hello.nonce,
-            nodeID: hello.nodeID
+            nodeID: hello.nodeID,
+            certificate: link.certificate
         )
     }
 
@@ -31,7 +32,8 @@ extension ClientSession {
             .listener,
             serverNonce: nonce,
             diallerNonce: hello.nonce,
-            nodeID: node.nodeID
+            nodeID: node.nodeID,
+            certificate: link.certificate
         ) ?? []
     }
 

@@ -172,7 +172,8 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
             .dialler,
             serverNonce: serverNonce,
             diallerNonce: nonce,
-            nodeID: node.nodeID
+            nodeID: node.nodeID,
+            certificate: link.certificate
         )
         connection.send(Frame(.hello, payload: hello.encoded()))
     }
@@ -186,7 +187,8 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
             .listener,
             serverNonce: serverNonce,
             diallerNonce: nonce,
-            nodeID: hello.nodeID
+            nodeID: hello.nodeID,
+            certificate: link.certificate
         )
         guard isPeer else { throw ProtocolFault("what answers there is no node of this cluster") }
         guard hello.nodeID != node.nodeID else {

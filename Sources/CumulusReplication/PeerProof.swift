@@ -1,7 +1,8 @@
 // How a node shows another that it belongs to the cluster: without a secret that travels.
 //
 // Both sides hold the cluster's key and prove it over both nonces, so that a proof is good for one
-// connection and one direction. The bytes are fixed by proto/README.md.
+// connection and one direction; over TLS also over the listener's certificate, so that nobody in
+// between can pass it on. The bytes are fixed by proto/README.md.
 
 import Crypto
 package import CumulusModel
@@ -25,14 +26,18 @@ package struct PeerProof: Sendable {
         clusterID = Bytes(HMAC<SHA256>.authenticationCode(for: name, using: self.key).prefix(16))
     }
 
-    /// - Parameter nodeID: Of the node that proves.
+    /// - Parameters:
+    ///   - nodeID: Of the node that proves.
+    ///   - certificate: The digest of the listener's, as the node that proves saw it; empty over
+    ///     plain TCP.
     package func make(
         _ side: Side,
         serverNonce: Bytes,
         diallerNonce: Bytes,
-        nodeID: Bytes
+        nodeID: Bytes,
+        certificate: Bytes
     ) -> Bytes {
-        let data = content(side, serverNonce, diallerNonce, nodeID)
+        let data = content(side, serverNonce, diallerNonce, nodeID, certificate)
         return Bytes(HMAC<SHA256>.authenticationCode(for: data, using: key))
     }
 
@@ -42,10 +47,11 @@ package struct PeerProof: Sendable {
         _ side: Side,
         serverNonce: Bytes,
         diallerNonce: Bytes,
-        nodeID: Bytes
+        nodeID: Bytes,
+        certificate: Bytes
     ) -> Bool {
         guard diallerNonce.count == PeerProof.nonceBytes, nodeID.count == 16 else { return false }
-        let data = content(side, serverNonce, diallerNonce, nodeID)
+        let data = content(side, serverNonce, diallerNonce, nodeID, certificate)
         return HMAC<SHA256>.isValidAuthenticationCode(proof, authenticating: data, using: key)
     }
 
@@ -53,8 +59,9 @@ package struct PeerProof: Sendable {
         _ side: Side,
         _ serverNonce: Bytes,
         _ diallerNonce: Bytes,
-        _ nodeID: Bytes
+        _ nodeID: Bytes,
+        _ certificate: Bytes
     ) -> Bytes {
-        Bytes(side.rawValue.utf8) + serverNonce + diallerNonce + clusterID + nodeID
+        Bytes(side.rawValue.utf8) + serverNonce + diallerNonce + clusterID + nodeID + certificate
     }
 }

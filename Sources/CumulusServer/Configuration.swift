@@ -110,6 +110,17 @@ struct Configuration {
             standard: "info",
             help: "trace, debug, info, notice, warning or error"
         ),
+        Setting(
+            name: "tls-certificate",
+            standard: "",
+            help: "PEM file with the node's certificate; empty: plain TCP"
+        ),
+        Setting(name: "tls-key", standard: "", help: "PEM file with the certificate's key"),
+        Setting(
+            name: "tls-authority",
+            standard: "",
+            help: "PEM file with the authority of the other nodes' certificates"
+        ),
         Setting(name: "insecure", standard: "false", help: "allow plain TCP beyond this machine"),
         Setting(
             name: "insecure-credentials",

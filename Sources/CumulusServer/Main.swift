@@ -58,6 +58,11 @@ struct Flags: ParsableArguments {
     @Option(help: "Threads that read from the disk (default: 2).") var readers: String?
     @Option(help: "trace, debug, info, notice, warning or error (default: info).")
     var logLevel: String?
+    @Option(help: "PEM file with the node's certificate (default: plain TCP).")
+    var tlsCertificate: String?
+    @Option(help: "PEM file with the certificate's key.") var tlsKey: String?
+    @Option(help: "PEM file with the authority of the other nodes' certificates.")
+    var tlsAuthority: String?
     @Flag(help: "Allow plain TCP beyond this machine.") var insecure = false
     @Flag(help: "Accept tokens over plain TCP from other machines.") var insecureCredentials = false
     @Option(help: "Milliseconds that calls may take after SIGTERM (default: 8000).")
@@ -81,6 +86,9 @@ struct Flags: ParsableArguments {
         flags["threads"] = threads
         flags["readers"] = readers
         flags["log-level"] = logLevel
+        flags["tls-certificate"] = tlsCertificate
+        flags["tls-key"] = tlsKey
+        flags["tls-authority"] = tlsAuthority
         flags["insecure"] = insecure ? "true" : nil
         flags["insecure-credentials"] = insecureCredentials ? "true" : nil
         flags["drain-milliseconds"] = drainMilliseconds

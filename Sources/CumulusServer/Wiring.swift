@@ -34,6 +34,7 @@ struct Wiring {
         let (host, port) = try address()
         let peers = try peers()
         let schedule = try configuration.schedule()
+        let identity = try identity()
         let advertised = try advertised(host)
         let directory = try DataHome(configuration.data)
         // Before there is a store: a new key is made for a new one only.
@@ -41,7 +42,12 @@ struct Wiring {
         let engine = try openEngine(directory)
         let node = try openNode(engine, directory, clusterKey: key)
         let loops = EventLoops(threads: max(1, try configuration.number("threads")))
-        let listener = NIOFrameListener(host: host, port: port, loops: loops)
+        let listener = NIOFrameListener(
+            host: host,
+            port: port,
+            loops: loops,
+            identity: identity
+        )
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         node.start()
         let bound: String
@@ -65,7 +71,8 @@ struct Wiring {
             ]
         )
         node.join(endpoint: advertised ?? bound)
-        let links = PeerLinks(node, dialer: NIOFrameDialer(loops: loops))
+        let dialer = NIOFrameDialer(loops: loops, trust: try trust())
+        let links = PeerLinks(node, dialer: dialer)
         let linking = Task { await links.run(peers) }
         let collector = Collector(node, schedule: schedule)
         let collecting = Task { await collector.run() }
@@ -83,16 +90,47 @@ struct Wiring {
                 message: "listen: '\(configuration.listen)' is not of the form host:port"
             )
         }
-        let isLoopback = host == "localhost" || host == "::1" || host.hasPrefix("127.")
-        guard try isLoopback || configuration.flag("insecure") else {
+        let isSafe = TLSTrust.isLoopback(host) || !configuration["tls-certificate"].isEmpty
+        guard try isSafe || configuration.flag("insecure") else {
             throw Configuration.Problem(
                 message: """
-                    listen: \(host) can be reached from other machines, and this release has no \
-                    TLS; listen on 127.0.0.1, or say --insecure
+                    listen: \(host) can be reached from other machines; name a certificate \
+                    (--tls-certificate; 'cumulus cluster certificate' makes them), listen on \
+                    127.0.0.1, or say --insecure
                     """
             )
         }
         return (host, port)
+    }
+
+    /// What the node shows its callers; nil: it speaks plain TCP.
+    private func identity() throws -> TLSIdentity? {
+        let (certificate, key) = (configuration["tls-certificate"], configuration["tls-key"])
+        guard certificate.isEmpty == key.isEmpty else {
+            throw Configuration.Problem(
+                message: "tls-certificate and tls-key belong together: name both, or none"
+            )
+        }
+        if certificate.isEmpty { return nil }
+        let logger = logger
+        do {
+            return try TLSIdentity(certificate: certificate, key: key) { problem in
+                logger.error(
+                    "a renewed certificate can't be used; the old one stays in use",
+                    metadata: ["why": "\(problem)"]
+                )
+            }
+        } catch {
+            throw Configuration.Problem(message: "\(error)")
+        }
+    }
+
+    /// Whose certificates are believed when other nodes are called.
+    private func trust() throws -> TLSTrust {
+        let authority = configuration["tls-authority"]
+        if !authority.isEmpty { return TLSTrust(authority: authority) }
+        if !configuration["tls-certificate"].isEmpty { return TLSTrust(.always) }
+        return TLSTrust(try configuration.flag("insecure") ? .never : .automatic)
     }
 
     /// Where other nodes are told to reach this one; nil: where it listens.

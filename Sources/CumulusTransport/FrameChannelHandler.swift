@@ -1,12 +1,16 @@
 // Carries the bytes of one connection between its socket and its `FrameHandler`: one turn per read,
 // one write per turn.
 //
-// Sits alone in the pipeline of a channel, on the server's side and on the client's. It decides
-// nothing: pauses, times and the end of the connection are the handler's. hot: once per read and
+// Sits alone in the pipeline of a channel, on the server's side and on the client's, or behind TLS.
+// It decides nothing: pauses, times and the end of the connection are the handler's, which is made
+// when there is a connection to talk over, with TLS after the handshake. hot: once per read and
 // once per write.
 
+package import CumulusModel
 package import CumulusWire
 package import NIOCore
+import NIOSSL
+import NIOTLS
 
 package final class FrameChannelHandler: ChannelInboundHandler, FrameLink, @unchecked Sendable {
     // Confined to the channel's event loop; `loop` and `isLoopback` are set once.
@@ -16,6 +20,10 @@ package final class FrameChannelHandler: ChannelInboundHandler, FrameLink, @unch
 
     package let loop: any FrameLoop
     package private(set) var isLoopback = false
+    package private(set) var certificate: Bytes = []
+    private let security: Security
+    /// Kept when the handler is made, or failed when it can't be.
+    private let opened: EventLoopPromise<Void>?
     private let make: MakeFrameHandler
     private var handler: (any FrameHandler)?
     private var context: ChannelHandlerContext?
@@ -26,9 +34,26 @@ package final class FrameChannelHandler: ChannelInboundHandler, FrameLink, @unch
     private var wake: (time: Instant, task: Scheduled<Void>)?
     /// How long the other side may take to read the last words.
     private static let lingerSeconds: Int64 = 1
+    private static let handshakeSeconds: Int64 = 10
 
-    package init(loop: any FrameLoop, _ make: @escaping MakeFrameHandler) {
+    /// What stands before this handler in the pipeline.
+    package enum Security: Sendable {
+        case plain
+        /// TLS, by a certificate with this digest.
+        case listener(Bytes)
+        /// TLS, by the certificate that comes.
+        case dialer
+    }
+
+    package init(
+        loop: any FrameLoop,
+        _ security: Security = .plain,
+        opened: EventLoopPromise<Void>? = nil,
+        _ make: @escaping MakeFrameHandler
+    ) {
         self.loop = loop
+        self.security = security
+        self.opened = opened
         self.make = make
     }
 
@@ -36,18 +61,56 @@ package final class FrameChannelHandler: ChannelInboundHandler, FrameLink, @unch
 
     package func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        if context.channel.isActive { begin(context) }
+        if context.channel.isActive { connected(context) }
     }
 
     package func channelActive(context: ChannelHandlerContext) {
-        begin(context)
+        connected(context)
         context.fireChannelActive()
+    }
+
+    private func connected(_ context: ChannelHandlerContext) {
+        if case .plain = security { return begin(context) }
+        let channel = context.channel
+        channel.eventLoop.assumeIsolated().scheduleTask(
+            in: .seconds(FrameChannelHandler.handshakeSeconds)
+        ) {
+            if self.handler == nil { channel.close(promise: nil) }
+        }
+    }
+
+    package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case TLSUserEvent.handshakeCompleted(let name) = event {
+            secured(context, speaking: name)
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    private func secured(_ context: ChannelHandlerContext, speaking name: String?) {
+        do {
+            guard name == TLS.protocolName else {
+                throw TLSProblem("the other side speaks TLS, but not this protocol")
+            }
+            switch security {
+            case .plain: break
+            case .listener(let digest): certificate = digest
+            case .dialer:
+                let peer = try context.pipeline.syncOperations.nioSSL_peerCertificate()
+                guard let peer else { throw TLSProblem("the node showed no certificate") }
+                certificate = try TLS.digest(of: peer)
+            }
+            begin(context)
+        } catch {
+            opened?.fail(error)
+            context.close(promise: nil)
+        }
     }
 
     private func begin(_ context: ChannelHandlerContext) {
         guard handler == nil, !isClosing else { return }
         isLoopback = context.remoteAddress?.isLoopback ?? false
         handler = make(self, MonotonicClock.now())
+        opened?.succeed()
         needsTurn()
     }
 
@@ -69,6 +132,7 @@ package final class FrameChannelHandler: ChannelInboundHandler, FrameLink, @unch
     }
 
     package func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        opened?.fail(error)
         context.close(promise: nil)
     }
 
@@ -79,6 +143,10 @@ package final class FrameChannelHandler: ChannelInboundHandler, FrameLink, @unch
         isClosing = true
         handler?.closed()
         handler = nil
+    }
+
+    package func handlerRemoved(context: ChannelHandlerContext) {
+        opened?.fail(ChannelError.eof)
     }
 
     // MARK: Turns

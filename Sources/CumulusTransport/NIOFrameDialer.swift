@@ -1,28 +1,35 @@
-// Connects to a node over TCP and gives the connection its handler.
+// Connects to a node over TCP or TLS and gives the connection its handler.
 //
 // The client's default way to the network.
 
 package import CumulusWire
 import NIOCore
 import NIOPosix
+import NIOSSL
+import Synchronization
 
 package struct NIOFrameDialer: FrameDialer {
     private let loops: EventLoops
+    private let trust: TLSTrust?
     private static let connectSeconds: Int64 = 10
 
-    package init(loops: EventLoops) {
+    /// - Parameter trust: nil: plain TCP everywhere.
+    package init(loops: EventLoops, trust: TLSTrust? = nil) {
         self.loops = loops
+        self.trust = trust
     }
 
     package enum Failure: Error, CustomStringConvertible {
         /// Not of the form "host:port".
         case badEndpoint(String)
         case unreachable(String)
+        /// What answers there can't show that it is who it should be; trying again won't help.
+        case untrusted(String)
 
         package var description: String {
             switch self {
             case .badEndpoint(let endpoint): "'\(endpoint)' is not of the form host:port"
-            case .unreachable(let reason): reason
+            case .unreachable(let reason), .untrusted(let reason): reason
             }
         }
     }
@@ -35,32 +42,76 @@ package struct NIOFrameDialer: FrameDialer {
             throw Failure.badEndpoint(endpoint)
         }
         do {
-            try await connect(host, port, make)
+            try await connect(host, port, try trust?.context(for: host), make)
         } catch let error as NIOConnectionError {
             let reason = error.connectionErrors.first.map { SocketProblem($0.error).description }
             throw Failure.unreachable(reason ?? "\(host) is not known")
+        } catch let error as TLSProblem {
+            throw Failure.untrusted(error.description)
+        } catch let error as NIOSSLExtraError where error == .failedToValidateHostname {
+            throw Failure.untrusted("the certificate of \(endpoint) is not for \(host)")
+        } catch let error as NIOSSLError {
+            throw NIOFrameDialer.failure(of: error, endpoint)
+        } catch let error as ChannelError where error == .eof {
+            throw Failure.unreachable("\(endpoint) closed the connection at once")
         }
+    }
+
+    private static func failure(of error: NIOSSLError, _ endpoint: String) -> Failure {
+        let text = "\(error)"
+        if text.contains("CERTIFICATE_VERIFY_FAILED") {
+            return .untrusted(
+                "the certificate of \(endpoint) is not by an authority that is trusted here"
+            )
+        }
+        if text.contains("WRONG_VERSION_NUMBER") {
+            return .untrusted("\(endpoint) doesn't speak TLS")
+        }
+        return .unreachable("no TLS with \(endpoint): \(text)")
     }
 
     private func connect(
         _ host: String,
         _ port: Int,
+        _ context: NIOSSLContext?,
         _ make: @escaping MakeFrameHandler
     ) async throws {
         let loops = loops
-        _ = try await ClientBootstrap(group: loops.group)
+        // Of several addresses of a host one is taken: each has an opening of its own.
+        let openings = Mutex<[ObjectIdentifier: EventLoopFuture<Void>]>([:])
+        let channel = try await ClientBootstrap(group: loops.group)
             .connectTimeout(.seconds(NIOFrameDialer.connectSeconds))
             .channelOption(.socketOption(.tcp_nodelay), value: 1)
             .channelOption(.maxMessagesPerRead, value: 16)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let loop = loops.frameLoop(channel.eventLoop)
-                    let handler = FrameChannelHandler(loop: loop, make)
-                    try channel.pipeline.syncOperations.addHandler(handler)
+                    let pipeline = channel.pipeline.syncOperations
+                    if let context {
+                        try pipeline.addHandler(NIOFrameDialer.handler(context, host))
+                    }
+                    let opened = channel.eventLoop.makePromise(of: Void.self)
+                    openings.withLock { $0[ObjectIdentifier(channel)] = opened.futureResult }
+                    let handler = FrameChannelHandler(
+                        loop: loops.frameLoop(channel.eventLoop),
+                        context == nil ? .plain : .dialer,
+                        opened: opened,
+                        make
+                    )
+                    try pipeline.addHandler(handler)
                 }
             }
             .connect(host: host, port: port)
             .get()
+        try await openings.withLock { $0[ObjectIdentifier(channel)] }?.get()
+    }
+
+    /// Addresses are no names: certificates are held to the address that was reached.
+    private static func handler(
+        _ context: NIOSSLContext,
+        _ host: String
+    ) throws -> NIOSSLClientHandler {
+        let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
+        return try NIOSSLClientHandler(context: context, serverHostname: isAddress ? nil : host)
     }
 
     /// "127.0.0.1:7420", "localhost:7420" or "[::1]:7420".

@@ -6,12 +6,15 @@
 package import CumulusWire
 import NIOCore
 import NIOPosix
+import NIOSSL
 import Synchronization
 
 package final class NIOFrameListener: FrameListener {
     private let host: String
     private let port: Int
     private let loops: EventLoops
+    /// nil: plain TCP.
+    private let identity: TLSIdentity?
     private let channels = Mutex<(any Channel)?>(nil)
     /// Connections that wait for `accept`.
     private static let backlog: Int32 = 1_024
@@ -23,10 +26,11 @@ package final class NIOFrameListener: FrameListener {
     )
 
     /// Port 0 takes a free one.
-    package init(host: String, port: Int, loops: EventLoops) {
+    package init(host: String, port: Int, loops: EventLoops, identity: TLSIdentity? = nil) {
         self.host = host
         self.port = port
         self.loops = loops
+        self.identity = identity
     }
 
     package func start(_ make: @escaping MakeFrameHandler) async throws -> String {
@@ -42,7 +46,7 @@ package final class NIOFrameListener: FrameListener {
     }
 
     private func bind(_ make: @escaping MakeFrameHandler) async throws -> any Channel {
-        let loops = loops
+        let (loops, identity) = (loops, identity)
         return try await ServerBootstrap(group: loops.group)
             .serverChannelOption(.backlog, value: NIOFrameListener.backlog)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -51,9 +55,14 @@ package final class NIOFrameListener: FrameListener {
             .childChannelOption(.recvAllocator, value: NIOFrameListener.receiveBuffers)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
+                    let pipeline = channel.pipeline.syncOperations
+                    var security = FrameChannelHandler.Security.plain
+                    if let identity = identity?.current {
+                        try pipeline.addHandler(NIOSSLServerHandler(context: identity.context))
+                        security = .listener(identity.digest)
+                    }
                     let loop = loops.frameLoop(channel.eventLoop)
-                    let handler = FrameChannelHandler(loop: loop, make)
-                    try channel.pipeline.syncOperations.addHandler(handler)
+                    try pipeline.addHandler(FrameChannelHandler(loop: loop, security, make))
                 }
             }
             .bind(host: host, port: port)

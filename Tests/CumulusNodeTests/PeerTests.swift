@@ -94,7 +94,9 @@ import Testing
             #expect(try status(servers[0]).peers.map(\.endpoint) == [servers[1].endpoint])
             #expect(try status(servers[0]).peers[0].nodeID == status(servers[1]).nodeID)
             try await servers[1].stop()
-            #expect(try await eventually { try status(servers[0]).peers[0].nodeID.isEmpty })
+            let isGone = try await eventually { try status(servers[0]).peers[0].nodeID.isEmpty }
+            let peers = try status(servers[0]).peers
+            #expect(isGone, "\(peers)")
         }
     }
 

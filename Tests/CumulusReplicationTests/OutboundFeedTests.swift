@@ -212,12 +212,17 @@ import Testing
     private static let nonces = (Bytes(repeating: 1, count: 32), Bytes(repeating: 2, count: 32))
     private static let node = Bytes(repeating: 3, count: 16)
 
-    private static func make(_ side: PeerProof.Side, key: Bytes = key) -> Bytes {
+    private static func make(
+        _ side: PeerProof.Side,
+        key: Bytes = key,
+        certificate: Bytes = []
+    ) -> Bytes {
         PeerProof(key: key).make(
             side,
             serverNonce: nonces.0,
             diallerNonce: nonces.1,
-            nodeID: node
+            nodeID: node,
+            certificate: certificate
         )
     }
 
@@ -226,14 +231,16 @@ import Testing
         _ side: PeerProof.Side = .dialler,
         server: Bytes = nonces.0,
         dialler: Bytes = nonces.1,
-        node: Bytes = node
+        node: Bytes = node,
+        certificate: Bytes = []
     ) -> Bool {
         PeerProof(key: key).isRight(
             proof,
             side,
             serverNonce: server,
             diallerNonce: dialler,
-            nodeID: node
+            nodeID: node,
+            certificate: certificate
         )
     }
 
@@ -258,6 +265,12 @@ import Testing
         #expect(!Self.isRight(proof, node: Bytes(repeating: 4, count: 16)))
         #expect(!Self.isRight(proof, dialler: []))
         #expect(!Self.isRight([]))
+        // Over TLS, for one certificate: nobody in between can pass it on.
+        let bound = Self.make(.dialler, certificate: other)
+        #expect(Self.isRight(bound, certificate: other))
+        #expect(!Self.isRight(bound, certificate: Bytes(repeating: 8, count: 32)))
+        #expect(!Self.isRight(bound))
+        #expect(!Self.isRight(proof, certificate: other))
         #expect(!Self.isRight(Self.make(.dialler, key: other)))
         for bit in 0..<256 {
             var flipped = proof

@@ -13,9 +13,58 @@ import CumulusWire
 import Foundation
 import NIOCore
 import NIOEmbedded
+import NIOTLS
+import Synchronization
 import Testing
 
 @Suite struct FrameChannelHandlerTests {
+    // MARK: TLS
+
+    /// A channel that waits for a handshake; the handshake is played.
+    private func securedChannel() throws -> (channel: EmbeddedChannel, made: Count) {
+        let channel = EmbeddedChannel()
+        let made = Count()
+        let node = try PlayedSocket().node
+        let handler = FrameChannelHandler(
+            loop: NIOFrameLoop(channel.embeddedEventLoop),
+            .listener(Bytes(repeating: 1, count: 32))
+        ) { link, now in
+            made.add()
+            #expect(link.certificate.count == 32)
+            return node.accept(link, now: now)
+        }
+        try channel.pipeline.syncOperations.addHandler(handler)
+        try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+        return (channel, made)
+    }
+
+    @Test func aHandshakeThatNeverEndsIsGivenUp() throws {
+        let (channel, made) = try securedChannel()
+        channel.embeddedEventLoop.advanceTime(by: .seconds(9))
+        #expect(channel.isActive)
+        channel.embeddedEventLoop.advanceTime(by: .seconds(2))
+        #expect(!channel.isActive)
+        #expect(made.value == 0)
+    }
+
+    @Test func whoSpeaksAnotherProtocolIsNotServed() throws {
+        for name in ["h2", nil] {
+            let (channel, made) = try securedChannel()
+            let event = TLSUserEvent.handshakeCompleted(negotiatedProtocol: name)
+            channel.pipeline.fireUserInboundEventTriggered(event)
+            channel.embeddedEventLoop.run()
+            #expect(!channel.isActive)
+            #expect(made.value == 0)
+        }
+        let (channel, made) = try securedChannel()
+        let event = TLSUserEvent.handshakeCompleted(negotiatedProtocol: "cumulus/1")
+        channel.pipeline.fireUserInboundEventTriggered(event)
+        channel.embeddedEventLoop.advanceTime(by: .seconds(5))
+        #expect(channel.isActive)
+        #expect(made.value == 1)
+        _ = try channel.finish(acceptAlreadyClosed: true)
+    }
+
     // MARK: Flushes
 
     @Test func sixteenReadsThatArriveTogetherCauseOneFlush() throws {
@@ -216,6 +265,13 @@ import Testing
 /// A connection whose socket is played: bytes go in, and out of its pipeline.
 ///
 /// For one thread.
+/// Counts from several threads.
+private final class Count: Sendable {
+    private let number = Mutex(0)
+    var value: Int { number.withLock { $0 } }
+    func add() { number.withLock { $0 += 1 } }
+}
+
 private final class PlayedSocket {
     let node: Node
     let channel: EmbeddedChannel

@@ -39,7 +39,9 @@ enum ImportRules {
             "CumulusModel", "CumulusOperations", "CumulusReplication", "CumulusStorage",
             "CumulusWire", "Logging", "NIOCore",
         ]),
-        "CumulusTransport": system.union(["CumulusWire", "NIOCore", "NIOPosix"]),
+        "CumulusTransport": system.union([
+            "Crypto", "CumulusModel", "CumulusWire", "NIOCore", "NIOPosix", "NIOSSL", "NIOTLS",
+        ]),
         "RocksDBStorage": system.union(["CRocksDB", "CumulusModel", "CumulusStorage"]),
         // Edges, harness, programs.
         "Cumulus": system.union(["CumulusModel", "CumulusTransport", "CumulusWire", "NIOCore"]),
@@ -51,7 +53,9 @@ enum ImportRules {
             "ArgumentParser", "CumulusModel", "CumulusNode", "CumulusStorage", "CumulusTransport",
             "CumulusWire", "Logging", "RocksDBStorage", "UnixSignals",
         ]),
-        "CumulusCLI": system.union(["ArgumentParser", "Cumulus", "CumulusModel", "Histogram"]),
+        "CumulusCLI": system.union([
+            "ArgumentParser", "Crypto", "Cumulus", "CumulusModel", "Histogram", "SwiftASN1", "X509",
+        ]),
         "CumulusSimulator": system.union(["ArgumentParser", "CumulusTesting"]),
     ]
 

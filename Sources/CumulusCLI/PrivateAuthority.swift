@@ -1,0 +1,160 @@
+// An authority of a cluster's own: signs the certificates of its nodes. Keys are P-256.
+//
+// Kept as two files in a directory, made when they are not there. Its certificate can sign those of
+// nodes and no further authorities; it is good for ten years.
+
+import Crypto
+import Foundation
+import SwiftASN1
+import X509
+
+struct PrivateAuthority {
+    let file: String
+    private let directory: String
+    private let certificate: Certificate
+    private let key: Certificate.PrivateKey
+    private static let years = 10
+
+    /// Reads the authority of a directory, or makes one.
+    init(_ directory: String) throws {
+        self.directory = directory
+        file = directory + "/authority.pem"
+        let keyFile = directory + "/authority.key"
+        let manager = FileManager.default
+        let isThere = manager.fileExists(atPath: file)
+        guard isThere == manager.fileExists(atPath: keyFile) else {
+            throw InputProblem(
+                "\(directory) holds one of authority.pem and authority.key; they belong together"
+            )
+        }
+        if isThere {
+            do {
+                certificate = try Certificate(
+                    pemEncoded: String(contentsOfFile: file, encoding: .utf8)
+                )
+                let text = try String(contentsOfFile: keyFile, encoding: .utf8)
+                key = try Certificate.PrivateKey(pemEncoded: text)
+            } catch {
+                throw InputProblem("the authority in \(directory) can't be read: \(error)")
+            }
+        } else {
+            let fresh = P256.Signing.PrivateKey()
+            (certificate, key) = (try PrivateAuthority.make(fresh, Date()), .init(fresh))
+            try PrivateAuthority.write(fresh.pemRepresentation, to: keyFile, isSecret: true)
+            try PrivateAuthority.write(certificate.serializeAsPEM().pemString, to: file)
+        }
+    }
+
+    /// Files that were written.
+    struct Issued {
+        var certificate: String
+        var key: String
+        var until: Date
+    }
+
+    /// Makes a certificate for a node, instead of the one that it has.
+    ///
+    /// The file holds the authority's certificate too.
+    func issue(_ names: [String], days: Int, now: Date) throws -> Issued {
+        let fresh = P256.Signing.PrivateKey()
+        let until = min(
+            now.addingTimeInterval(Double(days) * 86_400),
+            certificate.notValidAfter
+        )
+        let issued = try Certificate(
+            version: .v3,
+            serialNumber: Certificate.SerialNumber(),
+            publicKey: Certificate.PublicKey(fresh.publicKey),
+            // The clocks of two machines differ.
+            notValidBefore: now.addingTimeInterval(-3_600),
+            notValidAfter: until,
+            issuer: certificate.subject,
+            subject: try DistinguishedName { CommonName(names[0]) },
+            signatureAlgorithm: .ecdsaWithSHA256,
+            extensions: try Certificate.Extensions {
+                Critical(BasicConstraints.notCertificateAuthority)
+                Critical(KeyUsage(digitalSignature: true))
+                try ExtendedKeyUsage([.serverAuth])
+                SubjectAlternativeNames(names.map(PrivateAuthority.alternative))
+            },
+            issuerPrivateKey: key
+        )
+        let base = "\(directory)/\(names[0].replacing(":", with: "_"))"
+        let chain = [issued, certificate].map { try? $0.serializeAsPEM().pemString }
+        try PrivateAuthority.write(fresh.pemRepresentation, to: base + ".key", isSecret: true)
+        try PrivateAuthority.write(
+            chain.compactMap { $0 }.joined(separator: "\n"),
+            to: base + ".pem"
+        )
+        return Issued(certificate: base + ".pem", key: base + ".key", until: until)
+    }
+
+    private static func make(_ key: P256.Signing.PrivateKey, _ now: Date) throws -> Certificate {
+        let name = try DistinguishedName { CommonName("Cumulus private authority") }
+        return try Certificate(
+            version: .v3,
+            serialNumber: Certificate.SerialNumber(),
+            publicKey: Certificate.PublicKey(key.publicKey),
+            notValidBefore: now.addingTimeInterval(-3_600),
+            notValidAfter: now.addingTimeInterval(Double(years) * 365 * 86_400),
+            issuer: name,
+            subject: name,
+            signatureAlgorithm: .ecdsaWithSHA256,
+            extensions: try Certificate.Extensions {
+                Critical(BasicConstraints.isCertificateAuthority(maxPathLength: 0))
+                Critical(KeyUsage(keyCertSign: true))
+            },
+            issuerPrivateKey: Certificate.PrivateKey(key)
+        )
+    }
+
+    // MARK: Names
+
+    /// Whether a certificate can be for it: an address, or a host name.
+    static func isName(_ name: String) -> Bool {
+        if address(name) != nil { return true }
+        let letters = { (character: Character) in
+            character.isASCII && (character.isLetter || character.isNumber || character == "-")
+        }
+        let labels = name.split(separator: ".", omittingEmptySubsequences: false)
+        return name.utf8.count <= 253
+            && labels.allSatisfy { (1...63).contains($0.count) && $0.allSatisfy(letters) }
+    }
+
+    private static func alternative(_ name: String) -> GeneralName {
+        guard let address = address(name) else { return .dnsName(name) }
+        return .ipAddress(ASN1OctetString(contentBytes: address[...]))
+    }
+
+    /// The bytes of an IPv4 or IPv6 address.
+    private static func address(_ text: String) -> [UInt8]? {
+        for (family, size) in [(AF_INET, 4), (AF_INET6, 16)] {
+            var bytes = [UInt8](repeating: 0, count: size)
+            if inet_pton(family, text, &bytes) == 1 { return bytes }
+        }
+        return nil
+    }
+
+    // MARK: Files
+
+    /// Writes a file whole or not at all.
+    private static func write(_ text: String, to file: String, isSecret: Bool = false) throws {
+        let draft = file + ".new"
+        let folder = URL(filePath: file).deletingLastPathComponent().path
+        do {
+            try FileManager.default.createDirectory(
+                atPath: folder,
+                withIntermediateDirectories: true
+            )
+            try? FileManager.default.removeItem(atPath: draft)
+            let isMade = FileManager.default.createFile(
+                atPath: draft,
+                contents: Data((text + "\n").utf8),
+                attributes: [.posixPermissions: isSecret ? 0o600 : 0o644]
+            )
+            guard isMade, rename(draft, file) == 0 else { throw CocoaError(.fileWriteUnknown) }
+        } catch {
+            throw OutputProblem("\(file) can't be written: \(error.localizedDescription)")
+        }
+    }
+}

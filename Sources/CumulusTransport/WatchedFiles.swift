@@ -1,0 +1,70 @@
+// Something that is made from files, and made again when they change.
+//
+// Looked at whenever it is needed: a file that was renewed counts from the next use on. Where the
+// new files can't be used, the old state stays and somebody is told once.
+
+import Foundation
+import Synchronization
+
+package final class WatchedFiles<Value: Sendable>: Sendable {
+    /// What tells a file from an earlier one of its name.
+    private struct Mark: Equatable {
+        var inode: UInt64
+        var size: Int64
+        var seconds: Int
+        var nanoseconds: Int
+    }
+
+    private struct State {
+        var value: Value
+        var marks: [Mark?]
+    }
+
+    private let files: [String]
+    private let make: @Sendable () throws -> Value
+    private let onProblem: @Sendable (String) -> Void
+    private let state: Mutex<State>
+
+    /// - Parameter onProblem: Told why changed files can't be used.
+    package init(
+        _ files: [String],
+        onProblem: @escaping @Sendable (String) -> Void = { _ in },
+        make: @escaping @Sendable () throws -> Value
+    ) throws {
+        self.files = files
+        self.make = make
+        self.onProblem = onProblem
+        let marks = files.map(WatchedFiles.mark)
+        state = Mutex(State(value: try make(), marks: marks))
+    }
+
+    package var current: Value {
+        let marks = files.map(WatchedFiles.mark)
+        return state.withLock { state in
+            guard state.marks != marks else { return state.value }
+            state.marks = marks
+            do {
+                state.value = try make()
+            } catch {
+                onProblem("\(error)")
+            }
+            return state.value
+        }
+    }
+
+    private static func mark(_ file: String) -> Mark? {
+        var status = stat()
+        guard stat(file, &status) == 0 else { return nil }
+        #if canImport(Darwin)
+            let time = status.st_mtimespec
+        #else
+            let time = status.st_mtim
+        #endif
+        return Mark(
+            inode: UInt64(status.st_ino),
+            size: Int64(status.st_size),
+            seconds: time.tv_sec,
+            nanoseconds: time.tv_nsec
+        )
+    }
+}

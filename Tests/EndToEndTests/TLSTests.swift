@@ -1,0 +1,163 @@
+// Encrypted connections between real processes: who is believed, who isn't, and certificates that
+// are renewed while the node runs.
+
+import Cumulus
+import CumulusTesting
+import Foundation
+import Testing
+
+@testable import CumulusCLI
+
+@Suite(.timeLimit(.minutes(2))) struct TLSTests {
+    private let folder: TestFolder
+
+    init() throws {
+        folder = try TestFolder()
+    }
+
+    private func path(_ name: String) -> String { "\(folder.path)/\(name)" }
+
+    /// Makes a certificate as the command line does.
+    private func makeCertificate(_ names: [String], in directory: String) async throws {
+        let run = try await CommandLineRun(
+            ["cluster", "certificate"] + names + ["--directory", path(directory), "--json"],
+            variables: [:]
+        )
+        #expect(run.code == 0, "\(run.errors)")
+    }
+
+    /// The flags of a node that shows a certificate and believes an authority.
+    private func flags(_ directory: String, _ name: String = "127.0.0.1") -> [String] {
+        [
+            "--tls-certificate", path("\(directory)/\(name).pem"),
+            "--tls-key", path("\(directory)/\(name).key"),
+            "--tls-authority", path("\(directory)/authority.pem"),
+        ]
+    }
+
+    private func run(
+        _ words: [String],
+        at node: NodeProcess,
+        authority: String?,
+        more: [String: String] = [:]
+    ) async throws -> CommandLineRun {
+        var variables = more
+        variables["CUMULUS_ENDPOINT"] = try node.endpoint
+        variables["CUMULUS_OPERATOR_TOKEN_FILE"] = node.operatorTokenFile
+        variables["CUMULUS_AUTHORITY"] = authority.map { path("\($0)/authority.pem") }
+        return try await CommandLineRun(words + ["--timeout", "5"], variables: variables)
+    }
+
+    @Test func aClientBelievesItsAuthorityOnly() async throws {
+        try await makeCertificate(["127.0.0.1"], in: "ours")
+        try await makeCertificate(["127.0.0.1"], in: "theirs")
+        let node = try await NodeProcess.ready(data: folder.node, arguments: flags("ours"))
+
+        let right = try await run(["status"], at: node, authority: "ours")
+        #expect(right.code == 0, "\(right.errors)")
+        let wrong = try await run(["status"], at: node, authority: "theirs")
+        #expect(wrong.code == 69)
+        #expect(wrong.errors.contains("not by an authority that is trusted"), "\(wrong.errors)")
+        // The system's authorities don't know ours.
+        let strange = try await run(
+            ["status"],
+            at: node,
+            authority: nil,
+            more: ["CUMULUS_TLS": "always"]
+        )
+        #expect(strange.code == 69, "\(strange.errors)")
+        let plain = try await run(["status"], at: node, authority: nil)
+        #expect(plain.code == 69, "\(plain.errors)")
+        let missing = try await run(["status"], at: node, authority: "nowhere")
+        #expect(missing.code == 69)
+        #expect(missing.errors.contains("authority.pem"), "\(missing.errors)")
+        let ending = try await node.end(SIGTERM)
+        #expect(ending == .exit(0), "\(ending) \(node.errors.suffix(3_000))")
+    }
+
+    @Test func aCertificateIsForItsNamesOnly() async throws {
+        try await makeCertificate(["127.0.0.2", "elsewhere.example"], in: "ours")
+        let node = try await NodeProcess.ready(
+            data: folder.node,
+            arguments: flags("ours", "127.0.0.2")
+        )
+        let run = try await run(["status"], at: node, authority: "ours")
+        #expect(run.code == 69)
+        #expect(run.errors.contains("the certificate of"), "\(run.errors)")
+    }
+
+    /// A client that believes an authority doesn't talk to a node without a certificate.
+    @Test func nothingIsSaidToANodeWithoutTLS() async throws {
+        try await makeCertificate(["127.0.0.1"], in: "ours")
+        let node = try await NodeProcess.ready(data: folder.node)
+        let run = try await run(["status"], at: node, authority: "ours")
+        #expect(run.code == 69)
+        #expect(run.errors.contains("TLS"), "\(run.errors)")
+        let ending = try await node.end(SIGTERM)
+        #expect(ending == .exit(0), "\(ending) \(node.errors.suffix(3_000))")
+    }
+
+    @Test func renewedCertificatesCountAtOnce() async throws {
+        try await makeCertificate(["127.0.0.1"], in: "ours")
+        try await makeCertificate(["127.0.0.1"], in: "new")
+        let node = try await NodeProcess.ready(data: folder.node, arguments: flags("ours"))
+        #expect(try await run(["status"], at: node, authority: "ours").code == 0)
+        for file in ["127.0.0.1.key", "127.0.0.1.pem"] {
+            #expect(rename(path("new/\(file)"), path("ours/\(file)")) == 0)
+        }
+        #expect(try await run(["status"], at: node, authority: "new").code == 0)
+        #expect(try await run(["status"], at: node, authority: "ours").code == 69)
+        // What can't be used is not.
+        try Data("nonsense".utf8).write(to: URL(filePath: path("ours/127.0.0.1.pem")))
+        #expect(try await run(["status"], at: node, authority: "new").code == 0)
+        let ending = try await node.end(SIGTERM)
+        #expect(ending == .exit(0), "\(ending) \(node.errors.suffix(3_000))")
+    }
+
+    @Test func nodesReplicateOverTLS() async throws {
+        try await makeCertificate(["127.0.0.1"], in: "ours")
+        try await makeCertificate(["127.0.0.1"], in: "theirs")
+        let first = try await NodeProcess.ready(data: path("first"), arguments: flags("ours"))
+        let key = ["--cluster-key", path("first/cluster.key")]
+        let peer = ["--peers", try first.endpoint]
+        let second = try await NodeProcess.ready(
+            data: path("second"),
+            arguments: flags("ours") + key + peer
+        )
+        // Holds the key, but believes somebody else.
+        let third = try await NodeProcess.ready(
+            data: path("third"),
+            arguments: flags("theirs") + key + peer
+        )
+        let added = try await run(["user", "add", "ada"], at: first, authority: "ours")
+        #expect(added.code == 0, "\(added.errors)")
+        while try await !run(["user", "list"], at: second, authority: "ours").output
+            .contains("ada")
+        {}
+        let users = try await run(["user", "list"], at: third, authority: "theirs")
+        #expect(users.code == 0)
+        #expect(!users.output.contains("ada"))
+        for node in [third, second, first] {
+            let ending = try await node.end(SIGTERM)
+            #expect(ending == .exit(0), "\(ending) \(node.errors.suffix(3_000))")
+        }
+    }
+
+    @Test func aNodeSaysWhatIsWrongWithItsCertificate() async throws {
+        try await makeCertificate(["127.0.0.1"], in: "ours")
+        try await makeCertificate(["127.0.0.1"], in: "theirs")
+        let cases: [[String]] = [
+            ["--tls-certificate", path("ours/127.0.0.1.pem")],
+            ["--tls-certificate", path("nowhere.pem"), "--tls-key", path("ours/127.0.0.1.key")],
+            [
+                "--tls-certificate", path("ours/127.0.0.1.pem"), "--tls-key",
+                path("theirs/127.0.0.1.key"),
+            ],
+        ]
+        for arguments in cases {
+            let node = try NodeProcess(data: folder.node, arguments: arguments)
+            #expect(try await node.waitForEnd() == .exit(1))
+            #expect(node.errors.contains("tls-"), "\(node.errors)")
+        }
+    }
+}
