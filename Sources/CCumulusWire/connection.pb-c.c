@@ -1171,12 +1171,13 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[21] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[22] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
   { "RECORDS_MODIFY", "CUMULUS__V1__METHOD__RECORDS_MODIFY", 2 },
   { "RECORDS_LIST", "CUMULUS__V1__METHOD__RECORDS_LIST", 3 },
+  { "RECORDS_LIST_CONFLICTS", "CUMULUS__V1__METHOD__RECORDS_LIST_CONFLICTS", 4 },
   { "ZONES_LIST", "CUMULUS__V1__METHOD__ZONES_LIST", 16 },
   { "ZONES_FETCH", "CUMULUS__V1__METHOD__ZONES_FETCH", 17 },
   { "ZONES_MODIFY", "CUMULUS__V1__METHOD__ZONES_MODIFY", 18 },
@@ -1196,31 +1197,32 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[21] =
   { "CHANGES_ZONE", "CUMULUS__V1__METHOD__CHANGES_ZONE", 81 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 4},{32, 7},{48, 8},{64, 16},{80, 19},{0, 21}
+{0, 0},{16, 5},{32, 8},{48, 9},{64, 17},{80, 20},{0, 22}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[21] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[22] =
 {
-  { "ACCOUNTS_WHO_AM_I", 7 },
-  { "CHANGES_DATABASE", 19 },
-  { "CHANGES_ZONE", 20 },
+  { "ACCOUNTS_WHO_AM_I", 8 },
+  { "CHANGES_DATABASE", 20 },
+  { "CHANGES_ZONE", 21 },
   { "METHOD_UNKNOWN", 0 },
-  { "OPERATOR_ADD_TOKEN", 13 },
-  { "OPERATOR_ADD_USER", 12 },
-  { "OPERATOR_CREATE_CONTAINER", 10 },
-  { "OPERATOR_LIST_CONTAINERS", 9 },
-  { "OPERATOR_LIST_MEMBERS", 14 },
-  { "OPERATOR_LIST_USERS", 11 },
-  { "OPERATOR_REMOVE_MEMBER", 15 },
-  { "OPERATOR_STATUS", 8 },
-  { "PEERS_PULL", 16 },
-  { "PEERS_REPORT", 18 },
-  { "PEERS_STATE", 17 },
+  { "OPERATOR_ADD_TOKEN", 14 },
+  { "OPERATOR_ADD_USER", 13 },
+  { "OPERATOR_CREATE_CONTAINER", 11 },
+  { "OPERATOR_LIST_CONTAINERS", 10 },
+  { "OPERATOR_LIST_MEMBERS", 15 },
+  { "OPERATOR_LIST_USERS", 12 },
+  { "OPERATOR_REMOVE_MEMBER", 16 },
+  { "OPERATOR_STATUS", 9 },
+  { "PEERS_PULL", 17 },
+  { "PEERS_REPORT", 19 },
+  { "PEERS_STATE", 18 },
   { "RECORDS_FETCH", 1 },
   { "RECORDS_LIST", 3 },
+  { "RECORDS_LIST_CONFLICTS", 4 },
   { "RECORDS_MODIFY", 2 },
-  { "ZONES_FETCH", 5 },
-  { "ZONES_LIST", 4 },
-  { "ZONES_MODIFY", 6 },
+  { "ZONES_FETCH", 6 },
+  { "ZONES_LIST", 5 },
+  { "ZONES_MODIFY", 7 },
 };
 const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
 {
@@ -1229,9 +1231,9 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  21,
+  22,
   cumulus__v1__method__enum_values_by_number,
-  21,
+  22,
   cumulus__v1__method__enum_values_by_name,
   6,
   cumulus__v1__method__value_ranges,

@@ -907,6 +907,186 @@ void   cumulus__v1__list_records_response__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__list_records_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__list_conflicts_request__init
+                     (Cumulus__V1__ListConflictsRequest         *message)
+{
+  static const Cumulus__V1__ListConflictsRequest init_value = CUMULUS__V1__LIST_CONFLICTS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__list_conflicts_request__get_packed_size
+                     (const Cumulus__V1__ListConflictsRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_conflicts_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__list_conflicts_request__pack
+                     (const Cumulus__V1__ListConflictsRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_conflicts_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__list_conflicts_request__pack_to_buffer
+                     (const Cumulus__V1__ListConflictsRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_conflicts_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ListConflictsRequest *
+       cumulus__v1__list_conflicts_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ListConflictsRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__list_conflicts_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__list_conflicts_request__free_unpacked
+                     (Cumulus__V1__ListConflictsRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__list_conflicts_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__list_conflicts_response__init
+                     (Cumulus__V1__ListConflictsResponse         *message)
+{
+  static const Cumulus__V1__ListConflictsResponse init_value = CUMULUS__V1__LIST_CONFLICTS_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__list_conflicts_response__get_packed_size
+                     (const Cumulus__V1__ListConflictsResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_conflicts_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__list_conflicts_response__pack
+                     (const Cumulus__V1__ListConflictsResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_conflicts_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__list_conflicts_response__pack_to_buffer
+                     (const Cumulus__V1__ListConflictsResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_conflicts_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ListConflictsResponse *
+       cumulus__v1__list_conflicts_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ListConflictsResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__list_conflicts_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__list_conflicts_response__free_unpacked
+                     (Cumulus__V1__ListConflictsResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__list_conflicts_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__conflict__init
+                     (Cumulus__V1__Conflict         *message)
+{
+  static const Cumulus__V1__Conflict init_value = CUMULUS__V1__CONFLICT__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__conflict__get_packed_size
+                     (const Cumulus__V1__Conflict *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__conflict__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__conflict__pack
+                     (const Cumulus__V1__Conflict *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__conflict__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__conflict__pack_to_buffer
+                     (const Cumulus__V1__Conflict *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__conflict__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__Conflict *
+       cumulus__v1__conflict__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__Conflict *)
+     protobuf_c_message_unpack (&cumulus__v1__conflict__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__conflict__free_unpacked
+                     (Cumulus__V1__Conflict *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__conflict__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__change__init
+                     (Cumulus__V1__Change         *message)
+{
+  static const Cumulus__V1__Change init_value = CUMULUS__V1__CHANGE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__change__get_packed_size
+                     (const Cumulus__V1__Change *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__change__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__change__pack
+                     (const Cumulus__V1__Change *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__change__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__change__pack_to_buffer
+                     (const Cumulus__V1__Change *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__change__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__Change *
+       cumulus__v1__change__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__Change *)
+     protobuf_c_message_unpack (&cumulus__v1__change__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__change__free_unpacked
+                     (Cumulus__V1__Change *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__change__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor cumulus__v1__zone_id__field_descriptors[2] =
 {
   {
@@ -2408,6 +2588,255 @@ const ProtobufCMessageDescriptor cumulus__v1__list_records_response__descriptor 
   cumulus__v1__list_records_response__field_indices_by_name,
   1,  cumulus__v1__list_records_response__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__list_records_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+#define cumulus__v1__list_conflicts_request__field_descriptors NULL
+#define cumulus__v1__list_conflicts_request__field_indices_by_name NULL
+#define cumulus__v1__list_conflicts_request__number_ranges NULL
+const ProtobufCMessageDescriptor cumulus__v1__list_conflicts_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ListConflictsRequest",
+  "ListConflictsRequest",
+  "Cumulus__V1__ListConflictsRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ListConflictsRequest),
+  0,
+  cumulus__v1__list_conflicts_request__field_descriptors,
+  cumulus__v1__list_conflicts_request__field_indices_by_name,
+  0,  cumulus__v1__list_conflicts_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__list_conflicts_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__list_conflicts_response__field_descriptors[1] =
+{
+  {
+    "conflicts",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__ListConflictsResponse, n_conflicts),
+    offsetof(Cumulus__V1__ListConflictsResponse, conflicts),
+    &cumulus__v1__conflict__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__list_conflicts_response__field_indices_by_name[] = {
+  0,   /* field[0] = conflicts */
+};
+static const ProtobufCIntRange cumulus__v1__list_conflicts_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__list_conflicts_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ListConflictsResponse",
+  "ListConflictsResponse",
+  "Cumulus__V1__ListConflictsResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ListConflictsResponse),
+  1,
+  cumulus__v1__list_conflicts_response__field_descriptors,
+  cumulus__v1__list_conflicts_response__field_indices_by_name,
+  1,  cumulus__v1__list_conflicts_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__list_conflicts_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__conflict__field_descriptors[8] =
+{
+  {
+    "id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Conflict, id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "database",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Conflict, database),
+    &cumulus__v1__database__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "owner",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Conflict, owner),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "lost",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Conflict, lost),
+    &cumulus__v1__record__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "field",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Conflict, field),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "winner",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Conflict, winner),
+    &cumulus__v1__change__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "loser",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Conflict, loser),
+    &cumulus__v1__change__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "is_withheld",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Conflict, is_withheld),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__conflict__field_indices_by_name[] = {
+  1,   /* field[1] = database */
+  4,   /* field[4] = field */
+  0,   /* field[0] = id */
+  7,   /* field[7] = is_withheld */
+  6,   /* field[6] = loser */
+  3,   /* field[3] = lost */
+  2,   /* field[2] = owner */
+  5,   /* field[5] = winner */
+};
+static const ProtobufCIntRange cumulus__v1__conflict__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 8 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__conflict__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.Conflict",
+  "Conflict",
+  "Cumulus__V1__Conflict",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__Conflict),
+  8,
+  cumulus__v1__conflict__field_descriptors,
+  cumulus__v1__conflict__field_indices_by_name,
+  1,  cumulus__v1__conflict__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__conflict__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__change__field_descriptors[3] =
+{
+  {
+    "time",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_SINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Change, time),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "incarnation",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_FIXED64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Change, incarnation),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "seq",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Change, seq),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__change__field_indices_by_name[] = {
+  1,   /* field[1] = incarnation */
+  2,   /* field[2] = seq */
+  0,   /* field[0] = time */
+};
+static const ProtobufCIntRange cumulus__v1__change__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__change__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.Change",
+  "Change",
+  "Cumulus__V1__Change",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__Change),
+  3,
+  cumulus__v1__change__field_descriptors,
+  cumulus__v1__change__field_indices_by_name,
+  1,  cumulus__v1__change__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__change__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCEnumValue cumulus__v1__save_policy__enum_values_by_number[3] =

@@ -177,14 +177,14 @@ final class ClientCore: Sendable {
     ///
     /// The lease is given back by `onEnd`'s owner.
     func stream(
-        _ method: Method,
+        _ prototype: CallHeader,
         _ message: Bytes,
         onMessage: @escaping @Sendable (Bytes) -> Void,
         onEnd: @escaping @Sendable (ClientCall.Ending) -> Void
     ) async throws -> (call: ClientCall, connection: ClientConnection) {
         let deadline = environment.now() + settings.callMilliseconds
         let lease = try await acquire(until: deadline, wasSent: false)
-        var header = CallHeader(method)
+        var header = prototype
         header.causalTokens = state.withLock { $0.seen.tokens(for: lease.hello.incarnation) }
         let call = ClientCall(
             header: header,

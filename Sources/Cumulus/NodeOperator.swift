@@ -73,7 +73,7 @@ package struct NodeOperator: Sendable {
         package var recordName: String
     }
 
-    private let core: ClientCore
+    let core: ClientCore
     private let loops: EventLoops
 
     package init(endpoint: String, token: String, timeout: Duration = .seconds(10)) {

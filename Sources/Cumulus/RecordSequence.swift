@@ -30,7 +30,7 @@ public struct RecordSequence: AsyncSequence, Sendable {
         public typealias Failure = any Error
 
         private let sequence: RecordSequence
-        private var stream: RecordStream?
+        private var stream: PageStream?
         private var page: ArraySlice<Record> = []
 
         init(sequence: RecordSequence) {
@@ -41,91 +41,20 @@ public struct RecordSequence: AsyncSequence, Sendable {
         public mutating func next() async throws -> Record? {
             while true {
                 if let record = page.popFirst() { return record }
-                let stream: RecordStream
+                let stream: PageStream
                 if let open = self.stream {
                     stream = open
                 } else {
-                    stream = try await RecordStream.open(sequence)
+                    stream = try await PageStream.open(
+                        sequence.core,
+                        CallHeader(.recordsList),
+                        sequence.request
+                    )
                     self.stream = stream
                 }
                 guard let message = try await stream.next() else { return nil }
                 page = try decoding { try ListRecordsResponse.records(wire: message) }[...]
             }
-        }
-    }
-}
-
-/// One list call.
-///
-/// Dropped before its end, it is cancelled.
-private final class RecordStream: Sendable {
-    private let call: ClientCall
-    private let connection: ClientConnection
-    private let messages: AsyncThrowingStream<Bytes, any Error>.AsyncIteratorBox
-
-    private init(
-        call: ClientCall,
-        connection: ClientConnection,
-        messages: AsyncThrowingStream<Bytes, any Error>
-    ) {
-        self.call = call
-        self.connection = connection
-        self.messages = .init(messages)
-    }
-
-    static func open(_ sequence: RecordSequence) async throws -> RecordStream {
-        // Bounded by the credit that `next` grants.
-        let (messages, source) = AsyncThrowingStream<Bytes, any Error>.makeStream()
-        let (call, connection) = try await sequence.core.stream(
-            .recordsList,
-            sequence.request,
-            onMessage: { source.yield($0) },
-            onEnd: { ending in
-                switch ending {
-                case .answer(let last):
-                    for message in last { source.yield(message) }
-                    source.finish()
-                case .refused(let error): source.finish(throwing: error)
-                case .lost:
-                    source.finish(
-                        throwing: ServiceError(
-                            .networkFailure,
-                            "the connection was lost while the list was read; start it again"
-                        )
-                    )
-                }
-            }
-        )
-        return RecordStream(call: call, connection: connection, messages: messages)
-    }
-
-    deinit {
-        let (call, connection) = (call, connection)
-        connection.link.loop.execute { connection.cancel(call) }
-    }
-
-    func next() async throws -> Bytes? {
-        guard let message = try await messages.next() else { return nil }
-        let (call, connection, count) = (call, connection, message.count)
-        connection.link.loop.execute { connection.grant(count, to: call) }
-        return message
-    }
-}
-
-extension AsyncThrowingStream<Bytes, any Error> {
-    /// An iterator that a class can hold.
-    ///
-    /// One consumer at a time.
-    fileprivate final class AsyncIteratorBox: @unchecked Sendable {
-        // Only `RecordStream.next` calls it, on behalf of one iterator.
-        private var iterator: AsyncThrowingStream<Bytes, any Error>.Iterator
-
-        init(_ stream: AsyncThrowingStream<Bytes, any Error>) {
-            iterator = stream.makeAsyncIterator()
-        }
-
-        func next() async throws -> Bytes? {
-            try await iterator.next()
         }
     }
 }

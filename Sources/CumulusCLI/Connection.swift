@@ -152,7 +152,7 @@ struct Connection: ParsableArguments {
         endpointSetting.value.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
     }
 
-    private func environmentValue() throws -> Environment {
+    func environmentValue() throws -> Environment {
         let setting = environmentSetting
         guard let environment = Environment(name: setting.value) else {
             throw ValidationError(

@@ -19,7 +19,8 @@ struct Main: AsyncParsableCommand {
         version: Release.version,
         subcommands: [
             RecordCommand.self, ZoneCommand.self, ChangesCommand.self, ImportCommand.self,
-            ExportCommand.self, UserCommand.self, ClusterCommand.self, ContainerCommand.self,
+            ExportCommand.self, UserCommand.self, ClusterCommand.self,
+            ConflictsCommand.self, ContainerCommand.self,
             StatusCommand.self, Bench.self, ConfigCommand.self,
         ]
     )

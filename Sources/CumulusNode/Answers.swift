@@ -117,6 +117,43 @@ enum Answers {
         return writer.bytes
     }
 
+    static func conflicts(_ items: [ListConflicts.Item]) -> Bytes {
+        var writer = CanonicalWriter()
+        for item in items {
+            let conflict = item.conflict
+            let name = conflict.recordName
+            let lost = RecordView(
+                name: name,
+                type: "",
+                changeTag: [],
+                created: 0,
+                createdBy: "",
+                modified: 0,
+                modifiedBy: "",
+                fields: conflict.lost
+            )
+            ListConflictsResponse.add(
+                id: item.id,
+                database: conflict.zone.database,
+                lost: lost.encoded(as: wireID(name, ZoneAddress(name: conflict.zone.name))),
+                field: conflict.field,
+                winner: change(conflict.winner),
+                loser: change(conflict.loser),
+                isWithheld: item.isWithheld,
+                to: &writer
+            )
+        }
+        return writer.bytes
+    }
+
+    private static func change(_ stamp: Stamp) -> WireConflict.Change {
+        WireConflict.Change(
+            time: stamp.time.milliseconds,
+            incarnation: stamp.dot.incarnation.value,
+            seq: stamp.dot.seq
+        )
+    }
+
     static func changes(_ page: FetchDatabaseChanges.Page, token: Bytes) -> Bytes {
         FetchDatabaseChangesResponse(
             changed: page.changed.map { wireID(ZoneAddress(name: $0)) },

@@ -62,7 +62,15 @@ extension ClientSession {
                 return Answers.modified(outcome, request, limit: session.limits.answerBytes)
             }
         case .recordsList:
-            try list(call, try parser.listRecords(call.message))
+            let request = try parser.listRecords(call.message)
+            try list(call) { session, scope, caller, snapshot in
+                let zone = try request.open(scope, by: caller, in: snapshot)
+                return try session.page(of: request, zone, from: nil, snapshot)
+            }
+        case .recordsListConflicts:
+            try list(call) { session, scope, caller, snapshot in
+                try session.conflicts(of: scope, caller, before: nil, snapshot)
+            }
         case .zonesList:
             let request = try parser.listZones(call.message)
             try read(call, isOneRead: false) { _, scope, caller, reader in
@@ -235,7 +243,8 @@ extension ClientSession {
 
     // MARK: Lists
 
-    private func list(_ call: Call, _ request: ListRecords) throws {
+    /// Begins a stream of pages, from one snapshot.
+    private func list(_ call: Call, _ first: @escaping Read) throws {
         let stream = call.stream
         let scope = try callScope(call.header)
         let caller = identity.caller
@@ -247,9 +256,8 @@ extension ClientSession {
             finishLater(stream) {
                 let number = try scopeNumber(scope, reach: .disk)
                 let snapshot = try node.gate.snapshot(reach: .disk)
-                let zone = try request.open(number, by: caller, in: snapshot)
                 node.meter.engineCalls.add(1)
-                return try page(of: request, zone, from: nil, snapshot)
+                return try first(self, number, caller, snapshot)
             }
         }
         if !isQueued { fail(stream, overloaded("too many reads are waiting")) }
@@ -271,6 +279,26 @@ extension ClientSession {
         guard let next = read.next else { return Page(message: message) }
         return Page(message: message) { [self] in
             try page(of: request, zone, from: next, snapshot)
+        }
+    }
+
+    private func conflicts(
+        of scope: ScopeNumber,
+        _ caller: Caller,
+        before end: Bytes?,
+        _ snapshot: ReadTransaction
+    ) throws -> Page {
+        let read = try ListConflicts().page(
+            of: scope,
+            by: caller,
+            before: end,
+            byteLimit: limits.pageBytes,
+            in: snapshot
+        )
+        let message = Answers.conflicts(read.items)
+        guard let next = read.next else { return Page(message: message) }
+        return Page(message: message) { [self] in
+            try conflicts(of: scope, caller, before: next, snapshot)
         }
     }
 

@@ -51,6 +51,11 @@ package enum Authorisation {
         }
     }
 
+    static let signInNeeded = ServiceError(
+        .notAuthenticated,
+        "this needs a signed-in user or an operator; connect with a token"
+    )
+
     /// Why a caller may not do that to a record; nil if it may.
     ///
     /// `creator` is nil for a record that doesn't exist yet.

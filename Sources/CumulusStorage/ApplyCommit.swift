@@ -110,6 +110,31 @@ private struct Application {
         }
     }
 
+    /// Lives that the commit ends, and that somebody changed who didn't know.
+    mutating func noteLoss(of ended: [RecordRow], named name: String) {
+        for row in ended where !cut.covers(row.modified.dot) {
+            let clash = Clash(
+                field: "",
+                winner: commit.stamp,
+                loser: row.modified,
+                lost: row.body.bytes
+            )
+            note([clash], of: name)
+        }
+    }
+
+    /// A record of a name under which others made one: the one that was made first is not shown.
+    mutating func noteTwin(_ put: Commit.Put, of shown: RecordRow) {
+        let isLater = commit.stamp > shown.birth
+        let clash = Clash(
+            field: "",
+            winner: max(commit.stamp, shown.birth),
+            loser: min(commit.stamp, shown.birth),
+            lost: isLater ? shown.body.bytes : put.fields.bytes
+        )
+        note([clash], of: put.recordName)
+    }
+
     /// A change that comes too late for what it changes: all of it is lost.
     mutating func noteLoss(of lost: Bytes, named name: String, to winner: Stamp) {
         let clash = Clash(field: "", winner: winner, loser: commit.stamp, lost: lost)
@@ -273,9 +298,13 @@ extension WriteTransaction {
         let born = put.birth ?? commit.stamp.dot
         let isLatest = application.cut.covers(record.frontier)
         if put.birth == nil {
+            if let shown = record.shown, !application.cut.covers(shown.birth.dot) {
+                application.noteTwin(put, of: shown)
+            }
             record.add(RecordRow(type: put.type, birth: commit.stamp, createdBy: commit.user))
         }
-        record.end(put.absorbed.filter { $0 != born }, by: commit)
+        let absorbed = record.end(put.absorbed.filter { $0 != born }, by: commit)
+        application.noteLoss(of: absorbed, named: put.recordName)
         let isThere = try decoding(RowKey.record(place.number, put.recordName).bytes) {
             () throws(MalformedBytes) in
             try record.change(born) { (row) throws(MalformedBytes) in
@@ -299,16 +328,7 @@ extension WriteTransaction {
         guard let place = try place(of: &application) else { return }
         var record = try record(place, name)
         let ended = record.end(births, by: application.commit)
-        for row in ended where !application.cut.covers(row.modified.dot) {
-            // Somebody changed it, and didn't know.
-            let clash = Clash(
-                field: "",
-                winner: application.commit.stamp,
-                loser: row.modified,
-                lost: row.body.bytes
-            )
-            application.note([clash], of: name)
-        }
+        application.noteLoss(of: ended, named: name)
         if !ended.isEmpty || !state.broken.contains(.frontier) {
             record.enter(application.commit, application.cut)
         }

@@ -27,6 +27,9 @@ package struct RecordLives {
         frontier = shown?.frontier ?? []
     }
 
+    /// The life that was born last; nil: nothing lives.
+    var shown: RecordRow? { lives.max { $0.birth < $1.birth } }
+
     /// A life begins.
     mutating func add(_ life: RecordRow) {
         lives.append(life)

@@ -181,6 +181,7 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case recordsFetch = 1
     case recordsModify = 2
     case recordsList = 3
+    case recordsListConflicts = 4
     case zonesList = 16
     case zonesFetch = 17
     case zonesModify = 18

@@ -65,6 +65,7 @@ import Testing
         try pair.other.save([SaveItem("r", ["b": 2])])
         try pair.heal()
         #expect(try pair.value("r") == ["b": 2])
+        #expect(try pair.lost() == [["a": 1], ["a": 1]])
         // The next save saw both: the one behind ends.
         try pair.one.save([SaveItem("r", ["c": 3])])
         try pair.heal()

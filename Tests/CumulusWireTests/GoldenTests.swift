@@ -214,6 +214,52 @@ import Testing
         #expect(response.deleted.map(\.id.id) == [lund])
     }
 
+    @Test func listConflictsResponse() throws {
+        var fields = CanonicalWriter()
+        fields.message(10) { field in
+            field.field(1, text: "name")
+            FieldValue.string("Oslo").encode(to: &field)
+        }
+        let winner = WireConflict.Change(
+            time: WireSamples.created + 1_500,
+            incarnation: 0x0102_0304_0506_0708,
+            seq: 8
+        )
+        let loser = WireConflict.Change(
+            time: WireSamples.created,
+            incarnation: 0x1102_0304_0506_0708,
+            seq: 3
+        )
+        var writer = CanonicalWriter()
+        let inDefaultZone = Record.ID(recordName: "oslo")
+        for (id, record, fields) in [
+            (Bytes(1...26), WireSamples.oslo, fields.bytes), (Bytes(2...27), inDefaultZone, []),
+        ] {
+            var lost = CanonicalWriter()
+            WireRecordID(record).encode(1, to: &lost)
+            lost.raw(fields)
+            ListConflictsResponse.add(
+                id: id,
+                database: DatabaseID(kind: .private, owner: "_u1"),
+                lost: lost.bytes,
+                field: fields.isEmpty ? "" : "name",
+                winner: winner,
+                loser: loser,
+                isWithheld: fields.isEmpty,
+                to: &writer
+            )
+        }
+        let golden = try Golden("ListConflictsResponse").bytes
+        #expect(writer.bytes.hex == golden.hex)
+        let conflicts = try ListConflictsResponse.conflicts(wire: golden)
+        #expect(conflicts.map(\.lost.recordID) == [WireSamples.oslo, inDefaultZone])
+        #expect(conflicts.map { $0.lost["name"] } == ["Oslo", nil])
+        #expect(conflicts.map(\.isWithheld) == [false, true])
+        #expect(conflicts.map(\.winner) == [winner, winner])
+        #expect(conflicts.map(\.loser) == [loser, loser])
+        #expect(conflicts.map(\.owner) == ["_u1", "_u1"])
+    }
+
     @Test func zones() throws {
         let trips = WireZoneID(name: Bytes("Trips".utf8), owner: Bytes("_u1".utf8))
         let home = WireZoneID(name: Bytes("_defaultZone".utf8), owner: Bytes("_u1".utf8))

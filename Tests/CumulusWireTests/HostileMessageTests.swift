@@ -15,7 +15,8 @@ import Testing
         let without = Set(try Golden.all().map(\.message)).subtracting(MessageDecoders.all.keys)
         #expect(
             without == [
-                "Commit", "Field", "Frame", "ListContainersRequest", "ListMembersRequest",
+                "Commit", "Field", "Frame", "ListConflictsRequest", "ListContainersRequest",
+                "ListMembersRequest",
                 "ListUsersRequest",
                 "NodeStatusRequest", "Preface", "Record", "ReportResponse", "WhoAmIRequest",
             ]

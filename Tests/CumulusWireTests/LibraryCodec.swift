@@ -36,6 +36,8 @@ enum LibraryCodec {
         "FetchZonesResponse": repack(cumulus__v1__fetch_zones_response__unpack),
         "Field": repack(cumulus__v1__field__unpack),
         "Hello": repack(cumulus__v1__hello__unpack),
+        "ListConflictsRequest": repack(cumulus__v1__list_conflicts_request__unpack),
+        "ListConflictsResponse": repack(cumulus__v1__list_conflicts_response__unpack),
         "ListContainersRequest": repack(cumulus__v1__list_containers_request__unpack),
         "ListContainersResponse": repack(cumulus__v1__list_containers_response__unpack),
         "ListRecordsRequest": repack(cumulus__v1__list_records_request__unpack),

@@ -21,6 +21,7 @@ enum MessageDecoders {
         "ModifyRecordsRequest": { _ = try NodeModifyRecordsRequest(wire: $0) },
         "ModifyRecordsResponse": { _ = try ModifyRecordsResponse(wire: $0) },
         "ListRecordsRequest": { _ = try ListRecordsRequest(wire: $0) },
+        "ListConflictsResponse": { _ = try ListConflictsResponse.conflicts(wire: $0) },
         "ListRecordsResponse": { _ = try ListRecordsResponse.records(wire: $0) },
         "ListZonesRequest": { _ = try ListZonesRequest.database(wire: $0) },
         "ListZonesResponse": { _ = try ListZonesResponse.zones(wire: $0) },

@@ -56,6 +56,10 @@ typedef enum _Cumulus__V1__Method {
    * server stream
    */
   CUMULUS__V1__METHOD__RECORDS_LIST = 3,
+  /*
+   * server stream
+   */
+  CUMULUS__V1__METHOD__RECORDS_LIST_CONFLICTS = 4,
   CUMULUS__V1__METHOD__ZONES_LIST = 16,
   CUMULUS__V1__METHOD__ZONES_FETCH = 17,
   CUMULUS__V1__METHOD__ZONES_MODIFY = 18,

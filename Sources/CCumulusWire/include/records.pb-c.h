@@ -36,6 +36,10 @@ typedef struct Cumulus__V1__ModifyRecordsResponse Cumulus__V1__ModifyRecordsResp
 typedef struct Cumulus__V1__DeleteResult Cumulus__V1__DeleteResult;
 typedef struct Cumulus__V1__ListRecordsRequest Cumulus__V1__ListRecordsRequest;
 typedef struct Cumulus__V1__ListRecordsResponse Cumulus__V1__ListRecordsResponse;
+typedef struct Cumulus__V1__ListConflictsRequest Cumulus__V1__ListConflictsRequest;
+typedef struct Cumulus__V1__ListConflictsResponse Cumulus__V1__ListConflictsResponse;
+typedef struct Cumulus__V1__Conflict Cumulus__V1__Conflict;
+typedef struct Cumulus__V1__Change Cumulus__V1__Change;
 
 
 /* --- enums --- */
@@ -494,6 +498,82 @@ struct  Cumulus__V1__ListRecordsResponse
     , 0,NULL }
 
 
+struct  Cumulus__V1__ListConflictsRequest
+{
+  ProtobufCMessage base;
+};
+#define CUMULUS__V1__LIST_CONFLICTS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_conflicts_request__descriptor) \
+     }
+
+
+/*
+ * One page of what concurrent changes cost, newest first.
+ */
+struct  Cumulus__V1__ListConflictsResponse
+{
+  ProtobufCMessage base;
+  size_t n_conflicts;
+  Cumulus__V1__Conflict **conflicts;
+};
+#define CUMULUS__V1__LIST_CONFLICTS_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_conflicts_response__descriptor) \
+    , 0,NULL }
+
+
+/*
+ * A value that does not stand: somebody wrote another one and didn't know of it.
+ */
+struct  Cumulus__V1__Conflict
+{
+  ProtobufCMessage base;
+  /*
+   * names it, on the node that answers
+   */
+  ProtobufCBinaryData id;
+  Cumulus__V1__Database database;
+  /*
+   * of a private database: user record name
+   */
+  ProtobufCBinaryData owner;
+  /*
+   * its id, and the fields that were lost; none: a removal was
+   */
+  Cumulus__V1__Record *lost;
+  /*
+   * empty: it is about the record as a whole
+   */
+  ProtobufCBinaryData field;
+  Cumulus__V1__Change *winner;
+  Cumulus__V1__Change *loser;
+  /*
+   * the fields are private to the database's owner
+   */
+  protobuf_c_boolean is_withheld;
+};
+#define CUMULUS__V1__CONFLICT__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__conflict__descriptor) \
+    , {0,NULL}, CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, {0,NULL}, NULL, {0,NULL}, NULL, NULL, 0 }
+
+
+struct  Cumulus__V1__Change
+{
+  ProtobufCMessage base;
+  /*
+   * milliseconds since 1970 UTC
+   */
+  int64_t time;
+  /*
+   * with `seq` the name of the commit
+   */
+  uint64_t incarnation;
+  uint64_t seq;
+};
+#define CUMULUS__V1__CHANGE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__change__descriptor) \
+    , 0, 0, 0 }
+
+
 /* Cumulus__V1__ZoneID methods */
 void   cumulus__v1__zone_id__init
                      (Cumulus__V1__ZoneID         *message);
@@ -874,6 +954,82 @@ Cumulus__V1__ListRecordsResponse *
 void   cumulus__v1__list_records_response__free_unpacked
                      (Cumulus__V1__ListRecordsResponse *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__ListConflictsRequest methods */
+void   cumulus__v1__list_conflicts_request__init
+                     (Cumulus__V1__ListConflictsRequest         *message);
+size_t cumulus__v1__list_conflicts_request__get_packed_size
+                     (const Cumulus__V1__ListConflictsRequest   *message);
+size_t cumulus__v1__list_conflicts_request__pack
+                     (const Cumulus__V1__ListConflictsRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__list_conflicts_request__pack_to_buffer
+                     (const Cumulus__V1__ListConflictsRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ListConflictsRequest *
+       cumulus__v1__list_conflicts_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__list_conflicts_request__free_unpacked
+                     (Cumulus__V1__ListConflictsRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__ListConflictsResponse methods */
+void   cumulus__v1__list_conflicts_response__init
+                     (Cumulus__V1__ListConflictsResponse         *message);
+size_t cumulus__v1__list_conflicts_response__get_packed_size
+                     (const Cumulus__V1__ListConflictsResponse   *message);
+size_t cumulus__v1__list_conflicts_response__pack
+                     (const Cumulus__V1__ListConflictsResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__list_conflicts_response__pack_to_buffer
+                     (const Cumulus__V1__ListConflictsResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ListConflictsResponse *
+       cumulus__v1__list_conflicts_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__list_conflicts_response__free_unpacked
+                     (Cumulus__V1__ListConflictsResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__Conflict methods */
+void   cumulus__v1__conflict__init
+                     (Cumulus__V1__Conflict         *message);
+size_t cumulus__v1__conflict__get_packed_size
+                     (const Cumulus__V1__Conflict   *message);
+size_t cumulus__v1__conflict__pack
+                     (const Cumulus__V1__Conflict   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__conflict__pack_to_buffer
+                     (const Cumulus__V1__Conflict   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__Conflict *
+       cumulus__v1__conflict__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__conflict__free_unpacked
+                     (Cumulus__V1__Conflict *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__Change methods */
+void   cumulus__v1__change__init
+                     (Cumulus__V1__Change         *message);
+size_t cumulus__v1__change__get_packed_size
+                     (const Cumulus__V1__Change   *message);
+size_t cumulus__v1__change__pack
+                     (const Cumulus__V1__Change   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__change__pack_to_buffer
+                     (const Cumulus__V1__Change   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__Change *
+       cumulus__v1__change__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__change__free_unpacked
+                     (Cumulus__V1__Change *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__ZoneID_Closure)
@@ -936,6 +1092,18 @@ typedef void (*Cumulus__V1__ListRecordsRequest_Closure)
 typedef void (*Cumulus__V1__ListRecordsResponse_Closure)
                  (const Cumulus__V1__ListRecordsResponse *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__ListConflictsRequest_Closure)
+                 (const Cumulus__V1__ListConflictsRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__ListConflictsResponse_Closure)
+                 (const Cumulus__V1__ListConflictsResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__Conflict_Closure)
+                 (const Cumulus__V1__Conflict *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__Change_Closure)
+                 (const Cumulus__V1__Change *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -964,6 +1132,10 @@ extern const ProtobufCMessageDescriptor cumulus__v1__modify_records_response__de
 extern const ProtobufCMessageDescriptor cumulus__v1__delete_result__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list_records_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list_records_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__list_conflicts_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__list_conflicts_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__conflict__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__change__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -1,0 +1,83 @@
+// What concurrent changes cost, for the command line.
+
+package import CumulusModel
+import CumulusWire
+
+/// A value that does not stand: somebody wrote another one and didn't know of it.
+package struct RecordConflict: Sendable {
+    /// A commit and when it was made.
+    package struct Change: Hashable, Sendable {
+        package var time: Timestamp
+        /// "incarnation:seq", as logs name it.
+        package var commit: String
+
+        fileprivate init(_ wire: WireConflict.Change) {
+            time = Timestamp(millisecondsSince1970: wire.time)
+            commit = Dot(Incarnation(wire.incarnation), wire.seq).description
+        }
+    }
+
+    /// Names it, on the node that was asked.
+    package var id: String
+    package var database: DatabaseScope
+    /// Of a private database: user record name.
+    package var owner: String
+    /// The record's id, with the fields that were lost.
+    package var lost: Record
+    /// Empty: the record as a whole.
+    package var field: String
+    package var winner: Change
+    package var loser: Change
+    /// The fields are private to the database's owner.
+    package var isWithheld: Bool
+
+    private init?(_ wire: WireConflict) {
+        guard let database = DatabaseScope(rawValue: UInt8(clamping: wire.database)) else {
+            return nil
+        }
+        id = wire.id.hex
+        self.database = database
+        owner = wire.owner
+        lost = wire.lost
+        field = wire.field
+        winner = Change(wire.winner)
+        loser = Change(wire.loser)
+        isWithheld = wire.isWithheld
+    }
+
+    /// Reads the conflicts that a caller sees, newest first, until `visit` returns false.
+    fileprivate static func read(
+        _ core: ClientCore,
+        _ header: CallHeader,
+        _ visit: (RecordConflict) throws -> Bool
+    ) async throws {
+        let stream = try await PageStream.open(core, header, [])
+        while let message = try await stream.next() {
+            let page = try decoding { try ListConflictsResponse.conflicts(wire: message) }
+            for wire in page {
+                if let conflict = RecordConflict(wire), try !visit(conflict) { return }
+            }
+        }
+    }
+}
+
+extension NodeOperator {
+    /// All conflicts of a container that this node met; values of private databases are withheld.
+    package func conflicts(
+        of container: String,
+        _ environment: Environment,
+        _ visit: (RecordConflict) throws -> Bool
+    ) async throws {
+        var header = CallHeader(.recordsListConflicts)
+        header.container = Bytes(container.utf8)
+        header.environment = UInt32(environment.rawValue)
+        try await RecordConflict.read(core, header, visit)
+    }
+}
+
+extension Container {
+    /// Conflicts of the signed-in user's private database that the node met.
+    package func conflicts(_ visit: (RecordConflict) throws -> Bool) async throws {
+        try await RecordConflict.read(core, CallHeader(.recordsListConflicts), visit)
+    }
+}
