@@ -1265,7 +1265,7 @@ const ProtobufCMessageDescriptor cumulus__v1__state_record__descriptor =
   (ProtobufCMessageInit) cumulus__v1__state_record__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__report_request__field_descriptors[1] =
+static const ProtobufCFieldDescriptor cumulus__v1__report_request__field_descriptors[2] =
 {
   {
     "vector",
@@ -1279,14 +1279,27 @@ static const ProtobufCFieldDescriptor cumulus__v1__report_request__field_descrip
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "is_answer",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ReportRequest, is_answer),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__report_request__field_indices_by_name[] = {
+  1,   /* field[1] = is_answer */
   0,   /* field[0] = vector */
 };
 static const ProtobufCIntRange cumulus__v1__report_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 1 }
+  { 0, 2 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__report_request__descriptor =
 {
@@ -1296,7 +1309,7 @@ const ProtobufCMessageDescriptor cumulus__v1__report_request__descriptor =
   "Cumulus__V1__ReportRequest",
   "cumulus.v1",
   sizeof(Cumulus__V1__ReportRequest),
-  1,
+  2,
   cumulus__v1__report_request__field_descriptors,
   cumulus__v1__report_request__field_indices_by_name,
   1,  cumulus__v1__report_request__number_ranges,

@@ -32,7 +32,9 @@ struct CallState {
     /// The same, but there is nothing before something is committed.
     var idle: NextPage?
 
-    var waitingBytes: Int { waiting.reduce(0) { $0 + $1.count } }
+    var waitingBytes: Int {
+        waiting.reduce(held?.byteCount ?? 0) { $0 + $1.count }
+    }
 
     /// The answer has begun and goes on when its caller has room for it.
     var isWaiting: Bool { !waiting.isEmpty || next != nil }

@@ -30,6 +30,16 @@ final class CausalFrontier: Sendable {
         var current: Cut
         /// The batch that is being committed.
         var next: (cut: Cut, probe: Probe)?
+        /// How far scopes are that nothing was written to in this run, as far as they were asked
+        /// for.
+        var resting: [ScopeNumber: VersionVector] = [:]
+
+        func vector(of scope: ScopeNumber) -> VersionVector? {
+            if let known = current.scopes[scope]?.vectors {
+                return VersionVector(known.mapValues(\.seq))
+            }
+            return resting[scope]
+        }
     }
 
     private let state: Mutex<State>
@@ -102,10 +112,11 @@ final class CausalFrontier: Sendable {
         mint: TokenMint
     ) -> (token: Bytes, version: UInt64)? {
         settle()
+        load(scope)
         return state.withLock { state in
             guard state.current.version != version else { return nil }
             if let known = state.current.tokens[scope] { return (known, state.current.version) }
-            let vector = vector(of: scope, state.current)
+            let vector = state.vector(of: scope) ?? VersionVector()
             let token = mint.make(CausalToken(scope: id, vector: vector))
             state.current.tokens[scope] = token
             return (token, state.current.version)
@@ -115,13 +126,15 @@ final class CausalFrontier: Sendable {
     /// Whether all that is visible to everybody who asks from now on.
     func covers(_ vector: VersionVector, _ scope: ScopeNumber) -> Bool {
         settle()
-        return state.withLock { self.vector(of: scope, $0.current).covers(vector) }
+        load(scope)
+        return state.withLock { $0.vector(of: scope)?.covers(vector) ?? vector.isEmpty }
     }
 
-    private func vector(of scope: ScopeNumber, _ cut: Cut) -> VersionVector {
-        if let known = cut.scopes[scope]?.vectors { return VersionVector(known.mapValues(\.seq)) }
-        // Nothing was written to it in this run.
-        return VersionVector(stored(scope).mapValues(\.seq))
+    /// Reads how far a scope is that nothing was written to in this run.
+    private func load(_ scope: ScopeNumber) {
+        guard state.withLock({ $0.vector(of: scope) }) == nil else { return }
+        let vector = VersionVector(stored(scope).mapValues(\.seq))
+        state.withLock { $0.resting[scope] = vector }
     }
 
     /// Takes the batch that is being committed for current, if it is visible already.

@@ -57,9 +57,7 @@ extension ClientSession {
         let deadline = state.waitDeadline ?? waitDeadline(of: state)
         calls[call.stream]?.waitDeadline = deadline
         calls[call.stream]?.behind = BehindCall(call: call, needed: needed, deadline: deadline)
-        node.gate.bell.wait(after: rings) { [weak self] in
-            self?.resume { $0.tryAgain(call.stream) }
-        }
+        waitForBell(rings)
         return false
     }
 
@@ -88,10 +86,28 @@ extension ClientSession {
         return needed
     }
 
-    /// Something was committed: the call may be able to begin.
-    private func tryAgain(_ stream: UInt32) {
-        guard let behind = calls[stream]?.behind else { return }
-        dispatch(behind.call)
+    /// Looks at the calls that wait when something is committed; one wait for all of them.
+    private func waitForBell(_ rings: UInt64) {
+        guard !isWaitingForBell else { return }
+        isWaitingForBell = true
+        node.gate.bell.wait(after: rings) { [weak self] in
+            self?.resume { $0.tryAgain() }
+        }
+    }
+
+    /// Something was committed: calls may be able to begin.
+    private func tryAgain() {
+        isWaitingForBell = false
+        guard let number = identity.scopeNumber else { return }
+        let rings = node.gate.bell.count
+        for (stream, call) in calls {
+            guard let behind = call.behind else { continue }
+            if node.gate.frontier.covers(behind.needed, number) {
+                dispatch(behind.call)
+            } else if calls[stream] != nil {
+                waitForBell(rings)
+            }
+        }
     }
 
     /// The call has waited for its share of time.

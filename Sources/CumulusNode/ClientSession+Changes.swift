@@ -10,11 +10,11 @@ import CumulusWire
 extension ClientSession {
     func fetchDatabaseChanges(_ call: Call) throws {
         let request = try FetchDatabaseChangesRequest(wire: call.message)
-        let token = try changeToken(request.token)
+        let scope = try callScope(call.header)
+        let token = try changeToken(request.token, scope)
         let fetch = try RequestParser(caller: identity.caller, limits: limits)
             .databaseChanges(request, since: token)
         guard reaches(token?.needed, call) else { return }
-        let scope = try callScope(call.header)
         readFromDisk(call.stream, scope) { session, number, caller, reader in
             let page = try fetch.run(scope, number, by: caller, in: reader)
             return Page(message: Answers.changes(page, token: session.node.mint.make(page.token)))
@@ -23,11 +23,11 @@ extension ClientSession {
 
     func fetchZoneChanges(_ call: Call) throws {
         let request = try FetchZoneChangesRequest(wire: call.message)
-        let token = try changeToken(request.token)
+        let scope = try callScope(call.header)
+        let token = try changeToken(request.token, scope)
         let fetch = try RequestParser(caller: identity.caller, limits: limits)
             .zoneChanges(request, since: token)
         guard reaches(token?.needed, call) else { return }
-        let scope = try callScope(call.header)
         readFromDisk(call.stream, scope) { session, number, caller, reader in
             let page = try fetch.run(scope, number, by: caller, in: reader)
             return Page(
@@ -41,11 +41,17 @@ extension ClientSession {
     }
 
     /// What a token says; nil for none.
-    private func changeToken(_ bytes: Bytes) throws(ServiceError) -> ChangeToken? {
+    ///
+    /// One of another scope is refused before this one's vector is asked: they can't be compared.
+    private func changeToken(
+        _ bytes: Bytes,
+        _ scope: ScopeID
+    ) throws(ServiceError) -> ChangeToken? {
         guard !bytes.isEmpty else { return nil }
         guard let token = node.mint.changes(bytes) else {
             throw .tokenExpired("no node of this cluster made it, or it is damaged")
         }
+        try token.check(scope)
         return token
     }
 }

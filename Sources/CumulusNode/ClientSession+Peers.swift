@@ -47,7 +47,7 @@ extension ClientSession {
         switch method {
         case .peersPull: try pull(stream, scope, try PullRequest(wire: message))
         case .peersState: try handOver(stream, scope, try StateRequest(wire: message))
-        case .peersReport: try note(stream, scope, try ReportRequest.vector(wire: message))
+        case .peersReport: try note(stream, scope, try ReportRequest(wire: message))
         default: throw ServiceError(.internalError, "this is not a peer's call")
         }
     }
@@ -63,21 +63,23 @@ extension ClientSession {
                 }
                 let run = request.run == 0 ? nil : Incarnation(request.run)
                 let feed = OutboundFeed(scope: number, position: request.vector, run: run)
-                return try page(of: feed, scope, isFirst: true)
+                return try page(of: feed, scope)
             }
         }
         if !isQueued { fail(stream, overloaded("too many reads are waiting")) }
     }
 
     /// The next commits of a feed; how to go on is part of the page.
+    ///
+    /// - Parameter asked: How often the peer was asked to report; nil: it was sent nothing yet.
     private func page(
         of feed: OutboundFeed,
         _ scope: ScopeID,
-        isFirst: Bool = false
+        asked: UInt64? = nil
     ) throws -> Page {
         var feed = feed
         let rings = node.gate.bell.count
-        let wantsReport = node.replicas.isWanted(scope)
+        let (wantsReport, asks) = (node.replicas.isWanted(scope), node.replicas.asks(scope))
         let snapshot = try node.gate.snapshot(reach: .disk)
         node.meter.engineCalls.add(1)
         guard let batch = try feed.next(snapshot, byteLimit: limits.pageBytes) else {
@@ -95,9 +97,9 @@ extension ClientSession {
         let rest = feed
         return Page(
             message: response.encoded(),
-            next: { [self] in try page(of: rest, scope) },
+            next: { [self] in try page(of: rest, scope, asked: asks) },
             idleSince: batch.isAtEnd ? rings : nil,
-            isSilent: batch.commits.isEmpty && !isFirst && !wantsReport
+            isSilent: batch.commits.isEmpty && asked == asks
         )
     }
 
@@ -165,14 +167,12 @@ extension ClientSession {
 
     // MARK: Reports
 
-    private func note(_ stream: UInt32, _ scope: ScopeID, _ vector: VersionVector) throws {
+    private func note(_ stream: UInt32, _ scope: ScopeID, _ report: ReportRequest) throws {
         guard let peer = identity.peer else { return }
         let now = node.environment.wallClock()
+        let vector = report.vector
         node.replicas.note(vector, of: peer, scope)
-        let interval = node.configuration.reportMilliseconds / 2
-        guard node.replicas.isToKeep(peer, scope, now: now, every: interval) else {
-            return finish(stream, [[]])
-        }
+        if report.isAnswer { return finish(stream, [[]]) }
         let note = StoreGate.Job(.housekeeping) { transaction throws(EngineError) in
             guard let number = try transaction.scope(scope) else { return false }
             Collection.note(vector, of: peer, in: number, at: now, &transaction)

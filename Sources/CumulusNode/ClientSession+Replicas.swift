@@ -14,11 +14,15 @@ struct HeldAnswer {
     let needed: VersionVector
     let wait: ReplicaWait
     let deadline: Instant
+
+    var byteCount: Int { messages.reduce(0) { $0 + $1.count } }
 }
 
 extension ClientSession {
     /// The most other nodes that a call may want its change on.
     private static let mostReplicas = 16
+    /// The longest that an answer is held back.
+    private static let longestMilliseconds: Int64 = 60_000
 
     /// The wait of a call that wants its change on other nodes; nil: it doesn't.
     func replicaWait(_ call: Call, _ scope: ScopeID) throws(ServiceError) -> ReplicaWait? {
@@ -49,28 +53,41 @@ extension ClientSession {
         let now = node.environment.now()
         // Some of the call's time is left to tell its caller how it went.
         let time = (call.token.deadline.milliseconds - now.milliseconds) * 9 / 10
-        calls[stream]?.held = HeldAnswer(
+        let held = HeldAnswer(
             messages: messages,
             needed: needed,
             wait: wait,
-            deadline: now + time
+            deadline: now + min(time, ClientSession.longestMilliseconds)
         )
+        // A node that goes is told nothing more by its peers.
+        if node.isDraining { return failHeld(stream, held) }
+        calls[stream]?.held = held
+        waitingBytes += held.byteCount
         wait.begin(for: needed) { [weak self] in
             self?.resume { $0.release(stream) }
         }
         // What a repeated request did was sent to peers long ago: they are asked anew.
-        if outcome.isRepeated { node.gate.bell.ring() }
+        if outcome.isRepeated {
+            node.replicas.ask(wait.scope)
+            node.gate.bell.ring()
+        }
     }
 
     private func release(_ stream: UInt32) {
-        guard let held = calls[stream]?.held else { return }
-        calls[stream]?.held = nil
+        guard let held = takeHeld(stream) else { return }
         finish(stream, held.messages)
+    }
+
+    private func takeHeld(_ stream: UInt32) -> HeldAnswer? {
+        guard let held = calls[stream]?.held else { return nil }
+        calls[stream]?.held = nil
+        waitingBytes -= held.byteCount
+        return held
     }
 
     /// The call has waited for its share of time.
     func failHeld(_ stream: UInt32, _ held: HeldAnswer) {
-        calls[stream]?.held = nil
+        _ = takeHeld(stream)
         let holders = held.wait.holders(of: held.needed)
         let copies = held.wait.copies
         let isQueued = node.gate.read { [self] in

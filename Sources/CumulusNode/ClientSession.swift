@@ -20,14 +20,16 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     private var phase = Phase.greeting
     private var highestStream: UInt32 = 0
     private var requestBytes = 0
-    /// Bytes of answers that wait for credit.
-    private var waitingBytes = 0
+    /// Bytes of answers that wait for credit, or are held back.
+    var waitingBytes = 0
     /// What of `heldBytes` of the node's meter is ours.
     private var heldBytes = 0
     /// The incoming frame that may be kept whole, by the number of those before it.
     private var admittedFrame: Int?
     private var isClosed = false
     var calls: [UInt32: CallState] = [:]
+    /// The bell is to wake calls that wait for what their callers have seen.
+    var isWaitingForBell = false
     /// The version of the causal token that the caller was told last.
     var toldVersion: UInt64 = 0
     /// What proofs of this connection are made over.
@@ -452,6 +454,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     func greet(_ identity: Identity, role: UInt32, proof: Bytes = []) {
         guard case .judging = phase else { return }
         self.identity = identity
+        if let peer = identity.peer { node.replicas.forget(peer) }
         phase = .open
         connection.finishGreeting()
         var hello = hello(role: role)
@@ -508,7 +511,11 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         let notice = DrainNotice(message: "this node is shutting down")
         connection.send(Frame(.drain, payload: notice.encoded()))
         // Streams without an end would hold up this node's.
-        for (stream, call) in calls where call.isEndless { fail(stream, ClientSession.draining) }
+        for (stream, call) in calls {
+            if call.isEndless { fail(stream, ClientSession.draining) }
+            // Peers go too, and report no more.
+            if let held = call.held { failHeld(stream, held) }
+        }
         link.needsTurn()
     }
 }

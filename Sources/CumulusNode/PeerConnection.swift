@@ -449,9 +449,10 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
 
     /// Tells the peer what is durable here, since somebody waits for it there.
     ///
-    /// It may not write that down, so that the next report of all scopes tells it again.
+    /// It doesn't write that down: the next report of all scopes tells it again.
     private func report(_ vector: VersionVector, _ scope: ScopeID) {
-        reports[call(.peersReport, scope, ReportRequest.encoded(vector))] = scope
+        let request = ReportRequest(vector: vector, isAnswer: true)
+        reports[call(.peersReport, scope, request.encoded())] = scope
     }
 
     /// Tells the peer how far this node has read, where it wasn't told lately.
@@ -465,7 +466,11 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
                 {
                     continue
                 }
-                let stream = connection.call(.peersReport, scope, ReportRequest.encoded(vector))
+                let stream = connection.call(
+                    .peersReport,
+                    scope,
+                    ReportRequest(vector: vector).encoded()
+                )
                 connection.reports[stream] = scope
                 connection.reported[scope] = (vector, now)
             }

@@ -17,11 +17,11 @@ final class ReplicaWatch: Sendable {
     private struct Scope {
         /// By node id.
         var reported: [Bytes: VersionVector] = [:]
-        /// When a node's report was last written down, in milliseconds since 1970 UTC.
-        var kept: [Bytes: Int64] = [:]
         var waiters: [UInt64: Waiter] = [:]
         /// Calls that wait, or will when their change is made.
         var calls = 0
+        /// How often peers were to be asked without news for them.
+        var asks: UInt64 = 0
 
         func holders(of needed: VersionVector) -> [Bytes] {
             reported.filter { $0.value.covers(needed) }.map(\.key)
@@ -40,10 +40,28 @@ final class ReplicaWatch: Sendable {
         state.withLock { ($0.scopes[scope]?.calls ?? 0) > 0 }
     }
 
-    /// A node holds a scope as far as that.
+    /// Peers are to report though there is nothing new for them.
+    func ask(_ scope: ScopeID) {
+        state.withLock { $0.scopes[scope, default: Scope()].asks += 1 }
+    }
+
+    /// How often they were to so far.
+    func asks(_ scope: ScopeID) -> UInt64 {
+        state.withLock { $0.scopes[scope]?.asks ?? 0 }
+    }
+
+    /// A node begins to report: what it said before counts no more.
+    func forget(_ nodeID: Bytes) {
+        state.withLock { state in
+            for scope in state.scopes.keys { state.scopes[scope]?.reported[nodeID] = nil }
+        }
+    }
+
+    /// A node holds a scope as far as that; reports of one connection may overtake each other.
     func note(_ vector: VersionVector, of nodeID: Bytes, _ scope: ScopeID) {
         let served = state.withLock { state in
-            state.scopes[scope, default: Scope()].reported[nodeID] = vector
+            state.scopes[scope, default: Scope()]
+                .reported[nodeID, default: VersionVector()].merge(vector)
             guard let scope = state.scopes[scope] else { return [Waiter]() }
             return scope.waiters.values.filter { scope.holders(of: $0.needed).count >= $0.copies }
         }
@@ -53,16 +71,6 @@ final class ReplicaWatch: Sendable {
     /// Nodes that hold all of it.
     func holders(of needed: VersionVector, _ scope: ScopeID) -> [Bytes] {
         state.withLock { $0.scopes[scope]?.holders(of: needed) ?? [] }
-    }
-
-    /// Whether a node's report is to be written down: not each of many.
-    func isToKeep(_ nodeID: Bytes, _ scope: ScopeID, now: Int64, every interval: Int64) -> Bool {
-        state.withLock { state in
-            let last = state.scopes[scope]?.kept[nodeID] ?? .min
-            guard now < last || now - interval >= last else { return false }
-            state.scopes[scope, default: Scope()].kept[nodeID] = now
-            return true
-        }
     }
 
     fileprivate func begin(_ scope: ScopeID) {

@@ -27,7 +27,7 @@ package struct TokenSeal: Sendable {
     private static let headBytes = 18
     private static let tagBytes = 16
     /// Tokens beyond that size are not looked at.
-    private static let longest = 16 << 10
+    private static let longest = 256 << 10
 
     /// - Parameters:
     ///   - key: The cluster's, 32 bytes.

@@ -61,16 +61,28 @@ package struct PullResponse: Hashable, Sendable {
     }
 }
 
-package enum ReportRequest {
-    package static func encoded(_ vector: VersionVector) -> Bytes {
+package struct ReportRequest: Hashable, Sendable {
+    /// What the caller holds durably.
+    package var vector: VersionVector
+    /// It was asked for; the server need not keep it.
+    package var isAnswer: Bool
+
+    package init(vector: VersionVector, isAnswer: Bool = false) {
+        self.vector = vector
+        self.isAnswer = isAnswer
+    }
+
+    package func encoded() -> Bytes {
         var writer = CanonicalWriter()
         writer.vector(1, vector)
+        writer.field(2, varint: isAnswer ? 1 : 0)
         return writer.bytes
     }
 
-    package static func vector(wire bytes: Bytes) throws(MalformedMessage) -> VersionVector {
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
         let message = try CMessage(bytes[...], cumulus__v1__report_request__unpack)
-        return VersionVector(wire: elements(message.raw.n_vector, message.raw.vector))
+        vector = VersionVector(wire: elements(message.raw.n_vector, message.raw.vector))
+        isAnswer = message.raw.is_answer != 0
     }
 }
 

@@ -104,6 +104,40 @@ import Testing
         for server in [one, other] { try await server.stop() }
     }
 
+    /// Told at once, however far the other environment is: their vectors can't be compared.
+    @Test func aTokenOfAnotherEnvironmentHasExpired() async throws {
+        let server = try await TestServer()
+        let user = try await server.makeUser("ada")
+        var configuration = Container.Configuration(endpoints: [server.endpoint])
+        configuration.accessToken = user
+        configuration.timeout = .seconds(20)
+        var containers: [Container] = []
+        for environment in Environment.allCases {
+            configuration.environment = environment
+            containers.append(
+                Container(identifier: TestServer.container, configuration: configuration)
+            )
+        }
+        let zoneID = RecordZone.ID(zoneName: "Notes")
+        for container in containers {
+            try await container.privateCloudDatabase.save(RecordZone(zoneID: zoneID))
+        }
+        for number in 0..<20 {
+            let id = Record.ID(recordName: "n\(number)", zoneID: zoneID)
+            let note = Record(recordType: "Note", recordID: id)
+            try await containers[0].privateCloudDatabase.save(note)
+        }
+        let token = try await containers[0].privateCloudDatabase
+            .recordZoneChanges(inZoneWith: zoneID, since: nil).changeToken
+        let error = await #expect(throws: ServiceError.self) {
+            _ = try await containers[1].privateCloudDatabase
+                .recordZoneChanges(inZoneWith: zoneID, since: token)
+        }
+        #expect(error?.code == .changeTokenExpired)
+        for container in containers { await container.close() }
+        try await server.stop()
+    }
+
     /// A node that has not got what a token covers waits for it, and answers with it.
     @Test func aTokenGoesOnAtAnotherNode() async throws {
         let one = try await TestServer(clusterKey: Self.key)

@@ -324,6 +324,64 @@ import Testing
         }
     }
 
+    /// Who waits for a copy is told where the change is before the node goes.
+    @Test func aNodeThatGoesAnswersWhoWaits() async throws {
+        try await withCluster([MemoryEngine()]) { servers in
+            let token = try await servers[0].makeUser("ada")
+            let client = try RawClient(greeting: servers[0].endpoint, token: token)
+            var header = CallHeader(.recordsModify)
+            header.requestID = RawRequest.newID()
+            header.timeout = 60_000
+            header.replicas = 1
+            let call = client.call(header, RawRequest.save([Record("r")]))
+            try client.send(call)
+            while try !holds("r", servers[0]) { try await Task.sleep(for: .milliseconds(5)) }
+            #expect(servers[0].node.callsInProgress == 1)
+            servers[0].node.beginDraining()
+            let error = #expect(throws: ServiceError.self) { _ = try client.answer(to: call) }
+            #expect(error?.reason == .notReplicated)
+            #expect(servers[0].node.callsInProgress == 0)
+        }
+    }
+
+    /// Answers that are held back count as what their callers owe: others' calls go on.
+    @Test func heldAnswersTakeRoom() async throws {
+        try await withCluster([MemoryEngine()]) { servers in
+            let token = try await servers[0].makeUser("ada")
+            let container = servers[0].container(token: token)
+            var large = Record("large")
+            large["text"] = .string(String(repeating: "x", count: 900_000))
+            try await container.privateCloudDatabase.save(large)
+            let client = try RawClient(greeting: servers[0].endpoint, token: token)
+            var refusals = 0
+            var calls: [Frame] = []
+            for number in 0..<24 {
+                // One save that is made, and one whose answer carries the large record.
+                var header = CallHeader(.recordsModify)
+                header.requestID = RawRequest.newID()
+                header.timeout = 60_000
+                header.replicas = 1
+                let call = client.call(
+                    header,
+                    RawRequest.save([Record("n\(number)"), Record("large")])
+                )
+                try client.send(call)
+                calls.append(call)
+                try await Task.sleep(for: .milliseconds(20))
+            }
+            servers[0].node.beginDraining()
+            var open = Set(calls.map(\.stream))
+            while !open.isEmpty {
+                let frame = try client.nextFrame()
+                guard frame.kind == .status, open.remove(frame.stream) != nil else { continue }
+                let error = try ServiceError(wire: frame.payload)
+                if error.reason == .overloaded { refusals += 1 }
+            }
+            #expect(refusals > 0)
+            await container.close()
+        }
+    }
+
     /// A request that is sent again waits again, and is not carried out twice.
     @Test func theSameRequestWaitsOn() async throws {
         try await withCluster([MemoryEngine(), MemoryEngine()]) { servers in

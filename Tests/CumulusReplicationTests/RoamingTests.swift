@@ -48,6 +48,24 @@ import Testing
         #expect(try other.changes(in: "z", since: shown.token).moreComing == false)
     }
 
+    /// Zones that a page showed don't vanish at the node that is asked next.
+    @Test func aNodeThatIsBehindDoesNotGoOnWithZones() throws {
+        let one = try TestStore(seed: 1)
+        try one.modify(ModifyZones(saving: ["a", "b", "z"]), by: .alice)
+        let other = try node(2, copying: one)
+        let first = try one.zoneChanges(limit: 1)
+        try one.modify(ModifyZones(saving: ["aa"]), by: .alice)
+        let second = try one.zoneChanges(since: first.token, limit: 1)
+        #expect(second.changed == ["aa"])
+        #expect(throws: ServiceError.self) { try other.zoneChanges(since: second.token) }
+        let end = try one.zoneChanges(since: second.token)
+        #expect(end.changed == ["b", "z"])
+        #expect(throws: ServiceError.self) { try other.zoneChanges(since: end.token) }
+        try other.take(from: one)
+        // What the fetch did not promise to have told is told again.
+        #expect(try other.zoneChanges(since: end.token).changed == ["aa"])
+    }
+
     @Test func aTokenFromBelowTheHorizonHasExpired() throws {
         let one = try TestStore(seed: 1)
         try one.modify(ModifyZones(saving: ["z"]), by: .alice)

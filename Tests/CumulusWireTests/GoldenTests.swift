@@ -90,7 +90,7 @@ import Testing
         "RemoveMemberResponse": {
             OperatorMessages.member(existed: try OperatorMessages.memberExisted(wire: $0))
         },
-        "ReportRequest": { ReportRequest.encoded(try ReportRequest.vector(wire: $0)) },
+        "ReportRequest": { try ReportRequest(wire: $0).encoded() },
         "StateRequest": { try StateRequest(wire: $0).encoded() },
         "StateResponse": { try StateResponse(wire: $0).encoded() },
         "Field": { bytes in

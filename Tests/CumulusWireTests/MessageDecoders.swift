@@ -47,7 +47,7 @@ enum MessageDecoders {
         "ListMembersResponse": { _ = try OperatorMessages.members(wire: $0) },
         "RemoveMemberRequest": { _ = try OperatorMessages.removedMember(wire: $0) },
         "RemoveMemberResponse": { _ = try OperatorMessages.memberExisted(wire: $0) },
-        "ReportRequest": { _ = try ReportRequest.vector(wire: $0) },
+        "ReportRequest": { _ = try ReportRequest(wire: $0) },
         "StateRequest": { _ = try StateRequest(wire: $0) },
         "StateResponse": { _ = try StateResponse(wire: $0) },
         "AddTokenResponse": { _ = try OperatorMessages.token(wire: $0) },

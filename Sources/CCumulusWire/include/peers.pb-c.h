@@ -253,10 +253,14 @@ struct  Cumulus__V1__ReportRequest
   ProtobufCMessage base;
   size_t n_vector;
   Cumulus__V1__VectorEntry **vector;
+  /*
+   * to wants_report: it need not be kept
+   */
+  protobuf_c_boolean is_answer;
 };
 #define CUMULUS__V1__REPORT_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__report_request__descriptor) \
-    , 0,NULL }
+    , 0,NULL, 0 }
 
 
 struct  Cumulus__V1__ReportResponse

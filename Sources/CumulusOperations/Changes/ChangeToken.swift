@@ -1,9 +1,10 @@
 // How far a caller has fetched changes: what a change token says before it is sealed.
 //
-//   content  = scope · database · 0, or 1 · zone name · generation · base · progress
-//   progress = 0 · none
-//            | 1 · told · last dot · last name · seen      of a zone's records
-//            | 2 · last name · seen                        of a database's zones
+//   content  = scope · database · 0, or 1 · zone name · generation · base · 0, or 1 · seen
+//            · progress
+//   progress = 0
+//            | 1 · told · last dot · last name      of a zone's records
+//            | 2 · last name · end                  of a database's zones
 //
 // Made by the fetches of changes, sealed and opened by the node. A token of a page that is not the
 // last one says how far that fetch has come: it can be continued on any node that has read what was
@@ -20,36 +21,37 @@ package struct ChangeToken: Hashable, Sendable {
 
     /// How far a fetch has come that is not at its end.
     package enum Progress: Hashable, Sendable {
-        case records(ChangeProgress, seen: VersionVector)
-        /// The zones up to this name are told, as they were at `seen` or later.
-        case zones(last: String, seen: VersionVector)
+        case records(ChangeProgress)
+        /// The zones up to this name are told, as they were at `end` or later.
+        case zones(last: String, end: VersionVector)
     }
 
     package var scope: ScopeID
     package var subject: Subject
     /// All changes that it covers were told before this fetch began, or were over by then.
     package var base: VersionVector
+    /// What the last page was read from: later ones are not to be older.
+    package var seen: VersionVector
     package var progress: Progress?
 
     package init(
         scope: ScopeID,
         subject: Subject,
         base: VersionVector,
+        seen: VersionVector,
         progress: Progress? = nil
     ) {
         self.scope = scope
         self.subject = subject
         self.base = base
+        self.seen = seen
         self.progress = progress
     }
 
     /// What a node must have read to go on from here: never less than what the caller was shown.
     package var needed: VersionVector {
         var needed = base
-        switch progress {
-        case .records(_, let seen), .zones(_, let seen): needed.merge(seen)
-        case nil: break
-        }
+        needed.merge(seen)
         return needed
     }
 }
@@ -87,6 +89,8 @@ extension ChangeToken {
             writer.varint(zone.generation)
         }
         writer.vector(base)
+        writer.varint(seen == base ? 0 : 1)
+        if seen != base { writer.vector(seen) }
         write(progress, to: &writer)
         return writer.bytes
     }
@@ -94,16 +98,15 @@ extension ChangeToken {
     private func write(_ progress: Progress?, to writer: inout CanonicalWriter) {
         switch progress {
         case nil: writer.varint(0)
-        case .records(let progress, let seen):
+        case .records(let progress):
             writer.varint(1)
             writer.vector(progress.told)
             writer.dot(progress.last?.dot ?? Dot(Incarnation(0), 0))
             writer.delimited((progress.last?.name ?? "").utf8)
-            writer.vector(seen)
-        case .zones(let last, let seen):
+        case .zones(let last, let end):
             writer.varint(2)
             writer.delimited(last.utf8)
-            writer.vector(seen)
+            writer.vector(end)
         }
     }
 
@@ -112,6 +115,7 @@ extension ChangeToken {
         scope = try reader.scope()
         subject = try ChangeToken.subject(&reader)
         base = try reader.vector()
+        seen = try reader.varint() == 0 ? base : try reader.vector()
         progress = try ChangeToken.progress(&reader)
         guard reader.isAtEnd else { throw MalformedBytes("a token is longer than what it says") }
     }
@@ -133,9 +137,8 @@ extension ChangeToken {
             let told = try reader.vector()
             let position = ChangeProgress.Position(dot: try reader.dot(), name: try reader.text())
             let last = position.dot.seq == 0 ? nil : position
-            let seen = try reader.vector()
-            return .records(ChangeProgress(told: told, last: last), seen: seen)
-        case 2: return .zones(last: try reader.text(), seen: try reader.vector())
+            return .records(ChangeProgress(told: told, last: last))
+        case 2: return .zones(last: try reader.text(), end: try reader.vector())
         default: throw MalformedBytes("progress of another kind")
         }
     }
@@ -145,7 +148,7 @@ extension ChangeToken {
 
 extension ChangeToken {
     /// Refuses a token of another container, and one of another environment, which was reset.
-    func check(_ scope: ScopeID) throws(ServiceError) {
+    package func check(_ scope: ScopeID) throws(ServiceError) {
         guard self.scope.container == scope.container else { throw .tokenOfAnother("container") }
         guard self.scope == scope else { throw .tokenExpired("it is of another environment") }
     }

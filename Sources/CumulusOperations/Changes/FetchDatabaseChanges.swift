@@ -54,7 +54,8 @@ package struct FetchDatabaseChanges: Sendable {
                 ?? ChangeToken(
                     scope: scope,
                     subject: .zones(of: database),
-                    base: VersionVector()
+                    base: VersionVector(),
+                    seen: vector
                 )
             try token.check(scope)
             guard token.subject == .zones(of: database) else {
@@ -74,9 +75,10 @@ package struct FetchDatabaseChanges: Sendable {
         _ reader: ReadTransaction
     ) throws(EngineError) -> Page {
         var (last, end) = ("", vector)
-        if case .zones(let name, let seen) = token.progress { (last, end) = (name, seen) }
+        if case .zones(let name, let first) = token.progress { (last, end) = (name, first) }
         var page = Page(token: token)
         page.token.base = end
+        page.token.seen = vector
         page.token.progress = nil
         guard let database, database != 0 else { return page }
         let heads = try heads(of: database, reader)
@@ -99,7 +101,7 @@ package struct FetchDatabaseChanges: Sendable {
             }
             if page.changed.count + page.deletions.count >= limit {
                 page.token.base = token.base
-                page.token.progress = .zones(last: last, seen: end)
+                page.token.progress = .zones(last: last, end: end)
                 return page
             }
             last = name

@@ -91,12 +91,13 @@ package struct FetchZoneChanges: Sendable {
                 records: gathering.records,
                 deletions: gathering.deletions,
                 token: isComplete
-                    ? ChangeToken(scope: scope, subject: subject, base: vector)
+                    ? ChangeToken(scope: scope, subject: subject, base: vector, seen: vector)
                     : ChangeToken(
                         scope: scope,
                         subject: subject,
                         base: start.base,
-                        progress: .records(gathering.progress, seen: vector)
+                        seen: vector,
+                        progress: .records(gathering.progress)
                     )
             )
         } catch {
@@ -133,7 +134,7 @@ package struct FetchZoneChanges: Sendable {
         }
         try token.checkReach(vector, broken)
         switch token.progress {
-        case .records(let progress, _): return Start(base: token.base, progress: progress)
+        case .records(let progress): return Start(base: token.base, progress: progress)
         default: return Start(base: token.base, progress: ChangeProgress(told: token.base))
         }
     }

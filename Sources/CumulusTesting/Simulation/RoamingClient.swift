@@ -163,7 +163,12 @@ package struct RoamingClient {
             database: .private,
             zone: ZoneAddress(name: zone.zone.name),
             since: before.map {
-                ChangeToken(scope: $0.scope, subject: .records(of: zone.zone), base: $0.base)
+                ChangeToken(
+                    scope: $0.scope,
+                    subject: .records(of: zone.zone),
+                    base: $0.base,
+                    seen: $0.base
+                )
             },
             keys: [],
             limit: FetchZoneChanges.PageLimit(items: 1_000, bytes: 1 << 20)
