@@ -1171,7 +1171,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[22] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[23] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -1190,6 +1190,7 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[22] =
   { "OPERATOR_ADD_TOKEN", "CUMULUS__V1__METHOD__OPERATOR_ADD_TOKEN", 53 },
   { "OPERATOR_LIST_MEMBERS", "CUMULUS__V1__METHOD__OPERATOR_LIST_MEMBERS", 54 },
   { "OPERATOR_REMOVE_MEMBER", "CUMULUS__V1__METHOD__OPERATOR_REMOVE_MEMBER", 55 },
+  { "OPERATOR_BACK_UP", "CUMULUS__V1__METHOD__OPERATOR_BACK_UP", 56 },
   { "PEERS_PULL", "CUMULUS__V1__METHOD__PEERS_PULL", 64 },
   { "PEERS_STATE", "CUMULUS__V1__METHOD__PEERS_STATE", 65 },
   { "PEERS_REPORT", "CUMULUS__V1__METHOD__PEERS_REPORT", 66 },
@@ -1197,25 +1198,26 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[22] =
   { "CHANGES_ZONE", "CUMULUS__V1__METHOD__CHANGES_ZONE", 81 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 5},{32, 8},{48, 9},{64, 17},{80, 20},{0, 22}
+{0, 0},{16, 5},{32, 8},{48, 9},{64, 18},{80, 21},{0, 23}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[22] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[23] =
 {
   { "ACCOUNTS_WHO_AM_I", 8 },
-  { "CHANGES_DATABASE", 20 },
-  { "CHANGES_ZONE", 21 },
+  { "CHANGES_DATABASE", 21 },
+  { "CHANGES_ZONE", 22 },
   { "METHOD_UNKNOWN", 0 },
   { "OPERATOR_ADD_TOKEN", 14 },
   { "OPERATOR_ADD_USER", 13 },
+  { "OPERATOR_BACK_UP", 17 },
   { "OPERATOR_CREATE_CONTAINER", 11 },
   { "OPERATOR_LIST_CONTAINERS", 10 },
   { "OPERATOR_LIST_MEMBERS", 15 },
   { "OPERATOR_LIST_USERS", 12 },
   { "OPERATOR_REMOVE_MEMBER", 16 },
   { "OPERATOR_STATUS", 9 },
-  { "PEERS_PULL", 17 },
-  { "PEERS_REPORT", 19 },
-  { "PEERS_STATE", 18 },
+  { "PEERS_PULL", 18 },
+  { "PEERS_REPORT", 20 },
+  { "PEERS_STATE", 19 },
   { "RECORDS_FETCH", 1 },
   { "RECORDS_LIST", 3 },
   { "RECORDS_LIST_CONFLICTS", 4 },
@@ -1231,9 +1233,9 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  22,
+  23,
   cumulus__v1__method__enum_values_by_number,
-  22,
+  23,
   cumulus__v1__method__enum_values_by_name,
   6,
   cumulus__v1__method__value_ranges,

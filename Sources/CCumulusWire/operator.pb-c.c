@@ -1042,6 +1042,96 @@ void   cumulus__v1__remove_member_response__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__remove_member_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__back_up_request__init
+                     (Cumulus__V1__BackUpRequest         *message)
+{
+  static const Cumulus__V1__BackUpRequest init_value = CUMULUS__V1__BACK_UP_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__back_up_request__get_packed_size
+                     (const Cumulus__V1__BackUpRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__back_up_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__back_up_request__pack
+                     (const Cumulus__V1__BackUpRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__back_up_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__back_up_request__pack_to_buffer
+                     (const Cumulus__V1__BackUpRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__back_up_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__BackUpRequest *
+       cumulus__v1__back_up_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__BackUpRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__back_up_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__back_up_request__free_unpacked
+                     (Cumulus__V1__BackUpRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__back_up_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__back_up_response__init
+                     (Cumulus__V1__BackUpResponse         *message)
+{
+  static const Cumulus__V1__BackUpResponse init_value = CUMULUS__V1__BACK_UP_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__back_up_response__get_packed_size
+                     (const Cumulus__V1__BackUpResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__back_up_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__back_up_response__pack
+                     (const Cumulus__V1__BackUpResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__back_up_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__back_up_response__pack_to_buffer
+                     (const Cumulus__V1__BackUpResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__back_up_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__BackUpResponse *
+       cumulus__v1__back_up_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__BackUpResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__back_up_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__back_up_response__free_unpacked
+                     (Cumulus__V1__BackUpResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__back_up_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 #define cumulus__v1__who_am_irequest__field_descriptors NULL
 #define cumulus__v1__who_am_irequest__field_indices_by_name NULL
 #define cumulus__v1__who_am_irequest__number_ranges NULL
@@ -2204,5 +2294,94 @@ const ProtobufCMessageDescriptor cumulus__v1__remove_member_response__descriptor
   cumulus__v1__remove_member_response__field_indices_by_name,
   1,  cumulus__v1__remove_member_response__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__remove_member_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__back_up_request__field_descriptors[1] =
+{
+  {
+    "path",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__BackUpRequest, path),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__back_up_request__field_indices_by_name[] = {
+  0,   /* field[0] = path */
+};
+static const ProtobufCIntRange cumulus__v1__back_up_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__back_up_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.BackUpRequest",
+  "BackUpRequest",
+  "Cumulus__V1__BackUpRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__BackUpRequest),
+  1,
+  cumulus__v1__back_up_request__field_descriptors,
+  cumulus__v1__back_up_request__field_indices_by_name,
+  1,  cumulus__v1__back_up_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__back_up_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__back_up_response__field_descriptors[2] =
+{
+  {
+    "bytes",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__BackUpResponse, bytes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "files",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__BackUpResponse, files),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__back_up_response__field_indices_by_name[] = {
+  0,   /* field[0] = bytes */
+  1,   /* field[1] = files */
+};
+static const ProtobufCIntRange cumulus__v1__back_up_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__back_up_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.BackUpResponse",
+  "BackUpResponse",
+  "Cumulus__V1__BackUpResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__BackUpResponse),
+  2,
+  cumulus__v1__back_up_response__field_descriptors,
+  cumulus__v1__back_up_response__field_indices_by_name,
+  1,  cumulus__v1__back_up_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__back_up_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };

@@ -148,6 +148,13 @@ package struct NodeOperator: Sendable {
         }
     }
 
+    /// Lets the node make a directory, on its machine, that a node can be started from.
+    package func backUp(to path: String) async throws -> (bytes: UInt64, files: UInt32) {
+        try await call(.operatorBackUp, name: Bytes(path.utf8)) {
+            try OperatorMessages.backUp(wire: $0)
+        }
+    }
+
     package func containers() async throws -> [String] {
         try await call(.operatorListContainers) { try OperatorMessages.containers(wire: $0) }
     }

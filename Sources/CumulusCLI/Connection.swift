@@ -230,8 +230,11 @@ struct Connection: ParsableArguments {
     }
 
     /// Runs as the node's operator.
-    func withOperator<Value>(_ body: (NodeOperator) async throws -> Value) async throws -> Value {
-        var configuration = try configuration(timeout: 10)
+    func withOperator<Value>(
+        timeout standard: Double = 10,
+        _ body: (NodeOperator) async throws -> Value
+    ) async throws -> Value {
+        var configuration = try configuration(timeout: standard)
         configuration.endpoints = [endpoints[0]]
         let node = NodeOperator(configuration, token: try operatorToken())
         let result = await Result { try await body(node) }

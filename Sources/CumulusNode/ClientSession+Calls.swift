@@ -97,7 +97,7 @@ extension ClientSession {
             finish(call.stream, [caller.encoded()])
         case .operatorStatus, .operatorListContainers, .operatorCreateContainer,
             .operatorListUsers, .operatorAddUser, .operatorAddToken, .operatorListMembers,
-            .operatorRemoveMember:
+            .operatorRemoveMember, .operatorBackUp:
             guard identity.caller.role == .operator else {
                 throw ServiceError(
                     .permissionFailure,
@@ -408,6 +408,13 @@ extension ClientSession {
             change(call, .removeMember(nodeID)) { _, answer in
                 guard case .member(let existed) = answer else { return [] }
                 return [OperatorMessages.member(existed: existed)]
+            }
+        case .operatorBackUp:
+            let raw = try OperatorMessages.backUpPath(wire: call.message)
+            let path = try Names.checkText(raw[...], "path")
+            readCluster(call) { [node] _ in
+                let made = try node.backUp(to: path)
+                return OperatorMessages.backUp(bytes: made.bytes, files: made.files)
             }
         default: throw ServiceError(.internalError, "this is not an operator's call")
         }

@@ -30,6 +30,8 @@ package final class Node: Sendable {
         package var clusterKey: Bytes?
         /// How often peers are told how far this node has read.
         package var reportMilliseconds: Int64 = 10_000
+        /// Makes a directory with all that a node needs; nil: this one can't be backed up.
+        package var backUp: BackUp?
         /// Other nodes that are to hold a change before its answer, unless its caller says.
         package var replicas = 0
 
@@ -39,6 +41,12 @@ package final class Node: Sendable {
             self.operatorToken = operatorToken
         }
     }
+
+    /// Returns how many bytes in how many files stand in the new directory; throws in words.
+    package typealias BackUp =
+        @Sendable (_ engine: any StorageEngine, _ path: String) throws -> (
+            bytes: UInt64, files: UInt32
+        )
 
     package let configuration: Configuration
     package let environment: NodeEnvironment
@@ -58,6 +66,7 @@ package final class Node: Sendable {
     private let draining = Atomic<Bool>(false)
     /// By their addresses.
     private let peers = Mutex<[String: NodeStatus.Peer]>([:])
+    let isBackingUp = Atomic<Bool>(false)
     /// Scopes of which another node's state is being taken.
     private let transfers = Mutex<Set<ScopeID>>([])
     private let sessions = Mutex<[ObjectIdentifier: WeakSession]>([:])
@@ -232,5 +241,29 @@ package final class Node: Sendable {
         status.profile = configuration.profile
         status.callsInProgress = UInt32(clamping: meter.callsInProgress.value)
         return status
+    }
+}
+
+// MARK: - Backups
+
+extension Node {
+    /// Makes a directory that a node can be started from; one at a time.
+    func backUp(to path: String) throws(ServiceError) -> (bytes: UInt64, files: UInt32) {
+        guard let backUp = configuration.backUp else {
+            throw ServiceError(.invalidArguments, "this node keeps nothing on a disk")
+        }
+        guard !isBackingUp.exchange(true, ordering: .acquiringAndReleasing) else {
+            throw ServiceError(
+                .requestRateLimited,
+                .overloaded,
+                "another backup is being made; try again when it is there"
+            )
+        }
+        defer { isBackingUp.store(false, ordering: .releasing) }
+        do {
+            return try backUp(gate.engine, path)
+        } catch {
+            throw ServiceError(.invalidArguments, "no backup was made: \(error)")
+        }
     }
 }

@@ -79,6 +79,11 @@ struct Configuration {
                 "file with the key that all nodes share; empty: cluster.key in the data directory"
         ),
         Setting(
+            name: "from-backup",
+            standard: "",
+            help: "backup of another node that a new one begins with; ignored if there is a store"
+        ),
+        Setting(
             name: "replicas",
             standard: "0",
             help: "how many other nodes are to hold a change before it is answered"

@@ -26,11 +26,12 @@ struct DataHome {
     }
 
     var store: String { path + "/store" }
+    var tokenFile: String { path + "/operator.token" }
 
     /// The token in `operator.token`; a new one is written at the first start, readable by its
     /// owner only.
     func operatorToken(_ environment: NodeEnvironment) throws -> [UInt8] {
-        let file = path + "/operator.token"
+        let file = tokenFile
         if let text = try? String(contentsOfFile: file, encoding: .utf8) {
             let token = text.trimmingCharacters(in: .whitespacesAndNewlines)
             guard token.count >= 32 else {
@@ -90,7 +91,7 @@ struct DataHome {
 
     /// Durable before the node is ready: the file is flushed, and so is the directory that names
     /// it.
-    private func write(_ text: String, to file: String) throws {
+    func write(_ text: String, to file: String) throws {
         func check(_ result: Int32) throws {
             guard result < 0 else { return }
             throw Configuration.Problem(

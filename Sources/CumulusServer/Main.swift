@@ -46,6 +46,8 @@ struct Flags: ParsableArguments {
     var clusterKey: String?
     @Option(help: "Address that other nodes reach this one by (default: where it listens).")
     var advertise: String?
+    @Option(help: "Backup of another node that a new one begins with.")
+    var fromBackup: String?
     @Option(help: "Other nodes that are to hold a change before it is answered (default: 0).")
     var replicas: String?
     @Option(help: "Days that deletions and a missing node's log are remembered (default: 30).")
@@ -78,6 +80,7 @@ struct Flags: ParsableArguments {
         flags["peers"] = peers
         flags["cluster-key"] = clusterKey
         flags["advertise"] = advertise
+        flags["from-backup"] = fromBackup
         flags["replicas"] = replicas
         flags["retention-days"] = retentionDays
         flags["log-keep-seconds"] = logKeepSeconds

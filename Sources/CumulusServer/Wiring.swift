@@ -37,6 +37,7 @@ struct Wiring {
         let identity = try identity()
         let advertised = try advertised(host)
         let directory = try DataHome(configuration.data)
+        try restore(to: directory)
         // Before there is a store: a new key is made for a new one only.
         let key = try directory.clusterKey(configuration["cluster-key"], environment())
         let engine = try openEngine(directory)
@@ -157,6 +158,22 @@ struct Wiring {
         return endpoints
     }
 
+    /// Begins with another node's backup where there is no store yet.
+    private func restore(to directory: DataHome) throws {
+        let backup = configuration["from-backup"]
+        if backup.isEmpty { return }
+        let isMade = try Backup.restore(
+            backup,
+            to: directory,
+            try configuration.profile(),
+            environment()
+        )
+        logger.info(
+            isMade ? "the data is that of a backup" : "there is a store already; no backup is used",
+            metadata: ["backup": "\(backup)"]
+        )
+    }
+
     private func openEngine(_ directory: DataHome) throws -> RocksDBEngine {
         do {
             let engine = try RocksDBEngine(
@@ -184,6 +201,10 @@ struct Wiring {
         )
         settings.clusterKey = clusterKey
         settings.diskReserve = try configuration.diskReserve()
+        let token = settings.operatorToken
+        settings.backUp = { engine, path in
+            try Backup.make(of: engine, key: clusterKey, token: token, at: path)
+        }
         settings.replicas = try configuration.replicas()
         settings.readers = max(1, try configuration.number("readers"))
         settings.profile = configuration["profile"]

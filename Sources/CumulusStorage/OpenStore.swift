@@ -89,6 +89,27 @@ package enum OpenStore {
         return cleaned
     }
 
+    /// Makes the copy of another node's store one of a new node, which has its own name.
+    package static func rename(
+        _ engine: any StorageEngine,
+        using dice: inout some RandomNumberGenerator
+    ) throws(Failure) {
+        let state = try open(engine, using: &dice)
+        var node = NodeRow(nodeID: identifier(&dice), clusterID: state.node.clusterID)
+        node.latestTime = state.node.latestTime
+        node.nextScope = state.node.nextScope
+        node.nextDatabase = state.node.nextDatabase
+        node.nextZone = state.node.nextZone
+        var batch = EngineBatch()
+        let key = RowKey.node
+        batch.writes.append(.init(family: key.family, key: key.bytes, value: node.rowBytes))
+        do {
+            try engine.commit(batch)
+        } catch {
+            throw .engine(error)
+        }
+    }
+
     private static func create(
         _ engine: any StorageEngine,
         _ clusterID: Bytes?,

@@ -86,6 +86,17 @@ package protocol StorageEngine: EngineReader {
 
     /// Free bytes on the file system that holds the data; nil where that means nothing.
     func freeBytes() -> UInt64?
+
+    /// Makes a directory that holds the store as it is now, durably; commits go on meanwhile.
+    ///
+    /// What goes wrong says nothing about the store.
+    func copy(to directory: String) throws(EngineError)
+}
+
+extension StorageEngine {
+    package func copy(to directory: String) throws(EngineError) {
+        throw .failed("this store is in memory only")
+    }
 }
 
 /// What one commit of the engine changes: range deletes first, then the writes.

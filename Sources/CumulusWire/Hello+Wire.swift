@@ -194,6 +194,7 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case operatorAddToken = 53
     case operatorListMembers = 54
     case operatorRemoveMember = 55
+    case operatorBackUp = 56
     case peersPull = 64
     case peersState = 65
     case peersReport = 66

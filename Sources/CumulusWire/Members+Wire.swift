@@ -90,6 +90,27 @@ extension OperatorMessages {
         return elements(message.raw.n_members, message.raw.members).map(WireMember.init(wire:))
     }
 
+    /// The directory that a `BackUpRequest` names.
+    package static func backUpPath(wire bytes: Bytes) throws(MalformedMessage) -> Bytes {
+        let message = try CMessage(bytes[...], cumulus__v1__back_up_request__unpack)
+        return message.raw.path.swiftBytes
+    }
+
+    /// `BackUpResponse`.
+    package static func backUp(bytes: UInt64, files: UInt32) -> Bytes {
+        var writer = CanonicalWriter()
+        writer.field(1, varint: bytes)
+        writer.field(2, varint: UInt64(files))
+        return writer.bytes
+    }
+
+    package static func backUp(
+        wire bytes: Bytes
+    ) throws(MalformedMessage) -> (bytes: UInt64, files: UInt32) {
+        let message = try CMessage(answer: bytes, cumulus__v1__back_up_response__unpack)
+        return (message.raw.bytes, message.raw.files)
+    }
+
     /// The node that a `RemoveMemberRequest` names.
     package static func removedMember(wire bytes: Bytes) throws(MalformedMessage) -> Bytes {
         let message = try CMessage(bytes[...], cumulus__v1__remove_member_request__unpack)

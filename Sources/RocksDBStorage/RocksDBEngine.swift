@@ -85,6 +85,15 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
         store.directory.freeBytes()
     }
 
+    /// Tables are linked where the file system can; what isn't in one yet is written out before.
+    package func copy(to directory: String) throws(EngineError) {
+        var message: RocksDBMessage?
+        let checkpoint = rocksdb_checkpoint_object_create(store.database, &message)
+        defer { if let checkpoint { rocksdb_checkpoint_object_destroy(checkpoint) } }
+        if message == nil { rocksdb_checkpoint_create(checkpoint, directory, 0, &message) }
+        if let message { throw .failed(takeText(message)) }
+    }
+
     /// What the engine holds in memory now.
     package func memoryUse() -> MemoryUse {
         MemoryUse(

@@ -90,6 +90,13 @@ import Testing
         "RemoveMemberResponse": {
             OperatorMessages.member(existed: try OperatorMessages.memberExisted(wire: $0))
         },
+        "BackUpRequest": {
+            OperatorMessages.request(name: try OperatorMessages.backUpPath(wire: $0))
+        },
+        "BackUpResponse": {
+            let made = try OperatorMessages.backUp(wire: $0)
+            return OperatorMessages.backUp(bytes: made.bytes, files: made.files)
+        },
         "ReportRequest": { try ReportRequest(wire: $0).encoded() },
         "StateRequest": { try StateRequest(wire: $0).encoded() },
         "StateResponse": { try StateResponse(wire: $0).encoded() },

@@ -17,6 +17,8 @@ enum LibraryCodec {
         "AddTokenResponse": repack(cumulus__v1__add_token_response__unpack),
         "AddUserRequest": repack(cumulus__v1__add_user_request__unpack),
         "AddUserResponse": repack(cumulus__v1__add_user_response__unpack),
+        "BackUpRequest": repack(cumulus__v1__back_up_request__unpack),
+        "BackUpResponse": repack(cumulus__v1__back_up_response__unpack),
         "CallHeader": repack(cumulus__v1__call_header__unpack),
         "Commit": repack(cumulus__v1__commit__unpack),
         "CreateContainerRequest": repack(cumulus__v1__create_container_request__unpack),

@@ -47,6 +47,8 @@ enum MessageDecoders {
         "ListMembersResponse": { _ = try OperatorMessages.members(wire: $0) },
         "RemoveMemberRequest": { _ = try OperatorMessages.removedMember(wire: $0) },
         "RemoveMemberResponse": { _ = try OperatorMessages.memberExisted(wire: $0) },
+        "BackUpRequest": { _ = try OperatorMessages.backUpPath(wire: $0) },
+        "BackUpResponse": { _ = try OperatorMessages.backUp(wire: $0) },
         "ReportRequest": { _ = try ReportRequest(wire: $0) },
         "StateRequest": { _ = try StateRequest(wire: $0) },
         "StateResponse": { _ = try StateResponse(wire: $0) },

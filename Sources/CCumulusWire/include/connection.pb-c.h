@@ -72,6 +72,7 @@ typedef enum _Cumulus__V1__Method {
   CUMULUS__V1__METHOD__OPERATOR_ADD_TOKEN = 53,
   CUMULUS__V1__METHOD__OPERATOR_LIST_MEMBERS = 54,
   CUMULUS__V1__METHOD__OPERATOR_REMOVE_MEMBER = 55,
+  CUMULUS__V1__METHOD__OPERATOR_BACK_UP = 56,
   /*
    * server stream without an end
    */

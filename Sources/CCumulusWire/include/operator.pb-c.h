@@ -39,6 +39,8 @@ typedef struct Cumulus__V1__Member Cumulus__V1__Member;
 typedef struct Cumulus__V1__MemberReport Cumulus__V1__MemberReport;
 typedef struct Cumulus__V1__RemoveMemberRequest Cumulus__V1__RemoveMemberRequest;
 typedef struct Cumulus__V1__RemoveMemberResponse Cumulus__V1__RemoveMemberResponse;
+typedef struct Cumulus__V1__BackUpRequest Cumulus__V1__BackUpRequest;
+typedef struct Cumulus__V1__BackUpResponse Cumulus__V1__BackUpResponse;
 
 
 /* --- enums --- */
@@ -386,6 +388,30 @@ struct  Cumulus__V1__RemoveMemberResponse
 #define CUMULUS__V1__REMOVE_MEMBER_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__remove_member_response__descriptor) \
     , 0 }
+
+
+struct  Cumulus__V1__BackUpRequest
+{
+  ProtobufCMessage base;
+  /*
+   * of a directory that is made, on the node's machine; absolute
+   */
+  ProtobufCBinaryData path;
+};
+#define CUMULUS__V1__BACK_UP_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__back_up_request__descriptor) \
+    , {0,NULL} }
+
+
+struct  Cumulus__V1__BackUpResponse
+{
+  ProtobufCMessage base;
+  uint64_t bytes;
+  uint32_t files;
+};
+#define CUMULUS__V1__BACK_UP_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__back_up_response__descriptor) \
+    , 0, 0 }
 
 
 /* Cumulus__V1__WhoAmIRequest methods */
@@ -825,6 +851,44 @@ Cumulus__V1__RemoveMemberResponse *
 void   cumulus__v1__remove_member_response__free_unpacked
                      (Cumulus__V1__RemoveMemberResponse *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__BackUpRequest methods */
+void   cumulus__v1__back_up_request__init
+                     (Cumulus__V1__BackUpRequest         *message);
+size_t cumulus__v1__back_up_request__get_packed_size
+                     (const Cumulus__V1__BackUpRequest   *message);
+size_t cumulus__v1__back_up_request__pack
+                     (const Cumulus__V1__BackUpRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__back_up_request__pack_to_buffer
+                     (const Cumulus__V1__BackUpRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__BackUpRequest *
+       cumulus__v1__back_up_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__back_up_request__free_unpacked
+                     (Cumulus__V1__BackUpRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__BackUpResponse methods */
+void   cumulus__v1__back_up_response__init
+                     (Cumulus__V1__BackUpResponse         *message);
+size_t cumulus__v1__back_up_response__get_packed_size
+                     (const Cumulus__V1__BackUpResponse   *message);
+size_t cumulus__v1__back_up_response__pack
+                     (const Cumulus__V1__BackUpResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__back_up_response__pack_to_buffer
+                     (const Cumulus__V1__BackUpResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__BackUpResponse *
+       cumulus__v1__back_up_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__back_up_response__free_unpacked
+                     (Cumulus__V1__BackUpResponse *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__WhoAmIRequest_Closure)
@@ -896,6 +960,12 @@ typedef void (*Cumulus__V1__RemoveMemberRequest_Closure)
 typedef void (*Cumulus__V1__RemoveMemberResponse_Closure)
                  (const Cumulus__V1__RemoveMemberResponse *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__BackUpRequest_Closure)
+                 (const Cumulus__V1__BackUpRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__BackUpResponse_Closure)
+                 (const Cumulus__V1__BackUpResponse *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -925,6 +995,8 @@ extern const ProtobufCMessageDescriptor cumulus__v1__member__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__member_report__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__remove_member_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__remove_member_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__back_up_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__back_up_response__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -1,0 +1,169 @@
+// Backups of real nodes: made under load, gone back to in a cluster, and the beginning of new nodes.
+
+import Cumulus
+import CumulusTesting
+import Foundation
+import Testing
+
+@testable import CumulusCLI
+
+@Suite(.timeLimit(.minutes(2))) struct BackupTests {
+    private let folder: TestFolder
+
+    init() throws {
+        folder = try TestFolder()
+    }
+
+    private func path(_ name: String) -> String { "\(folder.path)/\(name)" }
+
+    private func start(
+        _ name: String,
+        port: Int = 0,
+        _ arguments: [String] = []
+    ) async throws -> NodeProcess {
+        try await NodeProcess.ready(data: path(name), port: port, arguments: arguments)
+    }
+
+    /// Runs the command line as a node's operator.
+    private func run(_ words: [String], at node: NodeProcess) async throws -> CommandLineRun {
+        try await CommandLineRun(
+            words,
+            variables: [
+                "CUMULUS_ENDPOINT": try node.endpoint,
+                "CUMULUS_OPERATOR_TOKEN_FILE": node.operatorTokenFile,
+            ]
+        )
+    }
+
+    private func backUp(_ node: NodeProcess, to name: String) async throws {
+        let run = try await run(["backup", path(name), "--json"], at: node)
+        #expect(run.code == 0, "\(run.errors)")
+        let files = try JSONReader.read(run.output.utf8)["files"]
+        #expect(files != .integer(0))
+    }
+
+    private func container(_ node: NodeProcess, _ token: String) throws -> Container {
+        var configuration = Container.Configuration(endpoints: [try node.endpoint])
+        configuration.accessToken = token
+        return Container(identifier: TestServer.container, configuration: configuration)
+    }
+
+    private func save(_ names: Range<Int>, at node: NodeProcess, _ token: String) async throws {
+        let container = try container(node, token)
+        for number in names {
+            let id = Record.ID(recordName: "n\(number)")
+            try await container.privateCloudDatabase
+                .save(Record(recordType: "Note", recordID: id))
+        }
+        await container.close()
+    }
+
+    private func count(at node: NodeProcess, _ token: String) async throws -> Int {
+        let container = try container(node, token)
+        var count = 0
+        for try await _ in container.privateCloudDatabase.allRecords() { count += 1 }
+        await container.close()
+        return count
+    }
+
+    private func waitFor(_ wanted: Int, at node: NodeProcess, _ token: String) async throws {
+        for _ in 0..<1_000 {
+            if try await count(at: node, token) == wanted { return }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        #expect(try await count(at: node, token) == wanted)
+    }
+
+    /// What was acknowledged before a backup began is in it; writers don't notice.
+    @Test func aBackupHoldsWhatWasAcknowledged() async throws {
+        let node = try await start("node")
+        let token = try await node.makeToken()
+        try await save(0..<50, at: node, token)
+        async let more: Void = save(50..<200, at: node, token)
+        try await backUp(node, to: "backup")
+        try await more
+        #expect(try await node.end(SIGTERM) == .exit(0))
+        let restored = try await start("backup")
+        let found = try await count(at: restored, token)
+        #expect((50...200).contains(found))
+        try await save(200..<210, at: restored, token)
+        #expect(try await count(at: restored, token) == found + 10)
+    }
+
+    @Test func aBackupIsRefusedWhereItCantBe() async throws {
+        let node = try await start("node")
+        for place in ["relative", path("node"), path("nowhere/deeper")] {
+            let run = try await run(["backup", place], at: node)
+            #expect(run.code == 1)
+            #expect(run.errors.contains("no backup was made"), "\(run.errors)")
+        }
+        #expect(!FileManager.default.fileExists(atPath: path("nowhere")))
+        #expect(try await node.end(SIGTERM) == .exit(0))
+    }
+
+    /// Its own lost commits come back from the others, and new ones don't collide with them.
+    @Test func aNodeGoesBackToAnOldBackup() async throws {
+        let first = try await start("first", port: TestPort.random())
+        let key = ["--cluster-key", path("first/cluster.key")]
+        let token = try await first.makeToken()
+        let second = try await start("second", key + ["--peers", try first.endpoint])
+        try await save(0..<20, at: first, token)
+        try await backUp(first, to: "backup")
+        try await save(20..<60, at: first, token)
+        try await waitFor(60, at: second, token)
+        try await first.end(SIGKILL)
+        try FileManager.default.removeItem(atPath: path("first"))
+        try FileManager.default.moveItem(atPath: path("backup"), toPath: path("first"))
+        let again = try await start(
+            "first",
+            port: try first.port,
+            ["--peers", try second.endpoint]
+        )
+        try await save(60..<80, at: again, token)
+        for node in [again, second] { try await waitFor(80, at: node, token) }
+        #expect(try await digests(again) == digests(second))
+    }
+
+    @Test func aNewNodeBeginsWithABackup() async throws {
+        let first = try await start("first")
+        let token = try await first.makeToken()
+        try await save(0..<20, at: first, token)
+        try await backUp(first, to: "backup")
+        try await save(20..<30, at: first, token)
+        let second = try await start(
+            "second",
+            ["--from-backup", path("backup"), "--peers", try first.endpoint]
+        )
+        try await save(30..<40, at: second, token)
+        for node in [first, second] { try await waitFor(40, at: node, token) }
+        #expect(try await digests(first) == digests(second))
+        let nodes = try await [first, second].asyncMap { try await status($0)["node"] }
+        #expect(nodes[0] != nodes[1])
+        // With a store the backup means nothing any more.
+        try await second.end(SIGKILL)
+        let again = try await start(
+            "second",
+            ["--from-backup", path("nowhere"), "--peers", try first.endpoint]
+        )
+        #expect(try await count(at: again, token) == 40)
+    }
+
+    private func status(_ node: NodeProcess) async throws -> JSON {
+        let run = try await run(["status", "--json"], at: node)
+        return try JSONReader.read(run.output.utf8)
+    }
+
+    private func digests(_ node: NodeProcess) async throws -> JSON? {
+        try await status(node)["scopes"]
+    }
+}
+
+extension Sequence {
+    fileprivate func asyncMap<Value>(
+        _ transform: (Element) async throws -> Value
+    ) async rethrows -> [Value] {
+        var values: [Value] = []
+        for element in self { values.append(try await transform(element)) }
+        return values
+    }
+}
