@@ -33,6 +33,9 @@ struct CertificateCommand: ParsableCommand {
         for name in names where !PrivateAuthority.isName(name) {
             throw ValidationError("'\(name)' is neither a host name nor an address.")
         }
+        guard names[0].lowercased() != "authority" else {
+            throw ValidationError("The files of 'authority' are the authority's own.")
+        }
     }
 
     func run() throws {

@@ -137,24 +137,25 @@ struct PrivateAuthority {
 
     // MARK: Files
 
-    /// Writes a file whole or not at all.
+    /// Writes a file whole or not at all; nobody else ever sees a secret one.
     private static func write(_ text: String, to file: String, isSecret: Bool = false) throws {
-        let draft = file + ".new"
-        let folder = URL(filePath: file).deletingLastPathComponent().path
-        do {
-            try FileManager.default.createDirectory(
-                atPath: folder,
-                withIntermediateDirectories: true
-            )
-            try? FileManager.default.removeItem(atPath: draft)
-            let isMade = FileManager.default.createFile(
-                atPath: draft,
-                contents: Data((text + "\n").utf8),
-                attributes: [.posixPermissions: isSecret ? 0o600 : 0o644]
-            )
-            guard isMade, rename(draft, file) == 0 else { throw CocoaError(.fileWriteUnknown) }
-        } catch {
-            throw OutputProblem("\(file) can't be written: \(error.localizedDescription)")
+        func check(_ result: Int32) throws {
+            guard result < 0 else { return }
+            throw OutputProblem("\(file) can't be written: \(String(cString: strerror(errno)))")
         }
+        let folder = URL(filePath: file).deletingLastPathComponent().path
+        try? FileManager.default.createDirectory(
+            atPath: folder,
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700]
+        )
+        let draft = file + ".new"
+        unlink(draft)
+        let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL, isSecret ? 0o600 : 0o644)
+        try check(descriptor)
+        let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        try handle.write(contentsOf: Data((text + "\n").utf8))
+        try handle.synchronize()
+        try check(rename(draft, file))
     }
 }

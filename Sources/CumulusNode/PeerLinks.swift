@@ -67,6 +67,7 @@ package struct PeerLinks: Sendable {
                     continue
                 }
             }
+            if Task.isCancelled { return }
             let reason = await connect(endpoint)
             node.note(endpoint, [])
             if Task.isCancelled { return }

@@ -5,6 +5,7 @@
 
 import CumulusModel
 import Foundation
+import Synchronization
 
 final class WorkQueue<Item: Sendable>: @unchecked Sendable {
     // `items` and `isClosed` are touched only under `condition`.
@@ -74,12 +75,34 @@ final class Worker: Sendable {
 
     init(named name: String, _ body: @escaping @Sendable () -> Void) {
         let finished = finished
+        let body = Body(body)
         let thread = Thread {
-            body()
+            body.run()
             finished.signal()
         }
         thread.name = name
         thread.start()
+    }
+
+    /// What the thread does, once.
+    ///
+    /// What it holds is let go of before anybody goes on: a store is not to be closed while the
+    /// process ends.
+    private final class Body: Sendable {
+        private let work: Mutex<(@Sendable () -> Void)?>
+
+        init(_ work: @escaping @Sendable () -> Void) {
+            self.work = Mutex(work)
+        }
+
+        func run() { take()?() }
+
+        private func take() -> (@Sendable () -> Void)? {
+            work.withLock { work in
+                defer { work = nil }
+                return work
+            }
+        }
     }
 
     /// Blocks until the body returned.

@@ -80,6 +80,9 @@ struct Wiring {
         await waitForSignal(signals)
         linking.cancel()
         collecting.cancel()
+        // They hold the node, and use the loops that end next.
+        await linking.value
+        await collecting.value
         try await drain(node, listener)
     }
 
@@ -129,7 +132,21 @@ struct Wiring {
     /// Whose certificates are believed when other nodes are called.
     private func trust() throws -> TLSTrust {
         let authority = configuration["tls-authority"]
-        if !authority.isEmpty { return TLSTrust(authority: authority) }
+        if !authority.isEmpty {
+            let logger = logger
+            let trust = TLSTrust(authority: authority) { problem in
+                logger.error(
+                    "a renewed authority can't be used; the old one stays in use",
+                    metadata: ["why": "\(problem)"]
+                )
+            }
+            do {
+                try trust.load()
+            } catch {
+                throw Configuration.Problem(message: "tls-authority: \(error)")
+            }
+            return trust
+        }
         if !configuration["tls-certificate"].isEmpty { return TLSTrust(.always) }
         return TLSTrust(try configuration.flag("insecure") ? .never : .automatic)
     }

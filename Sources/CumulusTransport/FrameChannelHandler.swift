@@ -41,8 +41,9 @@ package final class FrameChannelHandler: ChannelInboundHandler, FrameLink, @unch
         case plain
         /// TLS, by a certificate with this digest.
         case listener(Bytes)
-        /// TLS, by the certificate that comes.
-        case dialer
+        /// TLS, by the certificate that comes; for this name, if the other side was named and not
+        /// given by its address.
+        case dialer(name: String?)
     }
 
     package init(
@@ -75,7 +76,9 @@ package final class FrameChannelHandler: ChannelInboundHandler, FrameLink, @unch
         channel.eventLoop.assumeIsolated().scheduleTask(
             in: .seconds(FrameChannelHandler.handshakeSeconds)
         ) {
-            if self.handler == nil { channel.close(promise: nil) }
+            guard self.handler == nil else { return }
+            self.opened?.fail(HandshakeTimeout())
+            channel.close(promise: nil)
         }
     }
 
@@ -94,9 +97,10 @@ package final class FrameChannelHandler: ChannelInboundHandler, FrameLink, @unch
             switch security {
             case .plain: break
             case .listener(let digest): certificate = digest
-            case .dialer:
+            case .dialer(let name):
                 let peer = try context.pipeline.syncOperations.nioSSL_peerCertificate()
                 guard let peer else { throw TLSProblem("the node showed no certificate") }
+                try name.map { try TLS.check(peer, isFor: $0) }
                 certificate = try TLS.digest(of: peer)
             }
             begin(context)
@@ -146,6 +150,8 @@ package final class FrameChannelHandler: ChannelInboundHandler, FrameLink, @unch
     }
 
     package func handlerRemoved(context: ChannelHandlerContext) {
+        // Also where the channel never became active.
+        self.context = nil
         opened?.fail(ChannelError.eof)
     }
 

@@ -52,6 +52,8 @@ package struct NIOFrameDialer: FrameDialer {
             throw Failure.untrusted("the certificate of \(endpoint) is not for \(host)")
         } catch let error as NIOSSLError {
             throw NIOFrameDialer.failure(of: error, endpoint)
+        } catch let error as HandshakeTimeout {
+            throw Failure.unreachable("\(endpoint): \(error)")
         } catch let error as ChannelError where error == .eof {
             throw Failure.unreachable("\(endpoint) closed the connection at once")
         }
@@ -77,32 +79,39 @@ package struct NIOFrameDialer: FrameDialer {
         _ make: @escaping MakeFrameHandler
     ) async throws {
         let loops = loops
-        // Of several addresses of a host one is taken: each has an opening of its own.
-        let openings = Mutex<[ObjectIdentifier: EventLoopFuture<Void>]>([:])
-        let channel = try await ClientBootstrap(group: loops.group)
-            .connectTimeout(.seconds(NIOFrameDialer.connectSeconds))
-            .channelOption(.socketOption(.tcp_nodelay), value: 1)
-            .channelOption(.maxMessagesPerRead, value: 16)
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let pipeline = channel.pipeline.syncOperations
-                    if let context {
-                        try pipeline.addHandler(NIOFrameDialer.handler(context, host))
+        let attempt = DialAttempt()
+        try await withTaskCancellationHandler {
+            let channel = try await ClientBootstrap(group: loops.group)
+                .connectTimeout(.seconds(NIOFrameDialer.connectSeconds))
+                .channelOption(.socketOption(.tcp_nodelay), value: 1)
+                .channelOption(.maxMessagesPerRead, value: 16)
+                .channelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        let pipeline = channel.pipeline.syncOperations
+                        if let context {
+                            try pipeline.addHandler(NIOFrameDialer.handler(context, host))
+                        }
+                        let handler = FrameChannelHandler(
+                            loop: loops.frameLoop(channel.eventLoop),
+                            context == nil ? .plain : .dialer(name: NIOFrameDialer.name(host)),
+                            opened: try attempt.add(channel),
+                            make
+                        )
+                        try pipeline.addHandler(handler)
                     }
-                    let opened = channel.eventLoop.makePromise(of: Void.self)
-                    openings.withLock { $0[ObjectIdentifier(channel)] = opened.futureResult }
-                    let handler = FrameChannelHandler(
-                        loop: loops.frameLoop(channel.eventLoop),
-                        context == nil ? .plain : .dialer,
-                        opened: opened,
-                        make
-                    )
-                    try pipeline.addHandler(handler)
                 }
-            }
-            .connect(host: host, port: port)
-            .get()
-        try await openings.withLock { $0[ObjectIdentifier(channel)] }?.get()
+                .connect(host: host, port: port)
+                .get()
+            try await attempt.opening(of: channel)?.get()
+            attempt.end()
+        } onCancel: {
+            attempt.cancel()
+        }
+    }
+
+    /// A host's name in lower case; nil for an address.
+    private static func name(_ host: String) -> String? {
+        (try? SocketAddress(ipAddress: host, port: 0)) == nil ? host.lowercased() : nil
     }
 
     /// Addresses are no names: certificates are held to the address that was reached.
@@ -110,8 +119,7 @@ package struct NIOFrameDialer: FrameDialer {
         _ context: NIOSSLContext,
         _ host: String
     ) throws -> NIOSSLClientHandler {
-        let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
-        return try NIOSSLClientHandler(context: context, serverHostname: isAddress ? nil : host)
+        try NIOSSLClientHandler(context: context, serverHostname: name(host))
     }
 
     /// "127.0.0.1:7420", "localhost:7420" or "[::1]:7420".
@@ -122,5 +130,45 @@ package struct NIOFrameDialer: FrameDialer {
         var host = endpoint[..<colon]
         if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
         return host.isEmpty ? nil : (String(host), port)
+    }
+}
+
+/// The channels of one attempt: of several addresses of a host one is taken, and each has an
+/// opening of its own.
+private final class DialAttempt: Sendable {
+    private struct State {
+        var channels: [any Channel] = []
+        var openings: [ObjectIdentifier: EventLoopFuture<Void>] = [:]
+        var isCancelled = false
+    }
+
+    private let state = Mutex(State())
+
+    /// The promise that the channel's handler keeps or fails.
+    func add(_ channel: any Channel) throws -> EventLoopPromise<Void> {
+        try state.withLock { state in
+            if state.isCancelled { throw CancellationError() }
+            let opened = channel.eventLoop.makePromise(of: Void.self)
+            state.channels.append(channel)
+            state.openings[ObjectIdentifier(channel)] = opened.futureResult
+            return opened
+        }
+    }
+
+    func opening(of channel: any Channel) -> EventLoopFuture<Void>? {
+        state.withLock { $0.openings[ObjectIdentifier(channel)] }
+    }
+
+    /// The connection is its handler's now.
+    func end() {
+        state.withLock { $0.channels = [] }
+    }
+
+    func cancel() {
+        let channels = state.withLock { state in
+            state.isCancelled = true
+            return state.channels
+        }
+        for channel in channels { channel.close(promise: nil) }
     }
 }

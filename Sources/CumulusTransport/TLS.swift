@@ -6,6 +6,7 @@
 import Crypto
 import CumulusModel
 import Foundation
+import NIOCore
 import NIOSSL
 import Synchronization
 
@@ -18,8 +19,30 @@ package struct TLSProblem: Error, CustomStringConvertible {
     }
 }
 
+/// The other side took too long to agree on keys.
+struct HandshakeTimeout: Error, CustomStringConvertible {
+    var description: String { "no TLS handshake within 10 seconds" }
+}
+
 enum TLS {
     static let protocolName = "cumulus/1"
+    /// How long the end of a connection may take that the other side doesn't confirm.
+    static let shutdownMilliseconds: Int64 = 500
+
+    /// Holds a certificate to the name by which a node was called: that the certificate is for the
+    /// address which the name led to is not enough, since names can be made to lead elsewhere.
+    static func check(_ certificate: NIOSSLCertificate, isFor name: String) throws(TLSProblem) {
+        let host = name.split(separator: ".", omittingEmptySubsequences: true)
+        for alternative in certificate._subjectAlternativeNames()
+        where alternative.nameType == .dnsName {
+            let text = String(decoding: alternative.contents, as: UTF8.self).lowercased()
+            let labels = text.split(separator: ".", omittingEmptySubsequences: true)
+            if labels == host { return }
+            let isWild = labels.first == "*" && labels.count > 2
+            if isWild, labels.count == host.count, labels.dropFirst() == host.dropFirst() { return }
+        }
+        throw TLSProblem("the certificate is not for the name '\(name)'")
+    }
 
     /// What proofs are bound to: SHA-256 of a certificate, DER.
     static func digest(of certificate: NIOSSLCertificate) throws -> Bytes {
@@ -68,6 +91,10 @@ package final class TLSIdentity: Sendable {
         guard let leaf = chain.first else {
             throw TLSProblem("tls-certificate: \(certificate) holds no certificate")
         }
+        var status = stat()
+        guard stat(key, &status) != 0 || status.st_mode & 0o007 == 0 else {
+            throw TLSProblem("tls-key: everybody may read \(key); say 'chmod o= \(key)'")
+        }
         do {
             var configuration = TLSConfiguration.makeServerConfiguration(
                 certificateChain: chain.map { .certificate($0) },
@@ -75,6 +102,7 @@ package final class TLSIdentity: Sendable {
             )
             configuration.minimumTLSVersion = .tlsv13
             configuration.applicationProtocols = [TLS.protocolName]
+            configuration.shutdownTimeout = .milliseconds(TLS.shutdownMilliseconds)
             return Loaded(
                 context: try NIOSSLContext(configuration: configuration),
                 digest: try TLS.digest(of: leaf)
@@ -99,10 +127,26 @@ package final class TLSTrust: Sendable {
     /// Made when it is needed first.
     private let files = Mutex<WatchedFiles<NIOSSLContext>?>(nil)
 
-    /// - Parameter authority: PEM file with the authorities to believe; nil: those of the system.
-    package init(_ mode: Mode = .automatic, authority: String? = nil) {
+    private let onProblem: @Sendable (String) -> Void
+
+    /// - Parameters:
+    ///   - authority: PEM file with the authorities to believe; nil: those of the system.
+    ///   - onProblem: Told why a renewed file can't be used; the old one stays in use.
+    package init(
+        _ mode: Mode = .automatic,
+        authority: String? = nil,
+        onProblem: @escaping @Sendable (String) -> Void = { _ in }
+    ) {
         self.mode = mode
         self.authority = authority
+        self.onProblem = onProblem
+    }
+
+    /// Reads what is believed, where that would otherwise wait for the first connection.
+    ///
+    /// Throws `TLSProblem`.
+    package func load() throws {
+        _ = try files.withLock { try context(&$0) }
     }
 
     /// What is believed about a host; nil: it is reached over plain TCP.
@@ -114,25 +158,30 @@ package final class TLSTrust: Sendable {
         case .automatic where authority == nil && TLSTrust.isLoopback(host): return nil
         case .automatic, .always: break
         }
-        return try files.withLock { files in
-            if let files { return files.current }
-            let made = try WatchedFiles(authority.map { [$0] } ?? []) { [authority] in
-                try TLSTrust.load(authority)
-            }
-            files = made
-            return made.current
+        return try files.withLock { try context(&$0) }
+    }
+
+    private func context(_ files: inout WatchedFiles<NIOSSLContext>?) throws -> NIOSSLContext {
+        if let files { return files.current }
+        let watched = authority.map { [$0] } ?? []
+        let made = try WatchedFiles(watched, onProblem: onProblem) { [authority] in
+            try TLSTrust.load(authority)
         }
+        files = made
+        return made.current
     }
 
     /// Whether a name means this machine.
     package static func isLoopback(_ host: String) -> Bool {
-        host == "localhost" || host == "::1" || host.hasPrefix("127.")
+        let address = try? SocketAddress(ipAddress: host, port: 0)
+        return address?.isLoopback ?? (host == "localhost")
     }
 
     private static func load(_ authority: String?) throws -> NIOSSLContext {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv13
         configuration.applicationProtocols = [TLS.protocolName]
+        configuration.shutdownTimeout = .milliseconds(TLS.shutdownMilliseconds)
         do {
             if let authority {
                 let authorities = try NIOSSLCertificate.fromPEMFile(authority)

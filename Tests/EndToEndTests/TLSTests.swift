@@ -86,6 +86,76 @@ import Testing
         #expect(run.errors.contains("the certificate of"), "\(run.errors)")
     }
 
+    /// A name is held to the names of the certificate: names can be made to lead to addresses.
+    @Test func aNameIsNotShownByAnAddress() async throws {
+        try await makeCertificate(["127.0.0.1"], in: "ours")
+        try await makeCertificate(["localhost"], in: "named")
+        for (directory, file, isRight) in [
+            ("ours", "127.0.0.1", false), ("named", "localhost", true),
+        ] {
+            let node = try await NodeProcess.ready(
+                data: path(directory + "-data"),
+                arguments: flags(directory, file)
+            )
+            let run = try await CommandLineRun(
+                ["status", "--endpoint", "localhost:\(try node.port)", "--timeout", "5"],
+                variables: [
+                    "CUMULUS_OPERATOR_TOKEN_FILE": node.operatorTokenFile,
+                    "CUMULUS_AUTHORITY": path("\(directory)/authority.pem"),
+                ]
+            )
+            #expect(run.code == (isRight ? 0 : 69), "\(run.errors)")
+            let ending = try await node.end(SIGTERM)
+            #expect(ending == .exit(0), "\(ending) \(node.errors.suffix(3_000))")
+        }
+    }
+
+    /// A port that takes connections and says nothing: the handshake may take ten seconds, the
+    /// command's time is up before.
+    @Test func aSilentListenerIsGivenUpInTime() async throws {
+        try await makeCertificate(["127.0.0.1"], in: "ours")
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(listener) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isListening = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                bind(listener, address, size) == 0 && listen(listener, 8) == 0
+                    && getsockname(listener, address, &size) == 0
+            }
+        }
+        #expect(isListening)
+        let start = ContinuousClock.now
+        let run = try await CommandLineRun(
+            ["record", "get", "r", "--timeout", "1"],
+            variables: [
+                "CUMULUS_ENDPOINT": "127.0.0.1:\(UInt16(bigEndian: address.sin_port))",
+                "CUMULUS_AUTHORITY": path("ours/authority.pem"),
+            ]
+        )
+        #expect(run.code == 69, "\(run.errors)")
+        #expect(ContinuousClock.now - start < .seconds(8))
+    }
+
+    @Test func theAuthoritysFilesAreItsOwn() async throws {
+        try await makeCertificate(["127.0.0.1"], in: "ours")
+        let before = try String(contentsOfFile: path("ours/authority.key"), encoding: .utf8)
+        for name in ["authority", "Authority", "no name", "-x"] {
+            let run = try await CommandLineRun(
+                ["cluster", "certificate", name, "--directory", path("ours")]
+            )
+            #expect(run.code == 64, "\(name): \(run.errors)")
+        }
+        let after = try String(contentsOfFile: path("ours/authority.key"), encoding: .utf8)
+        #expect(before == after)
+        for file in ["ours/authority.key", "ours/127.0.0.1.key"] {
+            let attributes = try FileManager.default.attributesOfItem(atPath: path(file))
+            #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+        }
+    }
+
     /// A client that believes an authority doesn't talk to a node without a certificate.
     @Test func nothingIsSaidToANodeWithoutTLS() async throws {
         try await makeCertificate(["127.0.0.1"], in: "ours")
