@@ -95,6 +95,19 @@ package struct ModifyOutcome: Hashable, Sendable {
     )
 }
 
+extension ModifyOutcome {
+    /// A repetition is told the same.
+    package static func == (left: ModifyOutcome, right: ModifyOutcome) -> Bool {
+        left.saves == right.saves && left.deletes == right.deletes && left.dots == right.dots
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(saves)
+        hasher.combine(deletes)
+        hasher.combine(dots)
+    }
+}
+
 // MARK: - Stored form
 
 extension ModifyOutcome: RowValue {
