@@ -1,6 +1,7 @@
 // One call in progress: what the session must remember about it until its stream ends.
 //
-// Values owned by `ClientSession`, changed on its loop only.
+// Objects, so that a step of a call changes one in place; owned by `ClientSession`, touched on its
+// loop only.
 
 import CumulusModel
 import CumulusWire
@@ -12,7 +13,7 @@ struct Call: Sendable {
     var message: Bytes
 }
 
-struct CallState {
+final class CallState {
     let token: CallToken
     /// It has no deadline and goes on until its caller cancels it.
     var isEndless = false
@@ -31,6 +32,12 @@ struct CallState {
     var next: NextPage?
     /// The same, but there is nothing before something is committed.
     var idle: NextPage?
+
+    init(token: CallToken, requestBytes: Int, credit: Int) {
+        self.token = token
+        self.requestBytes = requestBytes
+        self.credit = credit
+    }
 
     var waitingBytes: Int {
         waiting.reduce(held?.byteCount ?? 0) { $0 + $1.count }

@@ -51,12 +51,12 @@ extension ClientSession {
     func reaches(_ needed: VersionVector?, _ call: Call) -> Bool {
         guard let needed, let number = identity.scopeNumber else { return true }
         let rings = node.gate.bell.count
-        calls[call.stream]?.behind = nil
-        if node.gate.frontier.covers(needed, number) { return true }
         guard let state = calls[call.stream] else { return false }
+        state.behind = nil
+        if node.gate.frontier.covers(needed, number) { return true }
         let deadline = state.waitDeadline ?? waitDeadline(of: state)
-        calls[call.stream]?.waitDeadline = deadline
-        calls[call.stream]?.behind = BehindCall(call: call, needed: needed, deadline: deadline)
+        state.waitDeadline = deadline
+        state.behind = BehindCall(call: call, needed: needed, deadline: deadline)
         waitForBell(rings)
         return false
     }

@@ -9,11 +9,20 @@ import CumulusStorage
 import CumulusWire
 
 /// An answer that is held back.
-struct HeldAnswer {
+///
+/// An object, since hardly any call has one and all are copied.
+final class HeldAnswer: Sendable {
     let messages: [Bytes]
     let needed: VersionVector
     let wait: ReplicaWait
     let deadline: Instant
+
+    init(messages: [Bytes], needed: VersionVector, wait: ReplicaWait, deadline: Instant) {
+        self.messages = messages
+        self.needed = needed
+        self.wait = wait
+        self.deadline = deadline
+    }
 
     var byteCount: Int { messages.reduce(0) { $0 + $1.count } }
 }

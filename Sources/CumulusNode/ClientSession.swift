@@ -329,19 +329,19 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
 
     private func grant(_ frame: Frame) throws(ProtocolFault) {
         guard frame.payload.count == 4 else { throw ProtocolFault("a CREDIT has 4 bytes") }
-        guard try isOpen(frame.stream), let credit = calls[frame.stream]?.credit else { return }
-        let sum = credit + frame.payload.reduce(0) { $0 << 8 | Int($1) }
+        guard try isOpen(frame.stream), let call = calls[frame.stream] else { return }
+        let sum = call.credit + frame.payload.reduce(0) { $0 << 8 | Int($1) }
         guard sum <= Int(Int32.max) else {
             throw ProtocolFault("the credit of stream \(frame.stream) exceeds 2^31 - 1")
         }
-        calls[frame.stream]?.credit = sum
-        calls[frame.stream]?.stallDeadline = nil
+        call.credit = sum
+        call.stallDeadline = nil
         sendWaiting(frame.stream)
     }
 
     /// Sends what the caller has room for, and reads the next page when it has room for more.
     private func sendWaiting(_ stream: UInt32) {
-        guard var call = calls[stream] else { return }
+        guard let call = calls[stream] else { return }
         var sent = 0
         while sent < call.waiting.count, call.credit > 0 {
             let message = call.waiting[sent]
@@ -355,7 +355,6 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         if let patience = call.patience, call.isWaiting, call.credit <= 0 {
             call.stallDeadline = call.stallDeadline ?? node.environment.now() + patience
         }
-        calls[stream] = call
         if call.isComplete && call.waiting.isEmpty {
             end(stream)
         } else if call.waiting.isEmpty, call.credit > 0 {
@@ -367,39 +366,39 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
 
     /// The whole answer of a call.
     func finish(_ stream: UInt32, _ messages: [Bytes]) {
-        guard calls[stream] != nil else { return }
+        guard let call = calls[stream] else { return }
         tellCausalToken()
         for message in messages { waitingBytes += message.count }
-        calls[stream]?.waiting += messages
-        calls[stream]?.isComplete = true
+        call.waiting += messages
+        call.isComplete = true
         sendWaiting(stream)
     }
 
     /// The next part of an answer, or its last one.
     func finish(_ stream: UInt32, _ page: Page) {
-        guard calls[stream] != nil else { return }
+        guard let call = calls[stream] else { return }
         tellCausalToken()
         if !page.isSilent {
             waitingBytes += page.message.count
-            calls[stream]?.waiting.append(page.message)
+            call.waiting.append(page.message)
         }
-        calls[stream]?.isComplete = page.next == nil
+        call.isComplete = page.next == nil
         if let rings = page.idleSince {
-            calls[stream]?.idle = page.next
+            call.idle = page.next
             node.gate.bell.wait(after: rings) { [weak self] in
                 self?.resume { $0.wakeUp(stream) }
             }
         } else {
-            calls[stream]?.next = page.next
+            call.next = page.next
         }
         sendWaiting(stream)
     }
 
     /// Something was committed: an idle stream may go on.
     private func wakeUp(_ stream: UInt32) {
-        guard let idle = calls[stream]?.idle else { return }
-        calls[stream]?.idle = nil
-        calls[stream]?.next = idle
+        guard let call = calls[stream], let idle = call.idle else { return }
+        call.idle = nil
+        call.next = idle
         sendWaiting(stream)
     }
 
@@ -409,9 +408,9 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     func makeEndless(_ stream: UInt32, patience: Int64? = nil) {
         guard let call = calls[stream] else { return }
         requestBytes -= call.requestBytes
-        calls[stream]?.requestBytes = 0
-        calls[stream]?.isEndless = true
-        calls[stream]?.patience = patience
+        call.requestBytes = 0
+        call.isEndless = true
+        call.patience = patience
     }
 
     func fail(_ stream: UInt32, _ error: ServiceError) {
