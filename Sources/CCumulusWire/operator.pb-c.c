@@ -2143,7 +2143,7 @@ const ProtobufCMessageDescriptor cumulus__v1__member__descriptor =
   (ProtobufCMessageInit) cumulus__v1__member__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__member_report__field_descriptors[4] =
+static const ProtobufCFieldDescriptor cumulus__v1__member_report__field_descriptors[5] =
 {
   {
     "container",
@@ -2193,8 +2193,21 @@ static const ProtobufCFieldDescriptor cumulus__v1__member_report__field_descript
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "agreement",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__MemberReport, agreement),
+    &cumulus__v1__agreement__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__member_report__field_indices_by_name[] = {
+  4,   /* field[4] = agreement */
   0,   /* field[0] = container */
   1,   /* field[1] = environment */
   2,   /* field[2] = missing */
@@ -2203,7 +2216,7 @@ static const unsigned cumulus__v1__member_report__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__member_report__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 4 }
+  { 0, 5 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__member_report__descriptor =
 {
@@ -2213,7 +2226,7 @@ const ProtobufCMessageDescriptor cumulus__v1__member_report__descriptor =
   "Cumulus__V1__MemberReport",
   "cumulus.v1",
   sizeof(Cumulus__V1__MemberReport),
-  4,
+  5,
   cumulus__v1__member_report__field_descriptors,
   cumulus__v1__member_report__field_indices_by_name,
   1,  cumulus__v1__member_report__number_ranges,
@@ -2384,4 +2397,34 @@ const ProtobufCMessageDescriptor cumulus__v1__back_up_response__descriptor =
   1,  cumulus__v1__back_up_response__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__back_up_response__init,
   NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCEnumValue cumulus__v1__agreement__enum_values_by_number[3] =
+{
+  { "NOT_COMPARED", "CUMULUS__V1__AGREEMENT__NOT_COMPARED", 0 },
+  { "SAME", "CUMULUS__V1__AGREEMENT__SAME", 1 },
+  { "DIFFERENT", "CUMULUS__V1__AGREEMENT__DIFFERENT", 2 },
+};
+static const ProtobufCIntRange cumulus__v1__agreement__value_ranges[] = {
+{0, 0},{0, 3}
+};
+static const ProtobufCEnumValueIndex cumulus__v1__agreement__enum_values_by_name[3] =
+{
+  { "DIFFERENT", 2 },
+  { "NOT_COMPARED", 0 },
+  { "SAME", 1 },
+};
+const ProtobufCEnumDescriptor cumulus__v1__agreement__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "cumulus.v1.Agreement",
+  "Agreement",
+  "Cumulus__V1__Agreement",
+  "cumulus.v1",
+  3,
+  cumulus__v1__agreement__enum_values_by_number,
+  3,
+  cumulus__v1__agreement__enum_values_by_name,
+  1,
+  cumulus__v1__agreement__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
 };

@@ -64,6 +64,8 @@ package struct NodeOperator: Sendable {
         package var missing: UInt64
         /// nil: it never said.
         package var reported: Timestamp?
+        /// Whether it held the same records when it had read as much; nil: never compared.
+        package var holdsTheSame: Bool?
     }
 
     package struct User: Sendable {
@@ -229,7 +231,8 @@ extension NodeOperator.Member {
                 container: report.container,
                 environment: environment?.name ?? "",
                 missing: report.missing,
-                reported: report.reported == 0 ? nil : time
+                reported: report.reported == 0 ? nil : time,
+                holdsTheSame: report.agreement == 0 ? nil : report.agreement == 1
             )
         }
     }

@@ -27,7 +27,9 @@ extension ClusterCommand {
                 "cumulus cluster status --operator-token-file operator.token",
                 note: """
                     What a member lacks is counted when it reports, every ten seconds while there \
-                    is news. Logs are kept for members that lack something.
+                    is news. Logs are kept for members that lack something. When it has read as \
+                    much as this node, what both hold is compared: if that differs, one of the \
+                    stores is damaged; remove that node and let it come back as a new one.
                     """
             )
         )
@@ -39,9 +41,9 @@ extension ClusterCommand {
             let members = try await connection.withOperator { try await $0.members() }
             output.show(
                 members,
-                columns: ["NODE", "ADDRESS", "STATE", "LACKS", "REPORTED"],
+                columns: ["NODE", "ADDRESS", "STATE", "LACKS", "HOLDS", "REPORTED"],
                 json: \.json,
-                row: { [$0.nodeID, $0.endpoint, $0.state, $0.missing, $0.reported] }
+                row: { [$0.nodeID, $0.endpoint, $0.state, $0.missing, $0.held, $0.reported] }
             )
         }
     }
@@ -95,6 +97,11 @@ extension NodeOperator.Member {
         isThis || isRemoved ? "" : "\(reports.reduce(0) { $0 + $1.missing }) commits"
     }
 
+    fileprivate var held: String {
+        let compared = reports.compactMap(\.holdsTheSame)
+        return compared.isEmpty ? "" : compared.allSatisfy { $0 } ? "the same" : "SOMETHING ELSE"
+    }
+
     fileprivate var reported: String {
         if isThis || isRemoved { return "" }
         let times = reports.compactMap { $0.reported?.millisecondsSince1970 }
@@ -117,6 +124,7 @@ extension NodeOperator.Report {
             JSON.Member("environment", .string(environment)),
             JSON.Member("missing", .integer(Int64(clamping: missing))),
             JSON.Member("reported", reported.map { .string($0.text) } ?? .null),
+            JSON.Member("holdsTheSame", holdsTheSame.map { .bool($0) } ?? .null),
         ])
     }
 }

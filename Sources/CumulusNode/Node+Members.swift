@@ -81,7 +81,8 @@ extension Node {
             container: scope.container,
             environment: scope == .cluster ? 0 : UInt32(scope.environment.rawValue),
             missing: missing,
-            reported: row?.time ?? 0
+            reported: row?.time ?? 0,
+            agreement: comparisons.isSame(nodeID, scope).map { $0 ? 1 : 2 } ?? 0
         )
     }
 }

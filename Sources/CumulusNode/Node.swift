@@ -60,6 +60,7 @@ package final class Node: Sendable {
     /// Makes and opens the tokens that callers carry.
     let mint: TokenMint
     let replicas = ReplicaWatch()
+    let comparisons = StateComparisons()
     /// Where others reach this node; empty: nobody was told.
     let endpoint = Mutex("")
     private let started: Int64

@@ -458,18 +458,17 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     /// Tells the peer how far this node has read, where it wasn't told lately.
     private func report() {
         checkMembership()
-        readVectors { connection, found in
-            let now = connection.node.environment.now()
-            for (scope, vector) in found {
-                if let last = connection.reported[scope], last.vector == vector,
-                    now < last.time + PeerConnection.oldReportMilliseconds
-                {
-                    continue
-                }
+        let now = node.environment.now()
+        let known = reported.filter { now < $0.value.time + PeerConnection.oldReportMilliseconds }
+            .mapValues(\.vector)
+        onReader { [node] in
+            try node.state(unless: known)
+        } then: { connection, found in
+            for (scope, vector, digest) in found {
                 let stream = connection.call(
                     .peersReport,
                     scope,
-                    ReportRequest(vector: vector).encoded()
+                    ReportRequest(vector: vector, digest: digest).encoded()
                 )
                 connection.reports[stream] = scope
                 connection.reported[scope] = (vector, now)

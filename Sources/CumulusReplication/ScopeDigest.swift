@@ -21,7 +21,7 @@ package struct ScopeDigest: Equatable, Sendable {
         }
     }
 
-    private init(
+    package init(
         _ scope: ScopeID,
         _ number: ScopeNumber,
         in reader: ReadTransaction

@@ -16,12 +16,21 @@ package struct WireMember: Hashable, Sendable {
         package var missing: UInt64
         /// When it said so, in milliseconds since 1970 UTC; 0: it never did.
         package var reported: Int64
+        /// `Agreement`: 0 not compared, 1 the same, 2 different.
+        package var agreement: UInt32
 
-        package init(container: String, environment: UInt32, missing: UInt64, reported: Int64) {
+        package init(
+            container: String,
+            environment: UInt32,
+            missing: UInt64,
+            reported: Int64,
+            agreement: UInt32 = 0
+        ) {
             self.container = container
             self.environment = environment
             self.missing = missing
             self.reported = reported
+            self.agreement = agreement
         }
     }
 
@@ -57,6 +66,7 @@ package struct WireMember: Hashable, Sendable {
                 writer.field(2, varint: UInt64(report.environment))
                 writer.field(3, varint: report.missing)
                 writer.field(4, signed: report.reported)
+                writer.field(5, varint: UInt64(report.agreement))
             }
         }
     }
@@ -71,7 +81,8 @@ package struct WireMember: Hashable, Sendable {
                 container: raw.container.swiftText,
                 environment: UInt32(raw.environment.rawValue),
                 missing: raw.missing,
-                reported: raw.reported
+                reported: raw.reported,
+                agreement: UInt32(raw.agreement.rawValue)
             )
         }
     }

@@ -66,16 +66,20 @@ package struct ReportRequest: Hashable, Sendable {
     package var vector: VersionVector
     /// It was asked for; the server need not keep it.
     package var isAnswer: Bool
+    /// Of all records at that vector, 16 bytes; empty: not told.
+    package var digest: Bytes
 
-    package init(vector: VersionVector, isAnswer: Bool = false) {
+    package init(vector: VersionVector, isAnswer: Bool = false, digest: Bytes = []) {
         self.vector = vector
         self.isAnswer = isAnswer
+        self.digest = digest
     }
 
     package func encoded() -> Bytes {
         var writer = CanonicalWriter()
         writer.vector(1, vector)
         writer.field(2, varint: isAnswer ? 1 : 0)
+        writer.field(3, bytes: digest)
         return writer.bytes
     }
 
@@ -83,6 +87,7 @@ package struct ReportRequest: Hashable, Sendable {
         let message = try CMessage(bytes[...], cumulus__v1__report_request__unpack)
         vector = VersionVector(wire: elements(message.raw.n_vector, message.raw.vector))
         isAnswer = message.raw.is_answer != 0
+        digest = message.raw.digest.swiftBytes
     }
 }
 

@@ -100,6 +100,49 @@ import Testing
         }
     }
 
+    /// A store that was damaged behind its node's back is noticed when others have read as much.
+    @Test func nodesThatHoldSomethingElseAreFound() async throws {
+        let engines = [MemoryEngine(), MemoryEngine()]
+        try await withCluster(engines) { servers in
+            follow(servers)
+            let token = try await servers[0].makeUser("ada")
+            try await waitForUser(token, at: servers[1])
+            let admin = NodeOperator(
+                endpoint: servers[0].endpoint,
+                token: TestServer.operatorToken
+            )
+            let agreement = {
+                let other = try await admin.members().first { !$0.isThis }
+                return other?.reports.first { !$0.container.isEmpty }?.holdsTheSame
+            }
+            try await save("r", at: servers[0], token)
+            let isSame = try await eventually { try await agreement() == true }
+            #expect(isSame)
+            // Another digest for the zone of the record, at the second node.
+            let reader = servers[1].node.gate.latest(reach: .disk)
+            let rows = try reader.rows(.meta, .all(.zoneState))
+            var batch = EngineBatch()
+            for row in rows {
+                var state = try ZoneState(row: row.value)
+                state.digest &+= 1
+                let write = EngineBatch.Write(
+                    family: .meta,
+                    key: row.key,
+                    value: state.rowBytes
+                )
+                batch.writes.append(write)
+            }
+            engines[1].commit(batch)
+            // News, in another zone.
+            let client = servers[0].container(token: token)
+            try await client.privateCloudDatabase.save(RecordZone(zoneName: "Notes"))
+            await client.close()
+            let isFound = try await eventually { try await agreement() == false }
+            #expect(isFound)
+            await admin.close()
+        }
+    }
+
     private func waitForUser(_ token: String, at server: TestServer) async throws {
         for _ in 0..<500 {
             if (try? RawClient(greeting: server.endpoint, token: token)) != nil { return }

@@ -149,7 +149,8 @@ import Testing
             #expect(try StateRequest(wire: request.encoded()) == request)
             let report = ReportRequest(
                 vector: vector,
-                isAnswer: Bool.random(using: &dice)
+                isAnswer: Bool.random(using: &dice),
+                digest: Self.bytes(using: &dice)
             )
             Self.expectLibraryAgrees("ReportRequest", report.encoded())
             #expect(try ReportRequest(wire: report.encoded()) == report)

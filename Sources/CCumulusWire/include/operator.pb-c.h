@@ -45,6 +45,15 @@ typedef struct Cumulus__V1__BackUpResponse Cumulus__V1__BackUpResponse;
 
 /* --- enums --- */
 
+typedef enum _Cumulus__V1__Agreement {
+  CUMULUS__V1__AGREEMENT__NOT_COMPARED = 0,
+  CUMULUS__V1__AGREEMENT__SAME = 1,
+  /*
+   * they hold something else: one of the stores is damaged
+   */
+  CUMULUS__V1__AGREEMENT__DIFFERENT = 2
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__AGREEMENT)
+} Cumulus__V1__Agreement;
 
 /* --- messages --- */
 
@@ -364,10 +373,14 @@ struct  Cumulus__V1__MemberReport
    * milliseconds since 1970 UTC; 0: it never did
    */
   int64_t reported;
+  /*
+   * when both had read the same, and compared
+   */
+  Cumulus__V1__Agreement agreement;
 };
 #define CUMULUS__V1__MEMBER_REPORT__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__member_report__descriptor) \
-    , {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, 0, 0 }
+    , {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, 0, 0, CUMULUS__V1__AGREEMENT__NOT_COMPARED }
 
 
 struct  Cumulus__V1__RemoveMemberRequest
@@ -972,6 +985,7 @@ typedef void (*Cumulus__V1__BackUpResponse_Closure)
 
 /* --- descriptors --- */
 
+extern const ProtobufCEnumDescriptor    cumulus__v1__agreement__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__who_am_irequest__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__who_am_iresponse__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__node_status_request__descriptor;

@@ -257,10 +257,14 @@ struct  Cumulus__V1__ReportRequest
    * to wants_report: it need not be kept
    */
   protobuf_c_boolean is_answer;
+  /*
+   * of all records at that vector, as in ScopeStatus; empty: not told
+   */
+  ProtobufCBinaryData digest;
 };
 #define CUMULUS__V1__REPORT_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__report_request__descriptor) \
-    , 0,NULL, 0 }
+    , 0,NULL, 0, {0,NULL} }
 
 
 struct  Cumulus__V1__ReportResponse
