@@ -101,10 +101,9 @@ private final class DraftDirectory {
 
     init(for target: String) throws {
         self.target = target
-        path = target + ".partial"
-        let manager = FileManager.default
+        path = target + ".cumulus-partial"
         // What an earlier try left.
-        try? manager.removeItem(atPath: path)
+        try? FileManager.default.removeItem(atPath: path)
         guard mkdir(path, 0o700) == 0 else {
             throw Backup.problem("\(path) can't be made: \(String(cString: strerror(errno)))")
         }
@@ -114,8 +113,11 @@ private final class DraftDirectory {
         if !isFinished { try? FileManager.default.removeItem(atPath: path) }
     }
 
-    /// Gives it its name, durably.
+    /// Gives it its name, once all that is in it is on the disk.
     func finish() throws {
+        for name in try FileManager.default.subpathsOfDirectory(atPath: path) {
+            try flush("\(path)/\(name)")
+        }
         try flush(path)
         guard rename(path, target) == 0 else {
             throw Backup.problem("\(target) can't be named: \(String(cString: strerror(errno)))")
@@ -124,13 +126,11 @@ private final class DraftDirectory {
         try flush(URL(filePath: target).deletingLastPathComponent().path)
     }
 
-    private func flush(_ directory: String) throws {
-        let descriptor = open(directory, O_RDONLY)
+    private func flush(_ path: String) throws {
+        let descriptor = open(path, O_RDONLY)
         defer { if descriptor >= 0 { close(descriptor) } }
         guard descriptor >= 0, fsync(descriptor) == 0 else {
-            throw Backup.problem(
-                "\(directory) can't be flushed: \(String(cString: strerror(errno)))"
-            )
+            throw Backup.problem("\(path) can't be flushed: \(String(cString: strerror(errno)))")
         }
     }
 }
