@@ -35,6 +35,7 @@ struct Wiring {
         let peers = try peers()
         let schedule = try configuration.schedule()
         let identity = try identity()
+        let trust = try trust()
         let advertised = try advertised(host)
         let directory = try DataHome(configuration.data)
         try restore(to: directory)
@@ -72,7 +73,7 @@ struct Wiring {
             ]
         )
         node.join(endpoint: advertised ?? bound)
-        let dialer = NIOFrameDialer(loops: loops, trust: try trust())
+        let dialer = NIOFrameDialer(loops: loops, trust: trust)
         let links = PeerLinks(node, dialer: dialer)
         let linking = Task { await links.run(peers) }
         let collector = Collector(node, schedule: schedule)
@@ -80,10 +81,7 @@ struct Wiring {
         await waitForSignal(signals)
         linking.cancel()
         collecting.cancel()
-        // They hold the node, and use the loops that end next.
-        await linking.value
-        await collecting.value
-        try await drain(node, listener)
+        try await drain(node, listener, [linking, collecting])
     }
 
     // MARK: Parts
@@ -271,7 +269,12 @@ struct Wiring {
         for await _ in first {}
     }
 
-    private func drain(_ node: Node, _ listener: NIOFrameListener) async throws {
+    /// - Parameter tasks: What was cancelled; it holds the node, and uses the loops.
+    private func drain(
+        _ node: Node,
+        _ listener: NIOFrameListener,
+        _ tasks: [Task<Void, Never>]
+    ) async throws {
         logger.info("draining", metadata: ["calls": "\(node.callsInProgress)"])
         node.beginDraining()
         await listener.stopAccepting()
@@ -281,6 +284,7 @@ struct Wiring {
         }
         // The last answers are on their way to the sockets.
         try await Task.sleep(for: .milliseconds(100))
+        for task in tasks { await task.value }
         node.stop()
         try await listener.stop()
         logger.info("ended", metadata: ["calls": "\(node.callsInProgress)"])

@@ -218,6 +218,7 @@ import Testing
         try await makeCertificate(["127.0.0.1"], in: "theirs")
         let cases: [[String]] = [
             ["--tls-certificate", path("ours/127.0.0.1.pem")],
+            ["--tls-authority", path("nowhere.pem")],
             ["--tls-certificate", path("nowhere.pem"), "--tls-key", path("ours/127.0.0.1.key")],
             [
                 "--tls-certificate", path("ours/127.0.0.1.pem"), "--tls-key",
@@ -228,6 +229,7 @@ import Testing
             let node = try NodeProcess(data: folder.node, arguments: arguments)
             #expect(try await node.waitForEnd() == .exit(1))
             #expect(node.errors.contains("tls-"), "\(node.errors)")
+            #expect(!node.output.contains("ready"))
         }
     }
 }
