@@ -9,7 +9,7 @@ import CumulusWire
 
 /// A call that waits until this node has read what its caller has seen elsewhere.
 ///
-/// An object, since hardly any call has one and all are copied.
+/// An object, since hardly any call has one.
 final class BehindCall: Sendable {
     let call: Call
     let needed: VersionVector

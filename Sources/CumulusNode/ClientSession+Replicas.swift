@@ -10,7 +10,7 @@ import CumulusWire
 
 /// An answer that is held back.
 ///
-/// An object, since hardly any call has one and all are copied.
+/// An object, since hardly any call has one.
 final class HeldAnswer: Sendable {
     let messages: [Bytes]
     let needed: VersionVector

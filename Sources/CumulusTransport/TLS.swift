@@ -126,7 +126,6 @@ package final class TLSTrust: Sendable {
     private let authority: String?
     /// Made when it is needed first.
     private let files = Mutex<WatchedFiles<NIOSSLContext>?>(nil)
-
     private let onProblem: @Sendable (String) -> Void
 
     /// - Parameters:

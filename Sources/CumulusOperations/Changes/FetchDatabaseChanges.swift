@@ -80,7 +80,7 @@ package struct FetchDatabaseChanges: Sendable {
         page.token.base = end
         page.token.seen = vector
         page.token.progress = nil
-        guard let database, database != 0 else { return page }
+        guard let database else { return page }
         let heads = try heads(of: database, reader)
         var range = KeyRange.zones(of: database)
         if !last.isEmpty { range.start = RowKey.zone(database, last).bytes + [0] }

@@ -79,7 +79,7 @@ package struct FetchZoneChanges: Sendable {
             guard let databaseNumber = try reader.database(number, database),
                 let row = try reader.zone(databaseNumber, zone.name)
             else { throw EngineError.corrupt("zone '\(zone.name)' has no row") }
-            guard checksHorizon ? start.base.covers(row.horizon) : true else {
+            guard !checksHorizon || start.base.covers(row.horizon) else {
                 throw ServiceError.tokenExpired(
                     "deletions that it would have to tell are forgotten"
                 )
