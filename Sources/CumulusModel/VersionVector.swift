@@ -25,6 +25,10 @@ package struct VersionVector: Hashable, Sendable {
         other.entries.allSatisfy { $0.value <= self[$0.key] }
     }
 
+    package func allSatisfy(_ isMet: (Dot) -> Bool) -> Bool {
+        entries.allSatisfy { isMet(Dot($0.key, $0.value)) }
+    }
+
     package mutating func merge(_ other: VersionVector) {
         entries.merge(other.entries) { max($0, $1) }
     }

@@ -32,13 +32,10 @@ final class CausalFrontier: Sendable {
         var next: (cut: Cut, probe: Probe)?
         /// How far scopes are that nothing was written to in this run, as far as they were asked
         /// for.
-        var resting: [ScopeNumber: VersionVector] = [:]
+        var resting: [ScopeNumber: Runs] = [:]
 
-        func vector(of scope: ScopeNumber) -> VersionVector? {
-            if let known = current.scopes[scope]?.vectors {
-                return VersionVector(known.mapValues(\.seq))
-            }
-            return resting[scope]
+        func runs(of scope: ScopeNumber) -> Runs? {
+            current.scopes[scope]?.runs ?? resting[scope]
         }
     }
 
@@ -84,16 +81,17 @@ final class CausalFrontier: Sendable {
     ) -> Probe? {
         for (number, scope) in new {
             // A scope that was not asked for before may have been written to by earlier runs.
-            let before = old[number]?.vectors ?? stored(number)
-            for (incarnation, row) in scope.vectors where before[incarnation]?.seq != row.seq {
+            let before = old[number]?.runs ?? stored(number)
+            // What is new ends in a live run: retired ones follow from those.
+            for (incarnation, row) in scope.runs.live where before[incarnation]?.seq != row.seq {
                 return Probe(scope: number, incarnation: incarnation, seq: row.seq)
             }
         }
         return nil
     }
 
-    private func stored(_ scope: ScopeNumber) -> [Incarnation: VectorRow] {
-        (try? ReadTransaction(engine, reach: .disk).vectors(of: scope)) ?? [:]
+    private func stored(_ scope: ScopeNumber) -> Runs {
+        (try? ReadTransaction(engine, reach: .disk).runs(of: scope)) ?? Runs()
     }
 
     // MARK: Callers
@@ -116,7 +114,7 @@ final class CausalFrontier: Sendable {
         return state.withLock { state in
             guard state.current.version != version else { return nil }
             if let known = state.current.tokens[scope] { return (known, state.current.version) }
-            let vector = state.vector(of: scope) ?? VersionVector()
+            let vector = state.runs(of: scope)?.shortVector ?? VersionVector()
             let token = mint.make(CausalToken(scope: id, vector: vector))
             state.current.tokens[scope] = token
             return (token, state.current.version)
@@ -127,14 +125,14 @@ final class CausalFrontier: Sendable {
     func covers(_ vector: VersionVector, _ scope: ScopeNumber) -> Bool {
         settle()
         load(scope)
-        return state.withLock { $0.vector(of: scope)?.covers(vector) ?? vector.isEmpty }
+        return state.withLock { $0.runs(of: scope)?.covers(vector) ?? vector.isEmpty }
     }
 
     /// Reads how far a scope is that nothing was written to in this run.
     private func load(_ scope: ScopeNumber) {
-        guard state.withLock({ $0.vector(of: scope) }) == nil else { return }
-        let vector = VersionVector(stored(scope).mapValues(\.seq))
-        state.withLock { $0.resting[scope] = vector }
+        guard state.withLock({ $0.runs(of: scope) == nil }) else { return }
+        let runs = stored(scope)
+        state.withLock { $0.resting[scope] = runs }
     }
 
     /// Takes the batch that is being committed for current, if it is visible already.

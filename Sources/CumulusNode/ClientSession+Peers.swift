@@ -91,7 +91,7 @@ extension ClientSession {
         }
         let response = PullResponse(
             commits: batch.commits,
-            vector: batch.vector,
+            vector: asked == nil ? batch.vector : VersionVector(),
             wantsReport: wantsReport
         )
         let rest = feed

@@ -73,7 +73,7 @@ extension Node {
         _ reader: ReadTransaction
     ) throws(EngineError) -> WireMember.Report {
         let row: ReportRow? = try reader.row(.report(number, nodeID))
-        let missing = try reader.vectors(of: number).reduce(UInt64(0)) { sum, entry in
+        let missing = try reader.runs(of: number).rows.reduce(UInt64(0)) { sum, entry in
             let reported = row?.vector[entry.key] ?? 0
             return sum + (entry.value.seq > reported ? entry.value.seq - reported : 0)
         }

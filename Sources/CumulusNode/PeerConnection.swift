@@ -320,7 +320,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         onReader { [node] in
             let reader = node.gate.latest(reach: .disk)
             guard let number = try reader.scope(scope) else { return UInt64.max }
-            return try reader.vectors(of: number)[run]?.seq ?? 0
+            return try reader.runs(of: number)[run]?.seq ?? 0
         } then: { connection, own in
             guard own < known else { return }
             connection.node.environment.fail(Node.rolledBack)
@@ -403,9 +403,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         onReader { [node] in
             let reader = node.gate.latest(reach: .disk)
             let number = try reader.scope(scope)
-            return VersionVector(
-                try number.map { try reader.vectors(of: $0) }?.mapValues(\.seq) ?? [:]
-            )
+            return try number.map { try reader.vector(of: $0) } ?? VersionVector()
         } then: { connection, base in
             connection.takeState(of: scope, above: base)
         } otherwise: { [node] in

@@ -107,7 +107,7 @@ final class StateTransfer: @unchecked Sendable {
         let (offer, run) = (offer, node.incarnation)
         write(.commits, 0) { [self] transaction throws(EngineError) in
             guard let number = try transaction.scope(scope) else { return Beginning.unknownScope }
-            let known = try transaction.loadScope(number).vectors
+            let known = try transaction.loadScope(number).runs
             guard offer.vector[run] <= known[run]?.seq ?? 0 else { return .rolledBack }
             for (incarnation, row) in offer.vectors {
                 guard let ours = known[incarnation], ours.seq == row.seq else { continue }

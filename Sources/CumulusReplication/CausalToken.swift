@@ -9,6 +9,7 @@ import CumulusStorage
 
 package struct CausalToken: Hashable, Sendable {
     package var scope: ScopeID
+    /// A short one, see `Runs`.
     package var vector: VersionVector
 
     package init(scope: ScopeID, vector: VersionVector) {

@@ -40,7 +40,7 @@ package enum Collection {
         entryLimit: Int = .max,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Bool {
-        let known = try transaction.loadScope(scope).vectors
+        let known = try transaction.loadScope(scope).runs
         for dot in vector.dots {
             let last = min(dot.seq, known[dot.incarnation]?.seq ?? 0)
             try transaction.dropLog(of: dot.incarnation, through: last, in: scope)
@@ -58,7 +58,7 @@ package enum Collection {
         _ reader: ReadTransaction
     ) throws(EngineError) -> VersionVector {
         var made = try reader.logFloors(of: scope)
-        for (incarnation, row) in try reader.vectors(of: scope) {
+        for (incarnation, row) in try reader.runs(of: scope).rows {
             var (low, high) = (made[incarnation], row.seq)
             while low < high {
                 let middle = high - (high - low) / 2
@@ -100,7 +100,7 @@ package enum Collection {
         entryLimit: Int,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {
-        let vector = VersionVector(try transaction.loadScope(scope).vectors.mapValues(\.seq))
+        let vector = try transaction.loadScope(scope).runs.vector
         guard let members, members.allSatisfy({ vector.covers($0.vector) }) else { return }
         let limits = Limits.standard
         let repeated = limits.requestMemoryMilliseconds + limits.requestLeadMilliseconds

@@ -34,21 +34,21 @@ package enum CommitIntake {
     package static let clockLeadMilliseconds: Int64 = 60_000
 
     /// - Parameters:
-    ///   - vectors: What is applied here, per incarnation.
+    ///   - runs: What is applied here.
     ///   - now: The wall clock, in milliseconds since 1970 UTC.
     package static func judge(
         _ commit: Commit,
         bytes: Bytes,
-        after vectors: [Incarnation: VectorRow],
+        after runs: Runs,
         now: Int64
     ) -> Verdict {
         let dot = commit.stamp.dot
-        let last = vectors[dot.incarnation]
+        let last = runs[dot.incarnation]
         if let last, dot.seq <= last.seq {
             let isOther = dot.seq == last.seq && hash(commit, bytes) != last.hash
             return isOther ? .refused(.forked) : .known
         }
-        let missing = missing(commit, last, vectors)
+        let missing = missing(commit, last, runs)
         guard missing.isEmpty else { return .waits(for: missing) }
         if commit.previousHash != last?.hash ?? Commit.noHash { return .refused(.forked) }
         if let last, commit.stamp.time <= last.time { return .refused(.timeWentBack) }
@@ -65,10 +65,10 @@ package enum CommitIntake {
     private static func missing(
         _ commit: Commit,
         _ last: VectorRow?,
-        _ vectors: [Incarnation: VectorRow]
+        _ runs: Runs
     ) -> [Dot] {
         let dot = commit.stamp.dot
-        var missing = commit.dep.filter { $0.seq > vectors[$0.incarnation]?.seq ?? 0 }
+        var missing = commit.dep.filter { $0.seq > runs[$0.incarnation]?.seq ?? 0 }
         if dot.seq != (last?.seq ?? 0) + 1 { missing.append(Dot(dot.incarnation, dot.seq - 1)) }
         return missing.sorted()
     }

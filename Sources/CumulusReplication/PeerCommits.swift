@@ -54,8 +54,8 @@ package struct PeerCommits: Sendable {
         for bytes in commits {
             // Other nodes may have sent it before: most of those are recognised by the head.
             guard let head = try? CommitHead(bytes) else { return .malformed("it has no head") }
-            let vectors = try transaction.loadScope(number).vectors
-            if head.dot.seq < vectors[head.dot.incarnation]?.seq ?? 0 { continue }
+            let runs = try transaction.loadScope(number).runs
+            if head.dot.seq < runs[head.dot.incarnation]?.seq ?? 0 { continue }
             if paused[head.dot.incarnation] != nil { continue }
             let commit: Commit
             do {
@@ -67,7 +67,7 @@ package struct PeerCommits: Sendable {
             let verdict = CommitIntake.judge(
                 commit,
                 bytes: bytes,
-                after: vectors,
+                after: runs,
                 now: transaction.now
             )
             switch verdict {
@@ -101,6 +101,6 @@ extension WriteTransaction {
     /// How far a scope is applied, with what this batch brings; nil if it isn't known here.
     package mutating func vector(of scope: ScopeID) throws(EngineError) -> VersionVector? {
         guard let number = try self.scope(scope) else { return nil }
-        return VersionVector(try loadScope(number).vectors.mapValues(\.seq))
+        return try loadScope(number).runs.vector
     }
 }

@@ -27,7 +27,7 @@ package struct ScopeDigest: Equatable, Sendable {
         in reader: ReadTransaction
     ) throws(EngineError) {
         self.scope = scope
-        commits = try reader.vectors(of: number).values.reduce(0) { $0 &+ $1.seq }
+        commits = try reader.runs(of: number).rows.values.reduce(0) { $0 &+ $1.seq }
         var sum = UInt128(0)
         for zone in try StateSource(reader, scope: number).zones() where zone.row.exists {
             let state: ZoneState? = try reader.row(.zoneState(zone.row.number))

@@ -37,6 +37,9 @@ package struct StateIntake: Sendable {
             else {
                 throw MalformedBytes("the end of the log of \(incarnation) can't be")
             }
+            guard offer.vector.covers(row.first), offer.vector.covers(row.dep) else {
+                throw MalformedBytes("\(incarnation) depends on what the donor lacks")
+            }
         }
         var names: Set<[String]> = []
         for zone in offer.zones {

@@ -133,7 +133,7 @@ package struct StateSource: Sendable {
     ) throws(EngineError) -> StateOffer {
         var offer = StateOffer()
         offer.base = base
-        offer.vectors = try reader.vectors(of: scope)
+        offer.vectors = try reader.runs(of: scope).rows
         offer.zones = try zones()
         offer.registers = try registers()
         offer.increments = try increments(above: base)

@@ -99,7 +99,7 @@ package struct StateSync: Sendable {
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Bool {
         if ours == nil {
-            ours = VersionVector(try transaction.loadScope(scope).vectors.mapValues(\.seq))
+            ours = try transaction.loadScope(scope).runs.vector
             doubled = try doubledIncrements(transaction)
         }
         var room = recordLimit
@@ -247,7 +247,7 @@ package struct StateSync: Sendable {
     package consuming func finish(
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Bool {
-        let known = VersionVector(try transaction.loadScope(scope).vectors.mapValues(\.seq))
+        let known = try transaction.loadScope(scope).runs.vector
         guard known == ours else { return false }
         try joinIncrements(&transaction)
         for register in offer.registers {

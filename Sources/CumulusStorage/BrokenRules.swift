@@ -32,4 +32,6 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let nodeBehind = BrokenRules(rawValue: 512)
     /// A fetch of changes goes on at a node that has not read what its last page showed.
     package static let seen = BrokenRules(rawValue: 1024)
+    /// A run counts as retired once a later one depends on it, however far it has come since.
+    package static let retired = BrokenRules(rawValue: 2048)
 }

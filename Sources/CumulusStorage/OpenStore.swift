@@ -8,8 +8,8 @@ package import CumulusModel
 package enum OpenStore {
     /// The layout that this release reads and writes.
     ///
-    /// Formats 1 and 2 were never released.
-    package static let formatVersion: UInt32 = 3
+    /// Formats 1 to 3 were never released.
+    package static let formatVersion: UInt32 = 4
 
     package enum Failure: Error, Equatable, Sendable {
         case newerFormat(UInt32)

@@ -187,20 +187,46 @@ package struct VectorRow: RowValue, Equatable {
     package var seq: UInt64
     package var time: HybridTime
     package var hash: Bytes
-    /// What the last of them depends on, whole: a commit says only how that changed.
+    /// What the first of them depends on, without the runs that were retired by then.
+    package var first: VersionVector
+    /// `first`, with what later ones said that they depend on.
     package var dep: VersionVector
 
-    package init(seq: UInt64, time: HybridTime, hash: Bytes, dep: VersionVector) {
+    package init(
+        seq: UInt64,
+        time: HybridTime,
+        hash: Bytes,
+        first: VersionVector = VersionVector(),
+        dep: VersionVector = VersionVector()
+    ) {
         self.seq = seq
         self.time = time
         self.hash = hash
+        self.first = first
         self.dep = dep
     }
+
+    /// Where the run ends behind its next commit.
+    package func next(_ commit: Commit, _ bytes: Bytes) -> VectorRow {
+        var dep = dep
+        for entry in commit.dep { dep[entry.incarnation] = entry.seq }
+        return VectorRow(
+            seq: commit.stamp.dot.seq,
+            time: commit.stamp.time,
+            hash: Commit.hash(previous: commit.previousHash, commit: bytes),
+            first: seq == 0 ? dep : first,
+            dep: dep
+        )
+    }
+
+    /// Before a run's first commit.
+    package static let none = VectorRow(seq: 0, time: HybridTime(0), hash: Commit.noHash)
 
     package func write(to writer: inout CanonicalWriter) {
         writer.varint(seq)
         writer.bigEndian(time.value)
         writer.delimited(hash)
+        writer.vector(first)
         writer.vector(dep)
     }
 
@@ -208,6 +234,7 @@ package struct VectorRow: RowValue, Equatable {
         seq = try reader.varint()
         time = HybridTime(try reader.bigEndian())
         hash = try reader.delimitedBytes()
+        first = try reader.vector()
         dep = try reader.vector()
     }
 }

@@ -6,22 +6,20 @@
 package import CumulusModel
 
 extension RowReader where Self: ~Copyable {
-    /// How far each incarnation's commits are applied.
-    package borrowing func vectors(
-        of scope: ScopeNumber
-    ) throws(EngineError) -> [Incarnation: VectorRow] {
-        var vectors: [Incarnation: VectorRow] = [:]
+    /// How far each run's commits are applied.
+    package borrowing func runs(of scope: ScopeNumber) throws(EngineError) -> Runs {
+        var runs: [Incarnation: VectorRow] = [:]
         for (key, value) in try rows(.meta, .vectors(of: scope)) {
-            vectors[try incarnation(in: key)] = try decoding(key) { () throws(MalformedBytes) in
+            runs[try incarnation(in: key)] = try decoding(key) { () throws(MalformedBytes) in
                 try VectorRow(row: value)
             }
         }
-        return vectors
+        return Runs(runs)
     }
 
     /// The commits that are applied.
     package borrowing func vector(of scope: ScopeNumber) throws(EngineError) -> VersionVector {
-        VersionVector(try vectors(of: scope).mapValues(\.seq))
+        try runs(of: scope).vector
     }
 
     /// Per incarnation, the commit behind which the log begins: all later ones are in it.
@@ -85,14 +83,16 @@ extension WriteTransaction {
         in number: ScopeNumber
     ) throws(EngineError) {
         var scope = try loadScope(number)
+        var rows = scope.runs.rows
         for (incarnation, row) in vectors {
-            guard row.seq > scope.vectors[incarnation]?.seq ?? 0 else { continue }
+            guard row.seq > rows[incarnation]?.seq ?? 0 else { continue }
             try dropLog(of: incarnation, through: row.seq, in: number)
-            scope.vectors[incarnation] = row
+            rows[incarnation] = row
             scope.touched.insert(incarnation)
-            if incarnation != state.incarnation { scope.others[incarnation] = row.seq }
             observe(row.time)
         }
+        scope.runs = Runs(rows)
+        scope.cuts = [:]
         replaceScope(scope)
     }
 

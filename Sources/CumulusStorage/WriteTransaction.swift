@@ -143,7 +143,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
         guard !overlay.isEmpty else { return (EngineBatch(), state) }
         for (number, scope) in state.scopes {
             for incarnation in scope.touched {
-                guard let row = scope.vectors[incarnation] else { continue }
+                guard let row = scope.runs[incarnation] else { continue }
                 put(.vector(number, incarnation), row)
             }
             state.scopes[number]?.touched = []
@@ -196,7 +196,7 @@ extension WriteTransaction {
     /// Reads the logs' ends of a scope when it is first written to.
     package mutating func loadScope(_ number: ScopeNumber) throws(EngineError) -> ScopeState {
         if let scope = state.scopes[number] { return scope }
-        let vectors = try vectors(of: number)
+        let runs = try runs(of: number)
         let last = try rows(.log, .order(of: number), backwards: true, limit: 1).first
         var nextPosition: UInt64 = 1
         if let last {
@@ -204,14 +204,7 @@ extension WriteTransaction {
             _ = try reader.number(ScopeNumber.self)
             nextPosition = try reader.number(UInt64.self) + 1
         }
-        var others = VersionVector(vectors.mapValues(\.seq))
-        others[state.incarnation] = 0
-        let scope = ScopeState(
-            number: number,
-            vectors: vectors,
-            others: others,
-            nextPosition: nextPosition
-        )
+        let scope = ScopeState(number: number, runs: runs, nextPosition: nextPosition)
         state.scopes[number] = scope
         return scope
     }
@@ -235,12 +228,14 @@ extension WriteTransaction {
         operations: [Commit.Operation]
     ) throws(EngineError) -> Commit {
         let scope = try loadScope(number)
-        let own = scope.vectors[state.incarnation]
+        let own = scope.runs[state.incarnation]
+        var others = scope.runs.shortVector
+        others[state.incarnation] = 0
         let time = state.clock.tick(now: now)
         let dot = Dot(state.incarnation, (own?.seq ?? 0) + 1)
         return Commit(
             stamp: Stamp(time, dot),
-            dep: scope.others.changes(since: own?.dep ?? VersionVector()),
+            dep: others.changes(since: own?.dep ?? VersionVector()),
             previousHash: own?.hash ?? Commit.noHash,
             requestID: author.requestID?.bytes ?? [],
             user: author.user,
@@ -263,26 +258,22 @@ extension WriteTransaction {
     ) throws(EngineError) -> CausalCut {
         var scope = try loadScope(number)
         let dot = commit.stamp.dot
-        var dep = scope.vectors[dot.incarnation]?.dep ?? VersionVector()
-        for entry in commit.dep { dep[entry.incarnation] = entry.seq }
-        scope.vectors[dot.incarnation] = VectorRow(
-            seq: dot.seq,
-            time: commit.stamp.time,
-            hash: Commit.hash(previous: commit.previousHash, commit: bytes),
-            dep: dep
-        )
+        let last = scope.runs[dot.incarnation] ?? .none
+        var cut = scope.cuts[dot.incarnation] ?? scope.runs.whole(last.dep)
+        scope.runs.widen(&cut, by: commit.dep)
+        scope.cuts[dot.incarnation] = cut
+        scope.runs.enter(last.next(commit, bytes), of: dot.incarnation, state.broken)
         scope.touched.insert(dot.incarnation)
         if dot.incarnation == state.incarnation {
             state.node.lastIncarnation = dot.incarnation
         } else {
-            scope.others[dot.incarnation] = dot.seq
             state.clock.observe(commit.stamp.time)
         }
         put(.commit(number, dot), bytes)
         put(.order(number, scope.nextPosition), OrderRow(dot: dot, isVisible: isVisible))
         scope.nextPosition += 1
         state.scopes[number] = scope
-        return CausalCut(dep: dep, dot: dot)
+        return CausalCut(dep: cut, dot: dot)
     }
 }
 
@@ -333,7 +324,7 @@ extension WriteTransaction {
 
     /// The dot that this node's next commit of a scope will have.
     package mutating func nextDot(_ number: ScopeNumber) throws(EngineError) -> Dot {
-        let own = try loadScope(number).vectors[state.incarnation]
+        let own = try loadScope(number).runs[state.incarnation]
         return Dot(state.incarnation, (own?.seq ?? 0) + 1)
     }
 

@@ -15,10 +15,10 @@ package struct TypeSchema: Hashable, Sendable {
 /// The writer's view of one scope's logs.
 package struct ScopeState: Sendable {
     package let number: ScopeNumber
-    /// Per incarnation: the last applied commit.
-    package var vectors: [Incarnation: VectorRow]
-    /// `vectors` without our own entry: what our next commit depends on.
-    package var others: VersionVector
+    /// How far each run's commits are applied.
+    package var runs: Runs
+    /// What the last commits of runs depend on, whole; of those that committed since the start.
+    package var cuts: [Incarnation: VersionVector] = [:]
     /// The next place in the local order of application.
     package var nextPosition: UInt64
     /// Incarnations whose vector rows this batch changed.

@@ -10,7 +10,7 @@ package import CumulusStorage
 package struct DerivedRows {
     private let reader: ReadTransaction
     private var expected: [Subspace: [Bytes: Bytes]] = [:]
-    private var deps: [RowKey: VersionVector] = [:]
+    private var ends: [RowKey: VectorRow] = [:]
     /// Rows whose making is no longer in the log.
     private var unknown: Set<Bytes> = []
     private var floors: [ScopeNumber: VersionVector] = [:]
@@ -165,15 +165,8 @@ package struct DerivedRows {
         }
         let commit = try Commit(bytes)
         let vector = RowKey.vector(scope, dot.incarnation)
-        for entry in commit.dep {
-            deps[vector, default: VersionVector()][entry.incarnation] = entry.seq
-        }
-        let row = VectorRow(
-            seq: dot.seq,
-            time: commit.stamp.time,
-            hash: Commit.hash(previous: commit.previousHash, commit: bytes),
-            dep: deps[vector] ?? VersionVector()
-        )
+        let row = (ends[vector] ?? .none).next(commit, bytes)
+        ends[vector] = row
         expect(vector, row.rowBytes, .vector)
         guard let zone = commit.zone else { return }
         guard let database = try reader.database(scope, zone.database) else {

@@ -91,23 +91,22 @@ package struct LogReplay {
 /// The ends of the chains of one scope, as its commits pass by in the order in which one node made
 /// them.
 private struct CommitChain {
-    private var links: [Incarnation: (seq: UInt64, hash: Bytes, dep: VersionVector)] = [:]
+    private var runs = Runs()
     private var latest = HybridTime(0)
 
     /// What is wrong with the next commit.
     mutating func append(_ commit: Commit, _ bytes: Bytes, named dot: Dot) -> [String] {
         var wrong: [String] = []
-        let link = links[dot.incarnation] ?? (0, Commit.noHash, VersionVector())
+        let link = runs[dot.incarnation] ?? .none
         if commit.stamp.dot != dot { wrong.append("\(dot) says it is \(commit.stamp.dot)") }
         if dot.seq != link.seq + 1 { wrong.append("\(dot) follows \(link.seq)") }
         if commit.previousHash != link.hash { wrong.append("\(dot) breaks the hash chain") }
         if commit.stamp.time <= latest { wrong.append("\(dot) is not later than the one before") }
-        var applied = VersionVector(links.mapValues(\.seq))
+        var applied = runs.shortVector
         applied[dot.incarnation] = 0
         let dep = applied.changes(since: link.dep)
         if commit.dep != dep { wrong.append("\(dot) depends on \(commit.dep), not \(dep)") }
-        let hash = Commit.hash(previous: link.hash, commit: bytes)
-        links[dot.incarnation] = (dot.seq, hash, applied)
+        runs.enter(link.next(commit, bytes), of: dot.incarnation)
         latest = commit.stamp.time
         return wrong
     }

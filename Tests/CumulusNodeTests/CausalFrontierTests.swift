@@ -35,7 +35,7 @@ import Testing
         }
         var after = before
         _ = try group.commit { state in
-            after[state.incarnation] = state.scopes[scope]?.vectors[state.incarnation]?.seq ?? 0
+            after[state.incarnation] = state.scopes[scope]?.runs[state.incarnation]?.seq ?? 0
             frontier.begin(state)
             #expect(!frontier.covers(after, scope))
             #expect(frontier.covers(before, scope))

@@ -34,8 +34,7 @@ import Testing
         VectorRow(
             seq: commit.stamp.dot.seq,
             time: commit.stamp.time,
-            hash: Commit.hash(previous: commit.previousHash, commit: commit.encoded()),
-            dep: VersionVector()
+            hash: Commit.hash(previous: commit.previousHash, commit: commit.encoded())
         )
     }
 
@@ -43,7 +42,7 @@ import Testing
         _ commit: Commit,
         _ vectors: [Incarnation: VectorRow] = [:]
     ) -> CommitIntake.Verdict {
-        CommitIntake.judge(commit, bytes: commit.encoded(), after: vectors, now: now)
+        CommitIntake.judge(commit, bytes: commit.encoded(), after: Runs(vectors), now: now)
     }
 
     @Test func theNextOneIsApplied() {
@@ -66,7 +65,7 @@ import Testing
     @Test func whatItDependsOnIsWaitedFor() {
         let commit = Self.commit(1, dep: [Dot(Self.second, 4)])
         #expect(Self.judge(commit) == .waits(for: [Dot(Self.second, 4)]))
-        let row = VectorRow(seq: 4, time: HybridTime(1), hash: Commit.noHash, dep: VersionVector())
+        let row = VectorRow(seq: 4, time: HybridTime(1), hash: Commit.noHash)
         #expect(Self.judge(commit, [Self.second: row]) == .apply)
     }
 

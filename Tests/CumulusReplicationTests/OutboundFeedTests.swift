@@ -190,7 +190,7 @@ import Testing
         try fourth.save([SaveItem("after", ["a": 1])])
         let after = try fourth.commits(
             above: fourth.vectors().mapValues {
-                VectorRow(seq: $0.seq - 1, time: $0.time, hash: $0.hash, dep: $0.dep)
+                VectorRow(seq: $0.seq - 1, time: $0.time, hash: $0.hash)
             }
         )[fourth.state.incarnation, default: []].map(\.1)
         #expect(try take(sent) == .taken(4))

@@ -44,7 +44,16 @@ import Testing
         try Self.check(NumberRow(number: .max))
         try Self.check(NumberedSeq(seq: .max))
         let dep = VersionVector([Incarnation(7): 2, Incarnation(1): 9])
-        try Self.check(VectorRow(seq: 1 << 40, time: HybridTime(3), hash: Commit.noHash, dep: dep))
+        let first = VersionVector([Incarnation(7): 1])
+        try Self.check(
+            VectorRow(
+                seq: 1 << 40,
+                time: HybridTime(3),
+                hash: Commit.noHash,
+                first: first,
+                dep: dep
+            )
+        )
         try Self.check(RegisterRow(stamp: Self.stamp, value: [1]))
         try Self.check(RegisterRow(stamp: Self.stamp, value: []))
         try Self.check(RegisterRow(stamp: Self.stamp, value: nil))

@@ -81,7 +81,7 @@ struct  Cumulus__V1__PullResponse
   size_t n_commits;
   ProtobufCBinaryData *commits;
   /*
-   * what the server has; the caller has it too once it took all so far
+   * in the first response: what the server has
    */
   size_t n_vector;
   Cumulus__V1__VectorEntry **vector;

@@ -29,6 +29,8 @@ package struct ChangeToken: Hashable, Sendable {
     package var scope: ScopeID
     package var subject: Subject
     /// All changes that it covers were told before this fetch began, or were over by then.
+    ///
+    /// A short vector, like `seen` (see `Runs`).
     package var base: VersionVector
     /// What the last page was read from: later ones are not to be older.
     package var seen: VersionVector
@@ -154,9 +156,9 @@ extension ChangeToken {
     }
 
     /// Refuses to go on from a state that is older than what the caller was shown.
-    func checkReach(_ vector: VersionVector, _ broken: BrokenRules) throws(ServiceError) {
+    func checkReach(_ runs: Runs, _ broken: BrokenRules) throws(ServiceError) {
         let needed = broken.contains(.seen) ? base : needed
-        guard broken.contains(.nodeBehind) || vector.covers(needed) else {
+        guard broken.contains(.nodeBehind) || runs.covers(needed) else {
             throw ServiceError(
                 .serviceUnavailable,
                 .nodeBehind,

@@ -48,21 +48,21 @@ package struct FetchDatabaseChanges: Sendable {
             guard database.kind != .public else {
                 throw ServiceError.keepsNoChanges(Names.defaultZone, database)
             }
-            let vector = try reader.vector(of: number)
+            let runs = try reader.runs(of: number)
             let token =
                 token
                 ?? ChangeToken(
                     scope: scope,
                     subject: .zones(of: database),
                     base: VersionVector(),
-                    seen: vector
+                    seen: runs.shortVector
                 )
             try token.check(scope)
             guard token.subject == .zones(of: database) else {
                 throw ServiceError.tokenOfAnother("database")
             }
-            try token.checkReach(vector, broken)
-            return try page(after: token, vector, try reader.database(number, database), reader)
+            try token.checkReach(runs, broken)
+            return try page(after: token, runs, try reader.database(number, database), reader)
         } catch {
             throw FetchRecords.Failure(error)
         }
@@ -70,18 +70,20 @@ package struct FetchDatabaseChanges: Sendable {
 
     private func page(
         after token: ChangeToken,
-        _ vector: VersionVector,
+        _ runs: Runs,
         _ database: DatabaseNumber?,
         _ reader: ReadTransaction
     ) throws(EngineError) -> Page {
-        var (last, end) = ("", vector)
+        var (last, end) = ("", runs.shortVector)
         if case .zones(let name, let first) = token.progress { (last, end) = (name, first) }
         var page = Page(token: token)
         page.token.base = end
-        page.token.seen = vector
+        page.token.seen = runs.shortVector
         page.token.progress = nil
         guard let database else { return page }
         let heads = try heads(of: database, reader)
+        let base = runs.whole(token.base)
+        let known = base.isEmpty ? runs.whole(end) : base
         var range = KeyRange.zones(of: database)
         if !last.isEmpty { range.start = RowKey.zone(database, last).bytes + [0] }
         for (key, value) in try reader.rows(.meta, range) {
@@ -93,10 +95,9 @@ package struct FetchDatabaseChanges: Sendable {
             }
             guard name != Names.defaultZone else { continue }
             if row.exists {
-                guard !token.base.covers(heads[name] ?? VersionVector()) else { continue }
+                guard !base.covers(heads[name] ?? VersionVector()) else { continue }
             } else {
                 // A caller that knows of no zone is told of none that is gone.
-                let known = token.base.isEmpty ? end : token.base
                 guard let deleted = row.deleted, !known.covers(deleted.dot) else { continue }
             }
             if page.changed.count + page.deletions.count >= limit {

@@ -74,8 +74,9 @@ package struct FetchZoneChanges: Sendable {
             guard found.capabilities.contains(.fetchChanges) else {
                 throw ServiceError.keepsNoChanges(zone.name, database)
             }
-            let vector = try reader.vector(of: number)
-            let start = try self.start(token, scope, found.zone, vector)
+            let runs = try reader.runs(of: number)
+            let vector = runs.vector
+            let start = try self.start(token, scope, found.zone, runs)
             guard let databaseNumber = try reader.database(number, database),
                 let row = try reader.zone(databaseNumber, zone.name)
             else { throw EngineError.corrupt("zone '\(zone.name)' has no row") }
@@ -86,19 +87,16 @@ package struct FetchZoneChanges: Sendable {
             }
             var gathering = Gathering(self, start, in: row.number, reader)
             let isComplete = try gathering.gather(through: vector)
-            let subject = ChangeToken.Subject.records(of: found.zone)
             return Page(
                 records: gathering.records,
                 deletions: gathering.deletions,
-                token: isComplete
-                    ? ChangeToken(scope: scope, subject: subject, base: vector, seen: vector)
-                    : ChangeToken(
-                        scope: scope,
-                        subject: subject,
-                        base: start.base,
-                        seen: vector,
-                        progress: .records(gathering.progress)
-                    )
+                token: ChangeToken(
+                    scope: scope,
+                    subject: .records(of: found.zone),
+                    base: isComplete ? runs.shortVector : runs.short(start.base),
+                    seen: runs.shortVector,
+                    progress: isComplete ? nil : .records(gathering.progress)
+                )
             )
         } catch {
             throw FetchRecords.Failure(error)
@@ -120,10 +118,10 @@ package struct FetchZoneChanges: Sendable {
         _ token: ChangeToken?,
         _ scope: ScopeID,
         _ zone: Commit.Zone,
-        _ vector: VersionVector
+        _ runs: Runs
     ) throws(ServiceError) -> Start {
         guard let token else {
-            return Start(base: vector, progress: ChangeProgress(told: VersionVector()))
+            return Start(base: runs.vector, progress: ChangeProgress(told: VersionVector()))
         }
         try token.check(scope)
         guard case .records(let itsZone) = token.subject, itsZone.database == zone.database,
@@ -132,11 +130,12 @@ package struct FetchZoneChanges: Sendable {
         guard itsZone.generation == zone.generation else {
             throw .tokenExpired("its zone was deleted, and made again under the same name")
         }
-        try token.checkReach(vector, broken)
-        switch token.progress {
-        case .records(let progress): return Start(base: token.base, progress: progress)
-        default: return Start(base: token.base, progress: ChangeProgress(told: token.base))
+        try token.checkReach(runs, broken)
+        let base = runs.whole(token.base)
+        if case .records(let progress) = token.progress {
+            return Start(base: base, progress: progress)
         }
+        return Start(base: base, progress: ChangeProgress(told: base))
     }
 }
 

@@ -17,8 +17,9 @@ package struct Checker: Sendable {
     package let violations: @Sendable (SimulatedCluster) throws -> [String]
 
     package static let all = [
-        convergence, replay, chains, acknowledged, deaths, orphans, vectors, frontiers, derived,
-        changes,
+        convergence, replay, chains, acknowledged, dependencies, deaths, orphans, vectors,
+        frontiers,
+        derived, changes,
     ]
 
     /// All nodes hold the same.
@@ -81,6 +82,29 @@ package struct Checker: Sendable {
                 .filter { !vector.covers($0) }
                 .map { "node \(number) lacks \($0)" }
         }
+    }
+
+    /// What a commit says that it depends on stands for all that its maker had.
+    package static let dependencies = Checker(name: "dependencies") { cluster in
+        let runs = try cluster.commits(within: nil)
+        let firsts = runs.mapValues { $0[0].0.dep }
+        var wrong: [String] = []
+        for (incarnation, commits) in runs {
+            var said = VersionVector()
+            for (commit, _) in commits {
+                var open = commit.dep
+                while let dot = open.popLast() {
+                    if said.covers(dot) { continue }
+                    if said[dot.incarnation] == 0 { open += firsts[dot.incarnation] ?? [] }
+                    said.cover(dot)
+                }
+                var others = said
+                others[incarnation] = 0
+                let dot = commit.stamp.dot
+                if others != cluster.known[dot] { wrong.append("\(dot) depends on \(others)") }
+            }
+        }
+        return wrong
     }
 
     /// A life that some commit ended is nowhere.

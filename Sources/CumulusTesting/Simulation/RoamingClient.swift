@@ -49,9 +49,11 @@ package struct RoamingClient {
         )
         fetch.broken = broken
         do {
+            let number = try store.scopeNumber()
             take(
-                try fetch.run(store.scope, store.scopeNumber(), by: caller, in: store.reader),
-                limit: limit
+                try fetch.run(store.scope, number, by: caller, in: store.reader),
+                limit: limit,
+                try store.reader.runs(of: number)
             )
             guard token?.progress == nil else { return }
             counts["records", default: 0] += 1
@@ -63,8 +65,8 @@ package struct RoamingClient {
         }
     }
 
-    private mutating func take(_ page: FetchZoneChanges.Page, limit: Int) {
-        if let token, !page.token.needed.covers(token.needed) {
+    private mutating func take(_ page: FetchZoneChanges.Page, limit: Int, _ runs: Runs) {
+        if let token, !runs.whole(page.token.needed).covers(runs.whole(token.needed)) {
             faults.append("a token of zone '\(zone)' went back")
         }
         if page.records.count + page.deletions.count > limit {

@@ -44,6 +44,8 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
     case nodeBehind = "node-behind"
     /// Nor does one that has not read what the last page showed.
     case seen
+    /// A run is retired as long as it has no more commits than a later one depends on.
+    case retired
 
     /// The part of it that stores break.
     var inStores: BrokenRules {
@@ -59,6 +61,7 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
         case .commitPages: .commitPages
         case .nodeBehind: .nodeBehind
         case .seen: .seen
+        case .retired: .retired
         default: []
         }
     }
@@ -76,6 +79,8 @@ package struct SimulatedCluster {
     package private(set) var clients: [RoamingClient] = []
     /// Every commit that was made, as its bytes.
     package private(set) var archive: [Dot: Bytes] = [:]
+    /// What the maker of a commit had of others when it made it.
+    package private(set) var known: [Dot: VersionVector] = [:]
     /// How often what happened.
     package internal(set) var counts: [String: Int] = [:]
     /// How often each verdict of the intake was met; a history in which nothing waited shows
@@ -207,6 +212,9 @@ package struct SimulatedCluster {
         incarnations[one].insert(incarnation)
         for seq in first...last { acknowledged.insert(Dot(incarnation, seq)) }
         tell("node \(one) commits \(Dot(incarnation, first)) to \(last)")
+        var others = try stores[one].vector()
+        others[incarnation] = 0
+        for seq in first...last { known[Dot(incarnation, seq)] = others }
         let commits = try stores[one].commits(above: before)[incarnation] ?? []
         for (commit, bytes) in commits {
             let dot = commit.stamp.dot
@@ -302,7 +310,7 @@ package struct SimulatedCluster {
             var verdict = CommitIntake.judge(
                 commit,
                 bytes: bytes,
-                after: try store.vectors(),
+                after: try store.runs(),
                 now: .max / 2
             )
             note(verdict)
@@ -354,13 +362,17 @@ package struct SimulatedCluster {
 }
 
 extension TestStore {
+    package func runs() throws -> Runs {
+        try reader.runs(of: scopeNumber())
+    }
+
     /// How far each incarnation's commits are applied.
     package func vectors() throws -> [Incarnation: VectorRow] {
-        try reader.vectors(of: scopeNumber())
+        try runs().rows
     }
 
     package func vector() throws -> VersionVector {
-        VersionVector(try vectors().mapValues(\.seq))
+        try runs().vector
     }
 
     /// The commits of the log that a reader at those vectors lacks, per incarnation in their order.
@@ -400,7 +412,7 @@ extension TestStore {
                     let verdict = CommitIntake.judge(
                         commit,
                         bytes: bytes,
-                        after: try vectors(),
+                        after: try runs(),
                         now: .max / 2
                     )
                     guard verdict == .apply else { break }

@@ -1,0 +1,96 @@
+// How far a store has applied the commits of each run of each node, and which runs are retired:
+// those whose last commit follows from the first commit of a later run.
+//
+//   run i made 7 commits; the first commit of run j depends on i's 7th: {j: 1} says {i: 7, j: 1}
+//
+// A node starts a new run with every restart, so whole vectors grow for ever. Short ones, without
+// the retired runs, hold about one entry per node: tokens carry them, and commits depend on them.
+// Nobody has to agree on a retirement, since it is a fact about commits: a vector covers what its
+// commits depend on. A retired run that is heard of again, after the restore of a backup, is live
+// again.
+//
+// Kept by the writer (`ScopeState`), and made from rows by readers. hot: once per commit.
+
+package import CumulusModel
+
+package struct Runs: Sendable {
+    package private(set) var live: [Incarnation: VectorRow] = [:]
+    /// Changes with the first commit of a run only.
+    package private(set) var retired: [Incarnation: VectorRow] = [:]
+
+    package init(_ rows: [Incarnation: VectorRow] = [:]) {
+        live = rows
+        for row in rows.values { retire(row.first) }
+    }
+
+    package subscript(run: Incarnation) -> VectorRow? {
+        live[run] ?? retired[run]
+    }
+
+    package var rows: [Incarnation: VectorRow] {
+        live.merging(retired) { live, _ in live }
+    }
+
+    package var isEmpty: Bool { live.isEmpty }
+
+    /// All that is applied, run by run.
+    package var vector: VersionVector { VersionVector(rows.mapValues(\.seq)) }
+
+    /// `vector` without the retired runs.
+    package var shortVector: VersionVector { VersionVector(live.mapValues(\.seq)) }
+
+    /// Whether all of it is applied; it may be a short one.
+    package func covers(_ vector: VersionVector) -> Bool {
+        vector.allSatisfy { $0.seq <= self[$0.incarnation]?.seq ?? 0 }
+    }
+
+    /// A commit was applied: where its run ends now.
+    package mutating func enter(_ row: VectorRow, of run: Incarnation, _ broken: BrokenRules = []) {
+        if live.updateValue(row, forKey: run) == nil, !retired.isEmpty { retired[run] = nil }
+        if row.seq == 1 { retire(row.first, broken) }
+    }
+
+    private mutating func retire(_ first: VersionVector, _ broken: BrokenRules = []) {
+        for dot in first.dots {
+            guard let row = live[dot.incarnation],
+                row.seq == dot.seq || broken.contains(.retired)
+            else { continue }
+            live[dot.incarnation] = nil
+            retired[dot.incarnation] = row
+        }
+    }
+
+    // MARK: Other vectors
+
+    /// A vector without what follows from the rest of it.
+    ///
+    /// - Parameter cut: With each commit, it covers all that the commit depends on.
+    package func short(_ cut: VersionVector) -> VersionVector {
+        var short = cut
+        for dot in cut.dots {
+            for entry in self[dot.incarnation]?.first.dots ?? []
+            where cut[entry.incarnation] == entry.seq {
+                short[entry.incarnation] = 0
+            }
+        }
+        return short
+    }
+
+    /// The vector that a short one stands for, as far as its runs are known here.
+    package func whole(_ short: VersionVector) -> VersionVector {
+        var whole = VersionVector()
+        widen(&whole, by: short.dots)
+        return whole
+    }
+
+    /// Adds commits to a whole vector, with all that they depend on.
+    func widen(_ vector: inout VersionVector, by dots: [Dot]) {
+        var open = dots
+        while let dot = open.popLast() {
+            let known = vector[dot.incarnation]
+            guard known < dot.seq else { continue }
+            vector[dot.incarnation] = dot.seq
+            if known == 0, let row = self[dot.incarnation] { open += row.first.dots }
+        }
+    }
+}
