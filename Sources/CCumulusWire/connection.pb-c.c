@@ -1171,7 +1171,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[23] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[26] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -1191,6 +1191,9 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[23] =
   { "OPERATOR_LIST_MEMBERS", "CUMULUS__V1__METHOD__OPERATOR_LIST_MEMBERS", 54 },
   { "OPERATOR_REMOVE_MEMBER", "CUMULUS__V1__METHOD__OPERATOR_REMOVE_MEMBER", 55 },
   { "OPERATOR_BACK_UP", "CUMULUS__V1__METHOD__OPERATOR_BACK_UP", 56 },
+  { "OPERATOR_TRUNCATE", "CUMULUS__V1__METHOD__OPERATOR_TRUNCATE", 57 },
+  { "OPERATOR_VERIFY", "CUMULUS__V1__METHOD__OPERATOR_VERIFY", 58 },
+  { "OPERATOR_LEAVE", "CUMULUS__V1__METHOD__OPERATOR_LEAVE", 59 },
   { "PEERS_PULL", "CUMULUS__V1__METHOD__PEERS_PULL", 64 },
   { "PEERS_STATE", "CUMULUS__V1__METHOD__PEERS_STATE", 65 },
   { "PEERS_REPORT", "CUMULUS__V1__METHOD__PEERS_REPORT", 66 },
@@ -1198,26 +1201,29 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[23] =
   { "CHANGES_ZONE", "CUMULUS__V1__METHOD__CHANGES_ZONE", 81 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 5},{32, 8},{48, 9},{64, 18},{80, 21},{0, 23}
+{0, 0},{16, 5},{32, 8},{48, 9},{64, 21},{80, 24},{0, 26}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[23] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[26] =
 {
   { "ACCOUNTS_WHO_AM_I", 8 },
-  { "CHANGES_DATABASE", 21 },
-  { "CHANGES_ZONE", 22 },
+  { "CHANGES_DATABASE", 24 },
+  { "CHANGES_ZONE", 25 },
   { "METHOD_UNKNOWN", 0 },
   { "OPERATOR_ADD_TOKEN", 14 },
   { "OPERATOR_ADD_USER", 13 },
   { "OPERATOR_BACK_UP", 17 },
   { "OPERATOR_CREATE_CONTAINER", 11 },
+  { "OPERATOR_LEAVE", 20 },
   { "OPERATOR_LIST_CONTAINERS", 10 },
   { "OPERATOR_LIST_MEMBERS", 15 },
   { "OPERATOR_LIST_USERS", 12 },
   { "OPERATOR_REMOVE_MEMBER", 16 },
   { "OPERATOR_STATUS", 9 },
-  { "PEERS_PULL", 18 },
-  { "PEERS_REPORT", 20 },
-  { "PEERS_STATE", 19 },
+  { "OPERATOR_TRUNCATE", 18 },
+  { "OPERATOR_VERIFY", 19 },
+  { "PEERS_PULL", 21 },
+  { "PEERS_REPORT", 23 },
+  { "PEERS_STATE", 22 },
   { "RECORDS_FETCH", 1 },
   { "RECORDS_LIST", 3 },
   { "RECORDS_LIST_CONFLICTS", 4 },
@@ -1233,15 +1239,15 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  23,
+  26,
   cumulus__v1__method__enum_values_by_number,
-  23,
+  26,
   cumulus__v1__method__enum_values_by_name,
   6,
   cumulus__v1__method__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__reason__enum_values_by_number[21] =
+static const ProtobufCEnumValue cumulus__v1__reason__enum_values_by_number[22] =
 {
   { "NONE", "CUMULUS__V1__REASON__NONE", 0 },
   { "PROTOCOL_ERROR", "CUMULUS__V1__REASON__PROTOCOL_ERROR", 1 },
@@ -1264,14 +1270,16 @@ static const ProtobufCEnumValue cumulus__v1__reason__enum_values_by_number[21] =
   { "TOO_MANY_OWNERS", "CUMULUS__V1__REASON__TOO_MANY_OWNERS", 18 },
   { "LOG_TRUNCATED", "CUMULUS__V1__REASON__LOG_TRUNCATED", 19 },
   { "NOT_REPLICATED", "CUMULUS__V1__REASON__NOT_REPLICATED", 20 },
+  { "CLOCK_WRONG", "CUMULUS__V1__REASON__CLOCK_WRONG", 21 },
 };
 static const ProtobufCIntRange cumulus__v1__reason__value_ranges[] = {
-{0, 0},{0, 21}
+{0, 0},{0, 22}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__reason__enum_values_by_name[21] =
+static const ProtobufCEnumValueIndex cumulus__v1__reason__enum_values_by_name[22] =
 {
   { "ATOMIC_FAILURE", 10 },
   { "CHANGE_TAG_MISMATCH", 12 },
+  { "CLOCK_WRONG", 21 },
   { "CORRUPT", 7 },
   { "DEADLINE", 2 },
   { "DISK_FULL", 6 },
@@ -1299,9 +1307,9 @@ const ProtobufCEnumDescriptor cumulus__v1__reason__descriptor =
   "Reason",
   "Cumulus__V1__Reason",
   "cumulus.v1",
-  21,
+  22,
   cumulus__v1__reason__enum_values_by_number,
-  21,
+  22,
   cumulus__v1__reason__enum_values_by_name,
   1,
   cumulus__v1__reason__value_ranges,

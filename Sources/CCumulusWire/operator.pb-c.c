@@ -1132,6 +1132,321 @@ void   cumulus__v1__back_up_response__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__back_up_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__truncate_request__init
+                     (Cumulus__V1__TruncateRequest         *message)
+{
+  static const Cumulus__V1__TruncateRequest init_value = CUMULUS__V1__TRUNCATE_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__truncate_request__get_packed_size
+                     (const Cumulus__V1__TruncateRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__truncate_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__truncate_request__pack
+                     (const Cumulus__V1__TruncateRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__truncate_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__truncate_request__pack_to_buffer
+                     (const Cumulus__V1__TruncateRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__truncate_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__TruncateRequest *
+       cumulus__v1__truncate_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__TruncateRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__truncate_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__truncate_request__free_unpacked
+                     (Cumulus__V1__TruncateRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__truncate_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__truncate_response__init
+                     (Cumulus__V1__TruncateResponse         *message)
+{
+  static const Cumulus__V1__TruncateResponse init_value = CUMULUS__V1__TRUNCATE_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__truncate_response__get_packed_size
+                     (const Cumulus__V1__TruncateResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__truncate_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__truncate_response__pack
+                     (const Cumulus__V1__TruncateResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__truncate_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__truncate_response__pack_to_buffer
+                     (const Cumulus__V1__TruncateResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__truncate_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__TruncateResponse *
+       cumulus__v1__truncate_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__TruncateResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__truncate_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__truncate_response__free_unpacked
+                     (Cumulus__V1__TruncateResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__truncate_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__verify_request__init
+                     (Cumulus__V1__VerifyRequest         *message)
+{
+  static const Cumulus__V1__VerifyRequest init_value = CUMULUS__V1__VERIFY_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__verify_request__get_packed_size
+                     (const Cumulus__V1__VerifyRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__verify_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__verify_request__pack
+                     (const Cumulus__V1__VerifyRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__verify_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__verify_request__pack_to_buffer
+                     (const Cumulus__V1__VerifyRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__verify_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__VerifyRequest *
+       cumulus__v1__verify_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__VerifyRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__verify_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__verify_request__free_unpacked
+                     (Cumulus__V1__VerifyRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__verify_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__verify_response__init
+                     (Cumulus__V1__VerifyResponse         *message)
+{
+  static const Cumulus__V1__VerifyResponse init_value = CUMULUS__V1__VERIFY_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__verify_response__get_packed_size
+                     (const Cumulus__V1__VerifyResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__verify_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__verify_response__pack
+                     (const Cumulus__V1__VerifyResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__verify_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__verify_response__pack_to_buffer
+                     (const Cumulus__V1__VerifyResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__verify_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__VerifyResponse *
+       cumulus__v1__verify_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__VerifyResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__verify_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__verify_response__free_unpacked
+                     (Cumulus__V1__VerifyResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__verify_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__difference__init
+                     (Cumulus__V1__Difference         *message)
+{
+  static const Cumulus__V1__Difference init_value = CUMULUS__V1__DIFFERENCE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__difference__get_packed_size
+                     (const Cumulus__V1__Difference *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__difference__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__difference__pack
+                     (const Cumulus__V1__Difference *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__difference__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__difference__pack_to_buffer
+                     (const Cumulus__V1__Difference *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__difference__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__Difference *
+       cumulus__v1__difference__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__Difference *)
+     protobuf_c_message_unpack (&cumulus__v1__difference__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__difference__free_unpacked
+                     (Cumulus__V1__Difference *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__difference__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__leave_request__init
+                     (Cumulus__V1__LeaveRequest         *message)
+{
+  static const Cumulus__V1__LeaveRequest init_value = CUMULUS__V1__LEAVE_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__leave_request__get_packed_size
+                     (const Cumulus__V1__LeaveRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__leave_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__leave_request__pack
+                     (const Cumulus__V1__LeaveRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__leave_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__leave_request__pack_to_buffer
+                     (const Cumulus__V1__LeaveRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__leave_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__LeaveRequest *
+       cumulus__v1__leave_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__LeaveRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__leave_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__leave_request__free_unpacked
+                     (Cumulus__V1__LeaveRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__leave_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__leave_response__init
+                     (Cumulus__V1__LeaveResponse         *message)
+{
+  static const Cumulus__V1__LeaveResponse init_value = CUMULUS__V1__LEAVE_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__leave_response__get_packed_size
+                     (const Cumulus__V1__LeaveResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__leave_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__leave_response__pack
+                     (const Cumulus__V1__LeaveResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__leave_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__leave_response__pack_to_buffer
+                     (const Cumulus__V1__LeaveResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__leave_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__LeaveResponse *
+       cumulus__v1__leave_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__LeaveResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__leave_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__leave_response__free_unpacked
+                     (Cumulus__V1__LeaveResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__leave_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 #define cumulus__v1__who_am_irequest__field_descriptors NULL
 #define cumulus__v1__who_am_irequest__field_indices_by_name NULL
 #define cumulus__v1__who_am_irequest__number_ranges NULL
@@ -1426,7 +1741,7 @@ const ProtobufCMessageDescriptor cumulus__v1__node_status_response__descriptor =
   (ProtobufCMessageInit) cumulus__v1__node_status_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__scope_status__field_descriptors[4] =
+static const ProtobufCFieldDescriptor cumulus__v1__scope_status__field_descriptors[7] =
 {
   {
     "container",
@@ -1476,17 +1791,56 @@ static const ProtobufCFieldDescriptor cumulus__v1__scope_status__field_descripto
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "live_runs",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ScopeStatus, live_runs),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "retired_runs",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ScopeStatus, retired_runs),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "horizons",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ScopeStatus, horizons),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__scope_status__field_indices_by_name[] = {
   2,   /* field[2] = commits */
   0,   /* field[0] = container */
   3,   /* field[3] = digest */
   1,   /* field[1] = environment */
+  6,   /* field[6] = horizons */
+  4,   /* field[4] = live_runs */
+  5,   /* field[5] = retired_runs */
 };
 static const ProtobufCIntRange cumulus__v1__scope_status__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 4 }
+  { 0, 7 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__scope_status__descriptor =
 {
@@ -1496,7 +1850,7 @@ const ProtobufCMessageDescriptor cumulus__v1__scope_status__descriptor =
   "Cumulus__V1__ScopeStatus",
   "cumulus.v1",
   sizeof(Cumulus__V1__ScopeStatus),
-  4,
+  7,
   cumulus__v1__scope_status__field_descriptors,
   cumulus__v1__scope_status__field_indices_by_name,
   1,  cumulus__v1__scope_status__number_ranges,
@@ -2053,7 +2407,7 @@ const ProtobufCMessageDescriptor cumulus__v1__list_members_response__descriptor 
   (ProtobufCMessageInit) cumulus__v1__list_members_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__member__field_descriptors[5] =
+static const ProtobufCFieldDescriptor cumulus__v1__member__field_descriptors[7] =
 {
   {
     "node_id",
@@ -2115,9 +2469,35 @@ static const ProtobufCFieldDescriptor cumulus__v1__member__field_descriptors[5] 
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "clock_offset",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_SINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Member, clock_offset),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "heard",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_SINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Member, heard),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__member__field_indices_by_name[] = {
+  5,   /* field[5] = clock_offset */
   1,   /* field[1] = endpoint */
+  6,   /* field[6] = heard */
   2,   /* field[2] = is_removed */
   3,   /* field[3] = is_this */
   0,   /* field[0] = node_id */
@@ -2126,7 +2506,7 @@ static const unsigned cumulus__v1__member__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__member__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 5 }
+  { 0, 7 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__member__descriptor =
 {
@@ -2136,14 +2516,14 @@ const ProtobufCMessageDescriptor cumulus__v1__member__descriptor =
   "Cumulus__V1__Member",
   "cumulus.v1",
   sizeof(Cumulus__V1__Member),
-  5,
+  7,
   cumulus__v1__member__field_descriptors,
   cumulus__v1__member__field_indices_by_name,
   1,  cumulus__v1__member__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__member__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__member_report__field_descriptors[5] =
+static const ProtobufCFieldDescriptor cumulus__v1__member_report__field_descriptors[6] =
 {
   {
     "container",
@@ -2205,18 +2585,31 @@ static const ProtobufCFieldDescriptor cumulus__v1__member_report__field_descript
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "oldest_missing",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_SINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__MemberReport, oldest_missing),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__member_report__field_indices_by_name[] = {
   4,   /* field[4] = agreement */
   0,   /* field[0] = container */
   1,   /* field[1] = environment */
   2,   /* field[2] = missing */
+  5,   /* field[5] = oldest_missing */
   3,   /* field[3] = reported */
 };
 static const ProtobufCIntRange cumulus__v1__member_report__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 5 }
+  { 0, 6 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__member_report__descriptor =
 {
@@ -2226,7 +2619,7 @@ const ProtobufCMessageDescriptor cumulus__v1__member_report__descriptor =
   "Cumulus__V1__MemberReport",
   "cumulus.v1",
   sizeof(Cumulus__V1__MemberReport),
-  5,
+  6,
   cumulus__v1__member_report__field_descriptors,
   cumulus__v1__member_report__field_indices_by_name,
   1,  cumulus__v1__member_report__number_ranges,
@@ -2398,6 +2791,355 @@ const ProtobufCMessageDescriptor cumulus__v1__back_up_response__descriptor =
   (ProtobufCMessageInit) cumulus__v1__back_up_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
+#define cumulus__v1__truncate_request__field_descriptors NULL
+#define cumulus__v1__truncate_request__field_indices_by_name NULL
+#define cumulus__v1__truncate_request__number_ranges NULL
+const ProtobufCMessageDescriptor cumulus__v1__truncate_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.TruncateRequest",
+  "TruncateRequest",
+  "Cumulus__V1__TruncateRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__TruncateRequest),
+  0,
+  cumulus__v1__truncate_request__field_descriptors,
+  cumulus__v1__truncate_request__field_indices_by_name,
+  0,  cumulus__v1__truncate_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__truncate_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__truncate_response__field_descriptors[1] =
+{
+  {
+    "scopes",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__TruncateResponse, scopes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__truncate_response__field_indices_by_name[] = {
+  0,   /* field[0] = scopes */
+};
+static const ProtobufCIntRange cumulus__v1__truncate_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__truncate_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.TruncateResponse",
+  "TruncateResponse",
+  "Cumulus__V1__TruncateResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__TruncateResponse),
+  1,
+  cumulus__v1__truncate_response__field_descriptors,
+  cumulus__v1__truncate_response__field_indices_by_name,
+  1,  cumulus__v1__truncate_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__truncate_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__verify_request__field_descriptors[2] =
+{
+  {
+    "node_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__VerifyRequest, node_id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "repairs",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__VerifyRequest, repairs),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__verify_request__field_indices_by_name[] = {
+  0,   /* field[0] = node_id */
+  1,   /* field[1] = repairs */
+};
+static const ProtobufCIntRange cumulus__v1__verify_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__verify_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.VerifyRequest",
+  "VerifyRequest",
+  "Cumulus__V1__VerifyRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__VerifyRequest),
+  2,
+  cumulus__v1__verify_request__field_descriptors,
+  cumulus__v1__verify_request__field_indices_by_name,
+  1,  cumulus__v1__verify_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__verify_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__verify_response__field_descriptors[5] =
+{
+  {
+    "records",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__VerifyResponse, records),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "unsettled",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__VerifyResponse, unsettled),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "different",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__VerifyResponse, different),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "repaired",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__VerifyResponse, repaired),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "differences",
+    5,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__VerifyResponse, n_differences),
+    offsetof(Cumulus__V1__VerifyResponse, differences),
+    &cumulus__v1__difference__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__verify_response__field_indices_by_name[] = {
+  4,   /* field[4] = differences */
+  2,   /* field[2] = different */
+  0,   /* field[0] = records */
+  3,   /* field[3] = repaired */
+  1,   /* field[1] = unsettled */
+};
+static const ProtobufCIntRange cumulus__v1__verify_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 5 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__verify_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.VerifyResponse",
+  "VerifyResponse",
+  "Cumulus__V1__VerifyResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__VerifyResponse),
+  5,
+  cumulus__v1__verify_response__field_descriptors,
+  cumulus__v1__verify_response__field_indices_by_name,
+  1,  cumulus__v1__verify_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__verify_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__difference__field_descriptors[7] =
+{
+  {
+    "container",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Difference, container),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "environment",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Difference, environment),
+    &cumulus__v1__environment__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "database",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Difference, database),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "owner",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Difference, owner),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "zone",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Difference, zone),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "record_name",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Difference, record_name),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "kind",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Difference, kind),
+    &cumulus__v1__difference_kind__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__difference__field_indices_by_name[] = {
+  0,   /* field[0] = container */
+  2,   /* field[2] = database */
+  1,   /* field[1] = environment */
+  6,   /* field[6] = kind */
+  3,   /* field[3] = owner */
+  5,   /* field[5] = record_name */
+  4,   /* field[4] = zone */
+};
+static const ProtobufCIntRange cumulus__v1__difference__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 7 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__difference__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.Difference",
+  "Difference",
+  "Cumulus__V1__Difference",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__Difference),
+  7,
+  cumulus__v1__difference__field_descriptors,
+  cumulus__v1__difference__field_indices_by_name,
+  1,  cumulus__v1__difference__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__difference__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+#define cumulus__v1__leave_request__field_descriptors NULL
+#define cumulus__v1__leave_request__field_indices_by_name NULL
+#define cumulus__v1__leave_request__number_ranges NULL
+const ProtobufCMessageDescriptor cumulus__v1__leave_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.LeaveRequest",
+  "LeaveRequest",
+  "Cumulus__V1__LeaveRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__LeaveRequest),
+  0,
+  cumulus__v1__leave_request__field_descriptors,
+  cumulus__v1__leave_request__field_indices_by_name,
+  0,  cumulus__v1__leave_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__leave_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+#define cumulus__v1__leave_response__field_descriptors NULL
+#define cumulus__v1__leave_response__field_indices_by_name NULL
+#define cumulus__v1__leave_response__number_ranges NULL
+const ProtobufCMessageDescriptor cumulus__v1__leave_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.LeaveResponse",
+  "LeaveResponse",
+  "Cumulus__V1__LeaveResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__LeaveResponse),
+  0,
+  cumulus__v1__leave_response__field_descriptors,
+  cumulus__v1__leave_response__field_indices_by_name,
+  0,  cumulus__v1__leave_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__leave_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
 static const ProtobufCEnumValue cumulus__v1__agreement__enum_values_by_number[3] =
 {
   { "NOT_COMPARED", "CUMULUS__V1__AGREEMENT__NOT_COMPARED", 0 },
@@ -2426,5 +3168,35 @@ const ProtobufCEnumDescriptor cumulus__v1__agreement__descriptor =
   cumulus__v1__agreement__enum_values_by_name,
   1,
   cumulus__v1__agreement__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
+};
+static const ProtobufCEnumValue cumulus__v1__difference_kind__enum_values_by_number[3] =
+{
+  { "OTHER_CONTENT", "CUMULUS__V1__DIFFERENCE_KIND__OTHER_CONTENT", 0 },
+  { "MISSING_HERE", "CUMULUS__V1__DIFFERENCE_KIND__MISSING_HERE", 1 },
+  { "MISSING_THERE", "CUMULUS__V1__DIFFERENCE_KIND__MISSING_THERE", 2 },
+};
+static const ProtobufCIntRange cumulus__v1__difference_kind__value_ranges[] = {
+{0, 0},{0, 3}
+};
+static const ProtobufCEnumValueIndex cumulus__v1__difference_kind__enum_values_by_name[3] =
+{
+  { "MISSING_HERE", 1 },
+  { "MISSING_THERE", 2 },
+  { "OTHER_CONTENT", 0 },
+};
+const ProtobufCEnumDescriptor cumulus__v1__difference_kind__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "cumulus.v1.DifferenceKind",
+  "DifferenceKind",
+  "Cumulus__V1__DifferenceKind",
+  "cumulus.v1",
+  3,
+  cumulus__v1__difference_kind__enum_values_by_number,
+  3,
+  cumulus__v1__difference_kind__enum_values_by_name,
+  1,
+  cumulus__v1__difference_kind__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };

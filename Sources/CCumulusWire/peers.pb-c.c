@@ -1265,7 +1265,7 @@ const ProtobufCMessageDescriptor cumulus__v1__state_record__descriptor =
   (ProtobufCMessageInit) cumulus__v1__state_record__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__report_request__field_descriptors[3] =
+static const ProtobufCFieldDescriptor cumulus__v1__report_request__field_descriptors[4] =
 {
   {
     "vector",
@@ -1303,16 +1303,29 @@ static const ProtobufCFieldDescriptor cumulus__v1__report_request__field_descrip
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "time",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_SINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ReportRequest, time),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__report_request__field_indices_by_name[] = {
   2,   /* field[2] = digest */
   1,   /* field[1] = is_answer */
+  3,   /* field[3] = time */
   0,   /* field[0] = vector */
 };
 static const ProtobufCIntRange cumulus__v1__report_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__report_request__descriptor =
 {
@@ -1322,7 +1335,7 @@ const ProtobufCMessageDescriptor cumulus__v1__report_request__descriptor =
   "Cumulus__V1__ReportRequest",
   "cumulus.v1",
   sizeof(Cumulus__V1__ReportRequest),
-  3,
+  4,
   cumulus__v1__report_request__field_descriptors,
   cumulus__v1__report_request__field_indices_by_name,
   1,  cumulus__v1__report_request__number_ranges,

@@ -225,7 +225,7 @@ final class ClientCore: Sendable {
 
     private func isRetryable(_ error: ServiceError) -> Bool {
         switch error.reason {
-        case .overloaded, .draining, .nodeBehind: true
+        case .overloaded, .draining, .nodeBehind, .clockWrong: true
         default: false
         }
     }

@@ -33,6 +33,10 @@ package struct NodeOperator: Sendable {
         package var environment: String
         package var commits: UInt64
         package var digest: String
+        /// Entries of its short vector, and further ones of its whole one.
+        package var (liveRuns, retiredRuns): (UInt32, UInt32)
+        /// Zones of which deletions are forgotten.
+        package var horizons: UInt32
     }
 
     /// A node that the node pulls from.
@@ -53,6 +57,10 @@ package struct NodeOperator: Sendable {
         /// It is the node that answers.
         package var isThis: Bool
         package var reports: [Report]
+        /// Milliseconds by which its clock was ahead when it was heard last.
+        package var clockOffset: Int64
+        /// nil: not since the node that answers was started.
+        package var heard: Timestamp?
     }
 
     /// How far a member has read a scope, as it said last.
@@ -66,6 +74,29 @@ package struct NodeOperator: Sendable {
         package var reported: Timestamp?
         /// Whether it held the same records when it had read as much; nil: never compared.
         package var holdsTheSame: Bool?
+        /// When the oldest of the missing commits was made; nil: none, or not known.
+        package var oldestMissing: Timestamp?
+    }
+
+    /// What a comparison of two nodes found.
+    package struct Verdict: Sendable {
+        package struct Difference: Sendable {
+            package var container: String
+            package var environment: String
+            package var database: String
+            package var owner: String
+            package var zone: String
+            package var recordName: String
+            package var what: String
+        }
+
+        package var records: UInt64
+        /// Not compared: one node had read more about them than the other.
+        package var unsettled: UInt64
+        package var different: UInt64
+        package var repaired: UInt64
+        /// The first of them.
+        package var differences: [Difference]
     }
 
     package struct User: Sendable {
@@ -125,7 +156,10 @@ package struct NodeOperator: Sendable {
                     container: scope.container,
                     environment: environment?.name ?? "",
                     commits: scope.commits,
-                    digest: scope.digest.hex
+                    digest: scope.digest.hex,
+                    liveRuns: scope.liveRuns,
+                    retiredRuns: scope.retiredRuns,
+                    horizons: scope.horizons
                 )
             },
             peers: wire.peers.map { peer in
@@ -155,6 +189,30 @@ package struct NodeOperator: Sendable {
         try await call(.operatorBackUp, name: Bytes(path.utf8)) {
             try OperatorMessages.backUp(wire: $0)
         }
+    }
+
+    /// Lets the node compare all that it holds with what a peer holds.
+    ///
+    /// `repairs`: what differs is replaced by what the peer holds.
+    package func verify(with peer: String, repairs: Bool) async throws -> Verdict {
+        let request = VerifyRequest(nodeID: Bytes(hex: peer) ?? [], repairs: repairs)
+        return Verdict(
+            try await call(.operatorVerify, message: request.encoded()) {
+                try WireVerdict(wire: $0)
+            }
+        )
+    }
+
+    /// Lets the node hand over what only it has, and leave the cluster.
+    package func leave() async throws {
+        try await call(.operatorLeave) { _ in }
+    }
+
+    /// Marks as lost what callers saw beyond the state to which the cluster went back.
+    ///
+    /// Returns how many scopes were marked.
+    package func truncate() async throws -> Int {
+        try await call(.operatorTruncate) { try OperatorMessages.truncated(wire: $0) }
     }
 
     package func containers() async throws -> [String] {
@@ -199,12 +257,13 @@ package struct NodeOperator: Sendable {
     private func call<Value>(
         _ method: Method,
         name: Bytes? = nil,
+        message: Bytes = [],
         container: String? = nil,
         _ decode: (Bytes) throws -> Value
     ) async throws -> Value {
         var header = CallHeader(method)
         header.container = Bytes((container ?? "").utf8)
-        let message = name.map { OperatorMessages.request(name: $0) } ?? []
+        let message = name.map { OperatorMessages.request(name: $0) } ?? message
         let messages = try await core.read(method, message, header: header)
         return try decoding { try decode(messages.first ?? []) }
     }
@@ -218,6 +277,41 @@ extension NodeOperator.User {
     }
 }
 
+extension Timestamp {
+    /// nil for 0: it never was.
+    fileprivate init?(wire milliseconds: Int64) {
+        if milliseconds == 0 { return nil }
+        self.init(millisecondsSince1970: milliseconds)
+    }
+}
+
+extension NodeOperator.Verdict {
+    fileprivate init(_ wire: WireVerdict) {
+        records = wire.records
+        unsettled = wire.unsettled
+        different = wire.different
+        repaired = wire.repaired
+        differences = wire.differences.map { difference in
+            let environment = Environment(rawValue: UInt8(clamping: difference.environment))
+            let what =
+                switch difference.kind {
+                case .otherContent: "not the same"
+                case .missingHere: "missing here"
+                case .missingThere: "missing there"
+                }
+            return Difference(
+                container: difference.container,
+                environment: environment?.name ?? "",
+                database: difference.database.kind.name,
+                owner: difference.database.owner,
+                zone: difference.zone,
+                recordName: difference.recordName,
+                what: what
+            )
+        }
+    }
+}
+
 extension NodeOperator.Member {
     fileprivate init(_ wire: WireMember) {
         nodeID = wire.nodeID.hex
@@ -226,14 +320,16 @@ extension NodeOperator.Member {
         isThis = wire.isThis
         reports = wire.reports.map { report in
             let environment = Environment(rawValue: UInt8(clamping: report.environment))
-            let time = Timestamp(millisecondsSince1970: report.reported)
             return NodeOperator.Report(
                 container: report.container,
                 environment: environment?.name ?? "",
                 missing: report.missing,
-                reported: report.reported == 0 ? nil : time,
-                holdsTheSame: report.agreement == 0 ? nil : report.agreement == 1
+                reported: Timestamp(wire: report.reported),
+                holdsTheSame: report.agreement == 0 ? nil : report.agreement == 1,
+                oldestMissing: Timestamp(wire: report.oldestMissing)
             )
         }
+        clockOffset = wire.clockOffset
+        heard = Timestamp(wire: wire.heard)
     }
 }

@@ -2,20 +2,26 @@
 
 import ArgumentParser
 import Cumulus
+import Foundation
 
 struct ClusterCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cluster",
-        abstract: "Show the members of the cluster and take one off its list, as the operator.",
+        abstract: "Show the members of the cluster, compare them, take one off; as the operator.",
         discussion: """
-            A node joins by being started with the cluster's key and the address of any member:
+            The first node makes the cluster's key (DATA/cluster.key), or takes one that 'cumulus \
+            cluster init' made. Another one joins by being started with that key and the address \
+            of any member:
 
               cumulusd --data DIR --cluster-key FILE --peers HOST:PORT
 
             It takes over the state of that member and finds the others by itself. Beyond one \
             machine nodes need certificates; 'cumulus cluster certificate' makes them.
             """,
-        subcommands: [Status.self, Remove.self, CertificateCommand.self]
+        subcommands: [
+            Initialise.self, Status.self, Verify.self, Leave.self, Remove.self,
+            TruncateMarker.self, CertificateCommand.self,
+        ]
     )
 }
 
@@ -27,9 +33,10 @@ extension ClusterCommand {
                 "cumulus cluster status --operator-token-file operator.token",
                 note: """
                     What a member lacks is counted when it reports, every ten seconds while there \
-                    is news. Logs are kept for members that lack something. When it has read as \
-                    much as this node, what both hold is compared: if that differs, one of the \
-                    stores is damaged; remove that node and let it come back as a new one.
+                    is news; LAG is the age of the oldest such commit. Logs are kept for members \
+                    that lack something. CLOCK is how far its clock is ahead of this node's. When \
+                    it has read as much as this node, what both hold is compared: if that differs, \
+                    one of the stores is damaged; 'cumulus cluster verify' finds what.
                     """
             )
         )
@@ -41,9 +48,14 @@ extension ClusterCommand {
             let members = try await connection.withOperator { try await $0.members() }
             output.show(
                 members,
-                columns: ["NODE", "ADDRESS", "STATE", "LACKS", "HOLDS", "REPORTED"],
+                columns: ["NODE", "ADDRESS", "STATE", "LACKS", "LAG", "HOLDS", "CLOCK", "HEARD"],
                 json: \.json,
-                row: { [$0.nodeID, $0.endpoint, $0.state, $0.missing, $0.held, $0.reported] }
+                row: {
+                    [
+                        $0.nodeID, $0.endpoint, $0.state, $0.missing, $0.lag, $0.held, $0.clock,
+                        $0.lastHeard,
+                    ]
+                }
             )
         }
     }
@@ -65,25 +77,176 @@ extension ClusterCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let nodeID = try await connection.withOperator { node in
-                let found = try await member(of: node)
-                _ = try await node.removeMember(found.nodeID)
+            let nodeID = try await connection.withOperator { cluster in
+                let found = try await cluster.member(node)
+                _ = try await cluster.removeMember(found.nodeID)
                 return found.nodeID
             }
             output.show(["node": .string(nodeID), "removed": .bool(true)], rows: [[nodeID]])
         }
 
-        private func member(of cluster: NodeOperator) async throws -> NodeOperator.Member {
-            let found = try await cluster.members().filter {
-                $0.nodeID.hasPrefix(node.lowercased()) && !$0.isRemoved
+    }
+}
+
+extension NodeOperator {
+    /// The member whose id begins like that.
+    fileprivate func member(_ start: String) async throws -> Member {
+        let found = try await members().filter {
+            $0.nodeID.hasPrefix(start.lowercased()) && !$0.isRemoved
+        }
+        guard let member = found.first else {
+            throw InputProblem("no member's id begins with '\(start)'; see 'cluster status'")
+        }
+        guard found.count == 1 else {
+            throw InputProblem("\(found.count) members' ids begin with '\(start)'; write more")
+        }
+        return member
+    }
+}
+
+extension ClusterCommand {
+    struct Initialise: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "init",
+            abstract: "Make the key of a new cluster: every node of it is started with it.",
+            discussion: help(
+                "cumulus cluster init cluster.key",
+                note: """
+                    Who has the key can read and change everything: keep it where only the nodes \
+                    can read it. Then start the nodes: cumulusd --data DIR --cluster-key \
+                    cluster.key --peers HOST:PORT,HOST:PORT (any of them; none for the first).
+                    """
+            )
+        )
+
+        @Argument(help: "The file to make.") var file: String
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            guard !FileManager.default.fileExists(atPath: file) else {
+                throw InputProblem("\(file) exists: nodes may be using it; name another file")
             }
-            guard let member = found.first else {
-                throw InputProblem("no member's id begins with '\(node)'; see 'cluster status'")
+            try KeyFile.write(Self.key(), to: file, isSecret: true)
+            output.show(["key": .string(file)], rows: [["made \(file)"]])
+        }
+
+        /// 32 random bytes, in hexadecimal digits.
+        private static func key() -> String {
+            let digits = "0123456789abcdef"
+            return String((0..<64).compactMap { _ in digits.randomElement() })
+        }
+    }
+
+    struct Verify: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Compare all records of a node with what another one holds.",
+            discussion: help(
+                "cumulus cluster verify 5d25f33e --operator-token-file operator.token",
+                note: """
+                    The node that is asked reads everything from the other one; both go on \
+                    meanwhile. Records of which one has read more than the other are left out; \
+                    run it again for those. With --repair, what differs is replaced by what the \
+                    other node holds. Exit code 1 if anything differs and is not repaired.
+                    """
+            )
+        )
+
+        @Argument(help: "The other node's id, or the first digits of it.") var node: String
+        @Flag(help: "Take the other node's version of what differs.") var repair = false
+        @OptionGroup var connection: Connection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let verdict = try await connection.withOperator(timeout: 3_600) { cluster in
+                let peer = try await cluster.member(node)
+                return try await cluster.verify(with: peer.nodeID, repairs: repair)
             }
-            guard found.count == 1 else {
-                throw InputProblem("\(found.count) members' ids begin with '\(node)'; write more")
-            }
-            return member
+            output.show(verdict.json, rows: verdict.rows)
+            if verdict.different > verdict.repaired { throw ExitCode.failure }
+        }
+    }
+
+    struct Leave: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Let a node hand over what only it has, leave the cluster and end.",
+            discussion: help(
+                "cumulus cluster leave --endpoint 127.0.0.1:7421 --operator-token-file op.token",
+                note: """
+                    Ask the node that is to go. It takes no more writes, waits until another \
+                    member has everything, takes itself off the list, and ends. It can come back \
+                    with an empty data directory, as a new node.
+                    """
+            )
+        )
+
+        @OptionGroup var connection: Connection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            try await connection.withOperator(timeout: 60) { try await $0.leave() }
+            output.show(["left": .bool(true)], rows: [["the node left the cluster"]])
+        }
+    }
+}
+
+extension NodeOperator.Verdict {
+    fileprivate var json: JSON {
+        func count(_ number: UInt64) -> JSON { .integer(Int64(clamping: number)) }
+        return .object([
+            JSON.Member("records", count(records)), JSON.Member("unsettled", count(unsettled)),
+            JSON.Member("different", count(different)), JSON.Member("repaired", count(repaired)),
+            JSON.Member("differences", .array(differences.map(\.json))),
+        ])
+    }
+
+    fileprivate var rows: [[String]] {
+        let counts = "\(records) records compared, \(different) differ, \(repaired) repaired"
+        let rest = unsettled == 0 ? "" : ", \(unsettled) not settled yet"
+        return [[counts + rest]]
+            + differences.map { ["\($0.what): \($0.place) '\($0.recordName)'"] }
+    }
+}
+
+extension NodeOperator.Verdict.Difference {
+    fileprivate var place: String {
+        "\(container) \(environment) \(database)\(owner.isEmpty ? "" : " of \(owner)"), \(zone),"
+    }
+
+    fileprivate var json: JSON {
+        .object([
+            JSON.Member("container", .string(container)),
+            JSON.Member("environment", .string(environment)),
+            JSON.Member("database", .string(database)), JSON.Member("owner", .string(owner)),
+            JSON.Member("zone", .string(zone)), JSON.Member("recordName", .string(recordName)),
+            JSON.Member("what", .string(what)),
+        ])
+    }
+}
+
+extension ClusterCommand {
+    struct TruncateMarker: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "truncate-marker",
+            abstract: "After all nodes went back to a backup: let clients' later tokens expire.",
+            discussion: help(
+                "cumulus cluster truncate-marker --operator-token-file operator.token",
+                note: """
+                    A client that saw what the backup lacks waits for a node that has it. Run this \
+                    once, on any node, when none will come: change tokens of what is lost then \
+                    expire, and the clients fetch anew. A cluster of one node needs no marker.
+                    """
+            )
+        )
+
+        @OptionGroup var connection: Connection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let scopes = try await connection.withOperator { try await $0.truncate() }
+            output.show(
+                ["scopes": .integer(Int64(scopes))],
+                rows: [["marked \(scopes) scopes"]]
+            )
         }
     }
 }
@@ -102,16 +265,33 @@ extension NodeOperator.Member {
         return compared.isEmpty ? "" : compared.allSatisfy { $0 } ? "the same" : "SOMETHING ELSE"
     }
 
-    fileprivate var reported: String {
+    /// Of the oldest commit that it lacks, in seconds.
+    fileprivate var lagSeconds: Double? {
+        let oldest = reports.compactMap { $0.oldestMissing?.millisecondsSince1970 }.min()
+        guard let oldest else { return nil }
+        return max(0, Date().timeIntervalSince1970 - Double(oldest) / 1_000)
+    }
+
+    fileprivate var lag: String {
+        lagSeconds.map { "\(($0 * 10).rounded() / 10) s" } ?? ""
+    }
+
+    fileprivate var clock: String {
+        heard == nil || isThis || isRemoved ? "" : "\(clockOffset) ms"
+    }
+
+    fileprivate var lastHeard: String {
         if isThis || isRemoved { return "" }
-        let times = reports.compactMap { $0.reported?.millisecondsSince1970 }
-        return times.max().map { Timestamp(millisecondsSince1970: $0).text } ?? "never"
+        return heard?.text ?? "never"
     }
 
     fileprivate var json: JSON {
         .object([
             JSON.Member("node", .string(nodeID)), JSON.Member("endpoint", .string(endpoint)),
             JSON.Member("state", .string(state)),
+            JSON.Member("heard", heard.map { .string($0.text) } ?? .null),
+            JSON.Member("clockAheadMilliseconds", heard == nil ? .null : .integer(clockOffset)),
+            JSON.Member("lagSeconds", lagSeconds.map { .decimal($0) } ?? .null),
             JSON.Member("scopes", .array(reports.map(\.json))),
         ])
     }
@@ -124,6 +304,7 @@ extension NodeOperator.Report {
             JSON.Member("environment", .string(environment)),
             JSON.Member("missing", .integer(Int64(clamping: missing))),
             JSON.Member("reported", reported.map { .string($0.text) } ?? .null),
+            JSON.Member("oldestMissing", oldestMissing.map { .string($0.text) } ?? .null),
             JSON.Member("holdsTheSame", holdsTheSame.map { .bool($0) } ?? .null),
         ])
     }

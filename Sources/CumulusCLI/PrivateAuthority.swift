@@ -40,8 +40,8 @@ struct PrivateAuthority {
         } else {
             let fresh = P256.Signing.PrivateKey()
             (certificate, key) = (try PrivateAuthority.make(fresh, Date()), .init(fresh))
-            try PrivateAuthority.write(fresh.pemRepresentation, to: keyFile, isSecret: true)
-            try PrivateAuthority.write(certificate.serializeAsPEM().pemString, to: file)
+            try KeyFile.write(fresh.pemRepresentation, to: keyFile, isSecret: true)
+            try KeyFile.write(certificate.serializeAsPEM().pemString, to: file)
         }
     }
 
@@ -81,8 +81,8 @@ struct PrivateAuthority {
         )
         let base = "\(directory)/\(names[0].replacing(":", with: "_"))"
         let chain = [issued, certificate].map { try? $0.serializeAsPEM().pemString }
-        try PrivateAuthority.write(fresh.pemRepresentation, to: base + ".key", isSecret: true)
-        try PrivateAuthority.write(
+        try KeyFile.write(fresh.pemRepresentation, to: base + ".key", isSecret: true)
+        try KeyFile.write(
             chain.compactMap { $0 }.joined(separator: "\n"),
             to: base + ".pem"
         )
@@ -133,29 +133,5 @@ struct PrivateAuthority {
             if inet_pton(family, text, &bytes) == 1 { return bytes }
         }
         return nil
-    }
-
-    // MARK: Files
-
-    /// Writes a file whole or not at all; nobody else ever sees a secret one.
-    private static func write(_ text: String, to file: String, isSecret: Bool = false) throws {
-        func check(_ result: Int32) throws {
-            guard result < 0 else { return }
-            throw OutputProblem("\(file) can't be written: \(String(cString: strerror(errno)))")
-        }
-        let folder = URL(filePath: file).deletingLastPathComponent().path
-        try? FileManager.default.createDirectory(
-            atPath: folder,
-            withIntermediateDirectories: true,
-            attributes: [.posixPermissions: 0o700]
-        )
-        let draft = file + ".new"
-        unlink(draft)
-        let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL, isSecret ? 0o600 : 0o644)
-        try check(descriptor)
-        let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        try handle.write(contentsOf: Data((text + "\n").utf8))
-        try handle.synchronize()
-        try check(rename(draft, file))
     }
 }

@@ -55,12 +55,15 @@ extension NodeOperator.Scope {
             JSON.Member("environment", .string(environment)),
             JSON.Member("commits", .integer(Int64(clamping: commits))),
             JSON.Member("digest", .string(digest)),
+            JSON.Member("runs", .integer(Int64(liveRuns))),
+            JSON.Member("retiredRuns", .integer(Int64(retiredRuns))),
+            JSON.Member("zonesWithHorizon", .integer(Int64(horizons))),
         ])
     }
 
     fileprivate var text: String {
         let name = container.isEmpty ? "the cluster's own" : "\(container) \(environment)"
-        return "\(name): \(commits) commits, digest \(digest)"
+        return "\(name): \(commits) commits, digest \(digest), \(liveRuns) runs"
     }
 }
 

@@ -72,6 +72,8 @@ public struct ServiceError: Error, Sendable {
         case logTruncated = 19
         /// A change is made, and not known to be on as many other nodes as its caller wanted.
         case notReplicated = 20
+        /// A node's clock is too far from the others'.
+        case clockWrong = 21
     }
 
     /// CloudKit's error number.

@@ -19,6 +19,12 @@ final class CausalFrontier: Sendable {
         var tokens: [ScopeNumber: Bytes] = [:]
     }
 
+    /// How far a scope is, and what callers need not wait for there.
+    private struct Reach {
+        var runs = Runs()
+        var truncation = HybridTime(0)
+    }
+
     /// A row of a batch, to see whether the batch is visible.
     private struct Probe {
         var scope: ScopeNumber
@@ -32,10 +38,13 @@ final class CausalFrontier: Sendable {
         var next: (cut: Cut, probe: Probe)?
         /// How far scopes are that nothing was written to in this run, as far as they were asked
         /// for.
-        var resting: [ScopeNumber: Runs] = [:]
+        var resting: [ScopeNumber: Reach] = [:]
 
-        func runs(of scope: ScopeNumber) -> Runs? {
-            current.scopes[scope]?.runs ?? resting[scope]
+        func reach(of scope: ScopeNumber) -> Reach? {
+            if let known = current.scopes[scope] {
+                return Reach(runs: known.runs, truncation: known.truncation)
+            }
+            return resting[scope]
         }
     }
 
@@ -81,7 +90,7 @@ final class CausalFrontier: Sendable {
     ) -> Probe? {
         for (number, scope) in new {
             // A scope that was not asked for before may have been written to by earlier runs.
-            let before = old[number]?.runs ?? stored(number)
+            let before = old[number]?.runs ?? stored(number).runs
             // What is new ends in a live run: retired ones follow from those.
             for (incarnation, row) in scope.runs.live where before[incarnation]?.seq != row.seq {
                 return Probe(scope: number, incarnation: incarnation, seq: row.seq)
@@ -90,8 +99,12 @@ final class CausalFrontier: Sendable {
         return nil
     }
 
-    private func stored(_ scope: ScopeNumber) -> Runs {
-        (try? ReadTransaction(engine, reach: .disk).runs(of: scope)) ?? Runs()
+    private func stored(_ scope: ScopeNumber) -> Reach {
+        let reader = ReadTransaction(engine, reach: .disk)
+        guard let runs = try? reader.runs(of: scope),
+            let truncation = try? reader.truncation(of: scope)
+        else { return Reach() }
+        return Reach(runs: runs, truncation: truncation)
     }
 
     // MARK: Callers
@@ -114,8 +127,14 @@ final class CausalFrontier: Sendable {
         return state.withLock { state in
             guard state.current.version != version else { return nil }
             if let known = state.current.tokens[scope] { return (known, state.current.version) }
-            let vector = state.runs(of: scope)?.shortVector ?? VersionVector()
-            let token = mint.make(CausalToken(scope: id, vector: vector))
+            let reach = state.reach(of: scope) ?? Reach()
+            let token = mint.make(
+                CausalToken(
+                    scope: id,
+                    vector: reach.runs.shortVector,
+                    truncation: reach.truncation
+                )
+            )
             state.current.tokens[scope] = token
             return (token, state.current.version)
         }
@@ -125,14 +144,20 @@ final class CausalFrontier: Sendable {
     func covers(_ vector: VersionVector, _ scope: ScopeNumber) -> Bool {
         settle()
         load(scope)
-        return state.withLock { $0.runs(of: scope)?.covers(vector) ?? vector.isEmpty }
+        return state.withLock { $0.reach(of: scope)?.runs.covers(vector) ?? vector.isEmpty }
+    }
+
+    /// Whether an operator has marked as lost what a caller saw who knew that mark.
+    func isMarked(since truncation: HybridTime, _ scope: ScopeNumber) -> Bool {
+        load(scope)
+        return state.withLock { truncation < $0.reach(of: scope)?.truncation ?? truncation }
     }
 
     /// Reads how far a scope is that nothing was written to in this run.
     private func load(_ scope: ScopeNumber) {
-        guard state.withLock({ $0.runs(of: scope) == nil }) else { return }
-        let runs = stored(scope)
-        state.withLock { $0.resting[scope] = runs }
+        guard state.withLock({ $0.reach(of: scope) == nil }) else { return }
+        let reach = stored(scope)
+        state.withLock { $0.resting[scope] = reach }
     }
 
     /// Takes the batch that is being committed for current, if it is visible already.

@@ -97,7 +97,8 @@ extension ClientSession {
             finish(call.stream, [caller.encoded()])
         case .operatorStatus, .operatorListContainers, .operatorCreateContainer,
             .operatorListUsers, .operatorAddUser, .operatorAddToken, .operatorListMembers,
-            .operatorRemoveMember, .operatorBackUp:
+            .operatorRemoveMember, .operatorBackUp, .operatorTruncate, .operatorVerify,
+            .operatorLeave:
             guard identity.caller.role == .operator else {
                 throw ServiceError(
                     .permissionFailure,
@@ -416,7 +417,46 @@ extension ClientSession {
                 let made = try node.backUp(to: path)
                 return OperatorMessages.backUp(bytes: made.bytes, files: made.files)
             }
+        case .operatorTruncate:
+            change(call, .truncate) { _, answer in
+                guard case .truncated(let scopes) = answer else { return [] }
+                return [OperatorMessages.truncated(scopes: scopes)]
+            }
+        case .operatorVerify:
+            let request = try VerifyRequest(wire: call.message)
+            answer(call) { node, _ in
+                try await node.verify(with: request.nodeID, repairs: request.repairs).encoded()
+            }
+        case .operatorLeave:
+            answer(call) { node, deadline in
+                try await node.leave(by: deadline)
+                return []
+            }
         default: throw ServiceError(.internalError, "this is not an operator's call")
+        }
+    }
+
+    /// Answers when a task of the node is done; some of the call's time is left to say so.
+    private func answer(
+        _ call: Call,
+        _ work: @escaping @Sendable (Node, _ deadline: Instant) async throws -> Bytes
+    ) {
+        guard let state = calls[call.stream] else { return }
+        let now = node.environment.now()
+        let time = (state.token.deadline.milliseconds - now.milliseconds) * 9 / 10
+        Task { [node, weak self] in
+            let outcome: Result<Bytes, any Error>
+            do {
+                outcome = .success(try await work(node, now + time))
+            } catch {
+                outcome = .failure(error)
+            }
+            self?.resume { session in
+                switch outcome {
+                case .success(let message): session.finish(call.stream, [message])
+                case .failure(let error): session.fail(call.stream, session.serviceError(error))
+                }
+            }
         }
     }
 

@@ -68,6 +68,14 @@ extension ClientSession {
         return now + min(half, limits.causalWaitMilliseconds)
     }
 
+    /// Whether this node lacks what a caller saw, and no other one has it: it was lost when the
+    /// cluster, or its only node, went back to a backup.
+    func isLost(_ vector: VersionVector, since truncation: HybridTime) -> Bool {
+        guard let number = identity.scopeNumber, !node.gate.frontier.covers(vector, number)
+        else { return false }
+        return node.isAlone || node.gate.frontier.isMarked(since: truncation, number)
+    }
+
     private func vector(_ tokens: [Bytes]) throws(ServiceError) -> VersionVector {
         var needed = VersionVector()
         guard tokens.count <= ClientSession.mostTokens else {
@@ -81,6 +89,7 @@ extension ClientSession {
                     "a causal token is damaged, or of another cluster or container; leave it out"
                 )
             }
+            if isLost(token.vector, since: token.truncation) { continue }
             needed.merge(token.vector)
         }
         return needed

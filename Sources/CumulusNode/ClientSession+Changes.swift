@@ -52,6 +52,9 @@ extension ClientSession {
             throw .tokenExpired("no node of this cluster made it, or it is damaged")
         }
         try token.check(scope)
+        if isLost(token.needed, since: token.truncation) {
+            throw .tokenExpired("what it covers was lost when the server went back to a backup")
+        }
         return token
     }
 }

@@ -171,6 +171,8 @@ extension ClientSession {
         guard let peer = identity.peer else { return }
         let now = node.environment.wallClock()
         let vector = report.vector
+        node.clocks.note(report.time, of: peer, ours: now, now: node.environment.now())
+        node.judgeClock()
         node.replicas.note(vector, of: peer, scope)
         if report.isAnswer { return finish(stream, [[]]) }
         // Where there is no time for it, the next report is as good.

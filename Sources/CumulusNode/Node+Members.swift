@@ -27,7 +27,7 @@ extension Node {
         } then: { [self] outcome in
             switch outcome {
             case .success(let isListed):
-                if !isListed, nodeID == self.nodeID { environment.fail(Node.wasRemoved) }
+                if !isListed, nodeID == self.nodeID { endRemoved() }
             case .failure(let error):
                 environment.logger.error(
                     "a node could not be entered in the list of members",
@@ -38,8 +38,12 @@ extension Node {
         _ = gate.submit(.init(.job(entry), byteCount: 100, loop: InPlaceLoop.shared))
     }
 
-    /// Why the process of a node ends that an operator took off the list.
-    static let wasRemoved =
+    /// Ends the process of a node that is off the list, unless it is about to end by itself.
+    func endRemoved() {
+        if !leaving.load(ordering: .sequentiallyConsistent) { environment.fail(Node.wasRemoved) }
+    }
+
+    private static let wasRemoved =
         "an operator took this node off the cluster's list; it can come back as a new node, with "
         + "an empty data directory"
 
@@ -59,7 +63,9 @@ extension Node {
                     endpoint: member.endpoint,
                     isRemoved: member.isRemoved,
                     isThis: isThis,
-                    reports: reports
+                    reports: reports,
+                    clockOffset: clocks.heard(member.nodeID)?.offset ?? 0,
+                    heard: clocks.heard(member.nodeID)?.time ?? 0
                 )
             )
         }
@@ -73,16 +79,26 @@ extension Node {
         _ reader: ReadTransaction
     ) throws(EngineError) -> WireMember.Report {
         let row: ReportRow? = try reader.row(.report(number, nodeID))
-        let missing = try reader.runs(of: number).rows.reduce(UInt64(0)) { sum, entry in
-            let reported = row?.vector[entry.key] ?? 0
-            return sum + (entry.value.seq > reported ? entry.value.seq - reported : 0)
+        let reported = row?.vector ?? VersionVector()
+        var missing: UInt64 = 0
+        var oldest: Int64 = 0
+        for dot in try reader.vector(of: number).dots where !reported.covers(dot) {
+            missing += dot.seq - reported[dot.incarnation]
+            let first = Dot(dot.incarnation, reported[dot.incarnation] + 1)
+            // What the log holds no more is older than anybody can tell.
+            guard let bytes = try reader.get(.commit(number, first)),
+                let commit = try? Commit(bytes)
+            else { continue }
+            let made = commit.stamp.time.milliseconds
+            oldest = oldest == 0 ? made : min(oldest, made)
         }
         return WireMember.Report(
             container: scope.container,
             environment: scope == .cluster ? 0 : UInt32(scope.environment.rawValue),
             missing: missing,
             reported: row?.time ?? 0,
-            agreement: comparisons.isSame(nodeID, scope).map { $0 ? 1 : 2 } ?? 0
+            agreement: comparisons.isSame(nodeID, scope).map { $0 ? 1 : 2 } ?? 0,
+            oldestMissing: oldest
         )
     }
 }

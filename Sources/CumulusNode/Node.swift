@@ -61,12 +61,20 @@ package final class Node: Sendable {
     let mint: TokenMint
     let replicas = ReplicaWatch()
     let comparisons = StateComparisons()
+    let clocks = PeerClocks()
+    let clockIsFarOff = Atomic<Bool>(false)
+    /// By node id, those that this node dialled.
+    let connections = Mutex<[Bytes: WeakPeer]>([:])
+    /// This node takes itself off the list.
+    let leaving = Atomic<Bool>(false)
     /// Where others reach this node; empty: nobody was told.
     let endpoint = Mutex("")
     private let started: Int64
     private let draining = Atomic<Bool>(false)
     /// By their addresses.
     private let peers = Mutex<[String: NodeStatus.Peer]>([:])
+    /// No other node belongs to this cluster, or is to.
+    private let alone = Atomic<Bool>(false)
     let isBackingUp = Atomic<Bool>(false)
     /// Scopes of which another node's state is being taken.
     private let transfers = Mutex<Set<ScopeID>>([])
@@ -184,6 +192,12 @@ package final class Node: Sendable {
         }
     }
 
+    /// Whether nobody else can have what this node lacks.
+    var isAlone: Bool {
+        get { alone.load(ordering: .relaxed) }
+        set { alone.store(newValue, ordering: .relaxed) }
+    }
+
     /// Whether this node may take another one's state of a scope: one at a time.
     func beginTransfer(of scope: ScopeID) -> Bool {
         transfers.withLock { $0.insert(scope).inserted }
@@ -211,9 +225,12 @@ package final class Node: Sendable {
 
     // MARK: Status
 
-    /// "ready", "disk full" or "draining".
+    /// "ready", or why not.
     package var state: String {
-        isDraining ? "draining" : gate.isDiskFull ? "disk full" : "ready"
+        if isDraining { return "draining" }
+        if gate.hasStopped(Node.isLeaving.reason) { return "leaving" }
+        if gate.hasStopped(.clockWrong) { return "clock wrong" }
+        return gate.isDiskFull ? "disk full" : "ready"
     }
 
     /// How the node is, and what the reader sees of its store.
@@ -224,7 +241,10 @@ package final class Node: Sendable {
                 container: $0.scope.container,
                 environment: $0.scope == .cluster ? 0 : UInt32($0.scope.environment.rawValue),
                 commits: $0.commits,
-                digest: $0.digest
+                digest: $0.digest,
+                liveRuns: UInt32(clamping: $0.liveRuns),
+                retiredRuns: UInt32(clamping: $0.retiredRuns),
+                horizons: UInt32(clamping: $0.horizons)
             )
         }
         status.peers = peers.withLock { $0.values.sorted { $0.endpoint < $1.endpoint } }

@@ -20,6 +20,10 @@ package struct NodeEnvironment: Sendable {
     ///
     /// Ends the process.
     package var fail: @Sendable (_ reason: String) -> Void
+    /// Nobody needs this node any more.
+    ///
+    /// Ends the process when it has drained.
+    package var end: @Sendable () -> Void
 
     package init(
         now: @escaping @Sendable () -> Instant,
@@ -27,7 +31,8 @@ package struct NodeEnvironment: Sendable {
         random: @escaping @Sendable () -> UInt64,
         sleep: @escaping @Sendable (Int64) async throws -> Void,
         logger: Logger,
-        fail: @escaping @Sendable (_ reason: String) -> Void
+        fail: @escaping @Sendable (_ reason: String) -> Void,
+        end: @escaping @Sendable () -> Void
     ) {
         self.now = now
         self.wallClock = wallClock
@@ -35,6 +40,7 @@ package struct NodeEnvironment: Sendable {
         self.sleep = sleep
         self.logger = logger
         self.fail = fail
+        self.end = end
     }
 }
 

@@ -33,6 +33,8 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     private var nextStream: UInt32 = 1
     private var pulls: [UInt32: Pull] = [:]
     private var transfers: [UInt32: StateTransfer] = [:]
+    /// Who reads the peer's state only.
+    private var readings: [UInt32: StateReading] = [:]
     /// What this peer was told last, and when the next report is due.
     private var reported: [ScopeID: (vector: VersionVector, time: Instant)] = [:]
     private var reports: [UInt32: ScopeID] = [:]
@@ -88,8 +90,12 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
 
     /// Ends the connection; from any thread.
     func stop() {
+        onLoop { $0.close("this node is shutting down") }
+    }
+
+    private func onLoop(_ work: @escaping @Sendable (PeerConnection) -> Void) {
         link.loop.execute { [self] in
-            close("this node is shutting down")
+            work(self)
             link.needsTurn()
         }
     }
@@ -137,6 +143,8 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         isClosing = true
         pulls = [:]
         for transfer in transfers.values { transfer.stop(reason) }
+        for reading in readings.values { reading.fail(lost) }
+        readings = [:]
         ended(reason)
     }
 
@@ -199,11 +207,13 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         }
         isOpen = true
         peerID = hello.nodeID
+        node.connections.withLock { $0[peerID] = WeakPeer(connection: self) }
         connection.finishGreeting()
         node.note(endpoint, hello.nodeID)
         log("a peer is connected", ["node": "\(hello.nodeID.hex)"])
         findScopes()
         checkMembership()
+        beat()
         reportSoon()
     }
 
@@ -256,6 +266,10 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
 
     private func take(_ frame: Frame) throws(ProtocolFault) {
         if let transfer = transfers[frame.stream] { return transfer.received(frame.payload) }
+        if let reading = readings[frame.stream] {
+            if frame.isEnd { readings[frame.stream] = nil }
+            return reading.received(frame.payload, isEnd: frame.isEnd)
+        }
         if reports.removeValue(forKey: frame.stream) != nil { return }
         guard let pull = pulls[frame.stream] else { return }
         guard let response = try? PullResponse(wire: frame.payload) else {
@@ -389,6 +403,9 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
             ?? ServiceError(.internalError, "the peer's error can't be read")
         if frame.stream == 0 { return close(error.message) }
         if let transfer = transfers[frame.stream] { return transfer.stop(error.message) }
+        if let reading = readings.removeValue(forKey: frame.stream) {
+            return reading.fail(error)
+        }
         if let scope = reports.removeValue(forKey: frame.stream) { reported[scope] = nil }
         guard let pull = pulls.removeValue(forKey: frame.stream) else { return }
         if error.reason == .logTruncated { return takeState(of: pull.scope) }
@@ -439,6 +456,33 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         link.needsTurn()
     }
 
+    /// Asks for all that the peer holds of a scope, without taking it; from any thread.
+    func readState(of scope: ScopeID) -> StateReading {
+        let reading = StateReading()
+        onLoop { connection in
+            guard !connection.isClosing else { return reading.fail(connection.lost) }
+            let request = StateRequest(vector: VersionVector(), format: OpenStore.formatVersion)
+            let stream = connection.call(.peersState, scope, request.encoded())
+            connection.credit(PeerConnection.stateCredit, stream)
+            connection.readings[stream] = reading
+            reading.begin { [weak connection] size in
+                connection?.onLoop { $0.credit(size, stream) }
+            } abandon: { [weak connection] in
+                connection?.onLoop { $0.stopReading(stream) }
+            }
+        }
+        return reading
+    }
+
+    private func stopReading(_ stream: UInt32) {
+        guard readings.removeValue(forKey: stream) != nil else { return }
+        connection.send(Frame(.cancel, stream: stream))
+    }
+
+    private var lost: ServiceError {
+        ServiceError(.networkFailure, "the connection to that node ended: \(reason)")
+    }
+
     // MARK: Reports
 
     private func reportSoon() {
@@ -449,7 +493,11 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     ///
     /// It doesn't write that down: the next report of all scopes tells it again.
     private func report(_ vector: VersionVector, _ scope: ScopeID) {
-        let request = ReportRequest(vector: vector, isAnswer: true)
+        let request = ReportRequest(
+            vector: vector,
+            isAnswer: true,
+            time: node.environment.wallClock()
+        )
         reports[call(.peersReport, scope, request.encoded())] = scope
     }
 
@@ -462,17 +510,24 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         onReader { [node] in
             try node.state(unless: known)
         } then: { connection, found in
+            let clock = connection.node.environment.wallClock()
             for (scope, vector, digest) in found {
                 let stream = connection.call(
                     .peersReport,
                     scope,
-                    ReportRequest(vector: vector, digest: digest).encoded()
+                    ReportRequest(vector: vector, digest: digest, time: clock).encoded()
                 )
                 connection.reports[stream] = scope
                 connection.reported[scope] = (vector, now)
             }
         }
+        beat()
         reportSoon()
+    }
+
+    /// Tells the peer that this node is there, and what its clock says.
+    private func beat() {
+        report(VersionVector(), .cluster)
     }
 
     /// Nothing is taken from a node that was taken off the list, and one that was ends.
@@ -484,7 +539,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
                 peer: try Members.isRemoved(peerID, in: reader)
             )
         } then: { connection, isRemoved in
-            if isRemoved.own { connection.node.environment.fail(Node.wasRemoved) }
+            if isRemoved.own { connection.node.endRemoved() }
             if isRemoved.peer { connection.close("an operator took that node off the list") }
         }
     }

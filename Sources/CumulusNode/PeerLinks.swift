@@ -30,7 +30,10 @@ package struct PeerLinks: Sendable {
                 group.addTask { await keep(endpoint) }
             }
             while !Task.isCancelled {
-                for member in await members() where kept.add(member.endpoint) {
+                let all = await others()
+                node.judgeClock()
+                node.isAlone = endpoints.isEmpty && all?.isEmpty == true
+                for member in PeerLinks.reachable(all) where kept.add(member.endpoint) {
                     group.addTask {
                         await keep(member.endpoint, of: member)
                         kept.remove(member.endpoint)
@@ -42,12 +45,15 @@ package struct PeerLinks: Sendable {
         }
     }
 
-    /// The other members whose addresses are known.
-    private func members() async -> [Members.Member] {
+    /// The other members; nil if they can't be read now.
+    private func others() async -> [Members.Member]? {
         let all = try? await node.gate.reading { try Members.all(in: $0) }
-        return (all ?? []).filter {
-            !$0.isRemoved && !$0.endpoint.isEmpty && $0.nodeID != node.nodeID
-        }
+        return all?.filter { !$0.isRemoved && $0.nodeID != node.nodeID }
+    }
+
+    /// Those whose addresses are known.
+    private static func reachable(_ members: [Members.Member]?) -> [Members.Member] {
+        members?.filter { !$0.endpoint.isEmpty } ?? []
     }
 
     /// Keeps a connection to an address.
@@ -61,7 +67,7 @@ package struct PeerLinks: Sendable {
         while !Task.isCancelled {
             let began = node.environment.now()
             if let member {
-                if !(await members().contains(member)) { return }
+                if !PeerLinks.reachable(await others()).contains(member) { return }
                 if node.isLinked(to: member.nodeID) {
                     try? await node.environment.sleep(PeerLinks.lookPause)
                     continue

@@ -110,6 +110,8 @@ package final class StoreGate: Sendable {
     private let writer: Mutex<Writer>
     private let workers = Mutex<[Worker]>([])
     private let diskFull = Atomic<Bool>(false)
+    /// Why callers' writes are refused, by reason.
+    private let stops = Mutex<[ServiceError.Reason: ServiceError]>([:])
     /// Scopes in which nothing may change while another node's state is merged in.
     private let held = Mutex<Set<ScopeID>>([])
 
@@ -210,6 +212,19 @@ package final class StoreGate: Sendable {
         held.withLock { _ = $0.remove(scope) }
     }
 
+    /// Refuses what callers want to write, until `resumeWrites`; peers' commits are taken.
+    func stopWrites(_ why: ServiceError) {
+        stops.withLock { $0[why.reason] = why }
+    }
+
+    func resumeWrites(_ reason: ServiceError.Reason) {
+        stops.withLock { _ = $0.removeValue(forKey: reason) }
+    }
+
+    func hasStopped(_ reason: ServiceError.Reason) -> Bool {
+        stops.withLock { $0[reason] != nil }
+    }
+
     func isHeld(_ scope: ScopeID) -> Bool {
         held.withLock { !$0.isEmpty && $0.contains(scope) }
     }
@@ -290,6 +305,7 @@ package final class StoreGate: Sendable {
     ) throws(EngineError) -> Answer {
         if let refusal = token.refusal(now: environment.now()) { return .failure(refusal) }
         guard allowed else { return .failure(StoreGate.diskFull) }
+        if let stop = stops.withLock({ $0.first?.value }) { return .failure(stop) }
         if isHeld(request.scope) { return .failure(StoreGate.merging) }
         meter.engineCalls.add(1)
         return try reportingDamage { () throws(EngineError) in

@@ -17,6 +17,7 @@ package struct WriteRequest: Sendable {
         case addToken(Bytes, user: String)
         /// By its node id.
         case removeMember(Bytes)
+        case truncate
     }
 
     package enum Answer: Hashable, Sendable {
@@ -25,6 +26,7 @@ package struct WriteRequest: Sendable {
         case user(Users.User, existed: Bool)
         case token
         case member(existed: Bool)
+        case truncated(scopes: Int)
     }
 
     package var operation: Operation
@@ -88,7 +90,7 @@ package struct WriteRequest: Sendable {
             try request.run(scope, by: caller, requestID, in: &transaction)
         case .modifyZones(let request):
             try request.run(scope, by: caller, requestID, in: &transaction)
-        case .createContainer, .addUser, .addToken, .removeMember:
+        case .createContainer, .addUser, .addToken, .removeMember, .truncate:
             .failure(ServiceError(.invalidArguments, "an operator's request names no container"))
         }
     }
@@ -146,7 +148,7 @@ package struct WriteRequest: Sendable {
             switch operation {
             case .modifyRecords(let request): try done.outcome(of: request, transaction)
             case .modifyZones(let request): try done.outcome(of: request, transaction)
-            case .createContainer, .addUser, .addToken, .removeMember:
+            case .createContainer, .addUser, .addToken, .removeMember, .truncate:
                 ModifyOutcome(saves: 0, deletes: 0)
             }
         outcome.dots = row.dots
@@ -171,7 +173,7 @@ package struct WriteRequest: Sendable {
         case .modifyRecords(let request):
             request.isAtomic || request.saves.count + request.deletes.count == 1
         case .modifyZones(let request): request.saves.count + request.deletes.count == 1
-        case .createContainer, .addUser, .addToken, .removeMember: true
+        case .createContainer, .addUser, .addToken, .removeMember, .truncate: true
         }
     }
 
@@ -202,6 +204,8 @@ package struct WriteRequest: Sendable {
         case .removeMember(let nodeID):
             let existed = try Members.remove(nodeID, in: &transaction)
             return (.success(.member(existed: existed)), existed)
+        case .truncate:
+            return (.success(.truncated(scopes: try Truncation.mark(in: &transaction))), true)
         case .modifyRecords, .modifyZones:
             return (.failure(Containers.unknown("")), false)
         }

@@ -13,6 +13,10 @@ package struct ScopeDigest: Equatable, Sendable {
     package var commits: UInt64
     /// 16 bytes: the sum of the zones' digests modulo 2^128, big-endian.
     package var digest: Bytes
+    /// How many runs made the commits, see `Runs`.
+    package var (liveRuns, retiredRuns): (Int, Int)
+    /// Zones of which deletions are forgotten.
+    package var horizons = 0
 
     /// Of every scope that the node knows, in the order of their numbers.
     package static func all(in reader: ReadTransaction) throws(EngineError) -> [ScopeDigest] {
@@ -27,11 +31,14 @@ package struct ScopeDigest: Equatable, Sendable {
         in reader: ReadTransaction
     ) throws(EngineError) {
         self.scope = scope
-        commits = try reader.runs(of: number).rows.values.reduce(0) { $0 &+ $1.seq }
+        let runs = try reader.runs(of: number)
+        commits = runs.rows.values.reduce(0) { $0 &+ $1.seq }
+        (liveRuns, retiredRuns) = (runs.live.count, runs.retired.count)
         var sum = UInt128(0)
         for zone in try StateSource(reader, scope: number).zones() where zone.row.exists {
             let state: ZoneState? = try reader.row(.zoneState(zone.row.number))
             sum &+= state?.digest ?? 0
+            if !zone.row.horizon.isEmpty { horizons += 1 }
         }
         digest = (0..<16).reversed().map { UInt8(truncatingIfNeeded: sum >> ($0 * 8)) }
     }

@@ -249,7 +249,8 @@ struct Wiring {
             fail: { reason in
                 logger.critical("\(reason); the process ends")
                 _exit(70)
-            }
+            },
+            end: { kill(getpid(), SIGTERM) }
         )
     }
 

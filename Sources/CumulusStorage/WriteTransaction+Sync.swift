@@ -193,6 +193,9 @@ extension WriteTransaction {
             return
         }
         put(.register(scope, namespace, key), theirs)
+        if namespace == Truncation.namespace {
+            state.scopes[scope]?.truncation = theirs.stamp.time
+        }
         if namespace == ContainerRegister.namespace, let name = key.first {
             for environment in Environment.allCases {
                 let container = String(decoding: name, as: UTF8.self)

@@ -10,7 +10,7 @@ package import CumulusModel
 package struct WriteTransaction: ~Copyable, RowReader {
     private let engine: any StorageEngine
     private var overlay = Overlay()
-    package private(set) var state: WriterState
+    package internal(set) var state: WriterState
     /// Record rows that were decoded and not written since.
     private var loaded: [Bytes: RecordRow] = [:]
     /// Commits of this request that ended lives which nobody was shown: what those owned is left.
@@ -204,7 +204,12 @@ extension WriteTransaction {
             _ = try reader.number(ScopeNumber.self)
             nextPosition = try reader.number(UInt64.self) + 1
         }
-        let scope = ScopeState(number: number, runs: runs, nextPosition: nextPosition)
+        let scope = ScopeState(
+            number: number,
+            runs: runs,
+            truncation: try truncation(of: number),
+            nextPosition: nextPosition
+        )
         state.scopes[number] = scope
         return scope
     }

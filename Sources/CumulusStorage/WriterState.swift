@@ -19,6 +19,8 @@ package struct ScopeState: Sendable {
     package var runs: Runs
     /// What the last commits of runs depend on, whole; of those that committed since the start.
     package var cuts: [Incarnation: VersionVector] = [:]
+    /// The time of the newest mark of what is lost, see `Truncation`.
+    package var truncation: HybridTime
     /// The next place in the local order of application.
     package var nextPosition: UInt64
     /// Incarnations whose vector rows this batch changed.

@@ -22,6 +22,7 @@ package final class TestServer: Sendable {
     private let loops: EventLoops
     private let listener: NIOFrameListener
     private let following = Mutex<Task<Void, Never>?>(nil)
+    private let lead: ClockLead
 
     /// Starts a node on a free port of loopback.
     package init(
@@ -30,8 +31,11 @@ package final class TestServer: Sendable {
         diskReserve: UInt64 = 0,
         startsThreads: Bool = true,
         port: Int = 0,
-        clusterKey: Bytes? = nil
+        clusterKey: Bytes? = nil,
+        clockLead: Int64 = 0
     ) async throws {
+        let lead = ClockLead(clockLead)
+        self.lead = lead
         var configuration = Node.Configuration(
             version: Release.version,
             container: TestServer.container,
@@ -41,7 +45,11 @@ package final class TestServer: Sendable {
         configuration.diskReserve = diskReserve
         configuration.clusterKey = clusterKey
         configuration.reportMilliseconds = 20
-        let node = try Node(configuration, engine: engine, environment: TestServer.environment)
+        let node = try Node(
+            configuration,
+            engine: engine,
+            environment: TestServer.environment(lead)
+        )
         if startsThreads { node.start() }
         loops = EventLoops(threads: 2)
         listener = NIOFrameListener(host: "127.0.0.1", port: port, loops: loops)
@@ -78,15 +86,35 @@ package final class TestServer: Sendable {
         try await listener.stop()
     }
 
+    /// Milliseconds by which the node's wall clock is ahead of the machine's.
+    package var clockLead: Int64 {
+        get { lead.milliseconds.load(ordering: .relaxed) }
+        set { lead.milliseconds.store(newValue, ordering: .relaxed) }
+    }
+
+    private final class ClockLead: Sendable {
+        let milliseconds: Atomic<Int64>
+
+        init(_ milliseconds: Int64) {
+            self.milliseconds = Atomic(milliseconds)
+        }
+    }
+
     /// The machine's time and dice; a store that fails ends the test.
-    package static var environment: NodeEnvironment {
+    package static var environment: NodeEnvironment { environment(ClockLead(0)) }
+
+    private static func environment(_ lead: ClockLead) -> NodeEnvironment {
         NodeEnvironment(
             now: MonotonicClock.now,
-            wallClock: { Int64(Date().timeIntervalSince1970 * 1_000) },
+            wallClock: {
+                Int64(Date().timeIntervalSince1970 * 1_000)
+                    + lead.milliseconds.load(ordering: .relaxed)
+            },
             random: { UInt64.random(in: .min ... .max) },
             sleep: { try await Task.sleep(for: .milliseconds($0)) },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-            fail: { fatalError("the store failed: \($0)") }
+            fail: { fatalError("the store failed: \($0)") },
+            end: {}
         )
     }
 

@@ -195,6 +195,9 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case operatorListMembers = 54
     case operatorRemoveMember = 55
     case operatorBackUp = 56
+    case operatorTruncate = 57
+    case operatorVerify = 58
+    case operatorLeave = 59
     case peersPull = 64
     case peersState = 65
     case peersReport = 66

@@ -18,19 +18,23 @@ package struct WireMember: Hashable, Sendable {
         package var reported: Int64
         /// `Agreement`: 0 not compared, 1 the same, 2 different.
         package var agreement: UInt32
+        /// When the oldest of them was made, in milliseconds since 1970 UTC; 0: not known.
+        package var oldestMissing: Int64
 
         package init(
             container: String,
             environment: UInt32,
             missing: UInt64,
             reported: Int64,
-            agreement: UInt32 = 0
+            agreement: UInt32 = 0,
+            oldestMissing: Int64 = 0
         ) {
             self.container = container
             self.environment = environment
             self.missing = missing
             self.reported = reported
             self.agreement = agreement
+            self.oldestMissing = oldestMissing
         }
     }
 
@@ -40,19 +44,27 @@ package struct WireMember: Hashable, Sendable {
     /// It is the node that answers.
     package var isThis: Bool
     package var reports: [Report]
+    /// Milliseconds by which its clock was ahead of ours when it was heard last.
+    package var clockOffset: Int64
+    /// Milliseconds since 1970 UTC; 0: not since this run began.
+    package var heard: Int64
 
     package init(
         nodeID: Bytes,
         endpoint: String,
         isRemoved: Bool,
         isThis: Bool,
-        reports: [Report]
+        reports: [Report],
+        clockOffset: Int64 = 0,
+        heard: Int64 = 0
     ) {
         self.nodeID = nodeID
         self.endpoint = endpoint
         self.isRemoved = isRemoved
         self.isThis = isThis
         self.reports = reports
+        self.clockOffset = clockOffset
+        self.heard = heard
     }
 
     fileprivate func encode(to writer: inout CanonicalWriter) {
@@ -67,8 +79,11 @@ package struct WireMember: Hashable, Sendable {
                 writer.field(3, varint: report.missing)
                 writer.field(4, signed: report.reported)
                 writer.field(5, varint: UInt64(report.agreement))
+                writer.field(6, signed: report.oldestMissing)
             }
         }
+        writer.field(6, signed: clockOffset)
+        writer.field(7, signed: heard)
     }
 
     fileprivate init(wire raw: Cumulus__V1__Member) {
@@ -82,9 +97,12 @@ package struct WireMember: Hashable, Sendable {
                 environment: UInt32(raw.environment.rawValue),
                 missing: raw.missing,
                 reported: raw.reported,
-                agreement: UInt32(raw.agreement.rawValue)
+                agreement: UInt32(raw.agreement.rawValue),
+                oldestMissing: raw.oldest_missing
             )
         }
+        clockOffset = raw.clock_offset
+        heard = raw.heard
     }
 }
 

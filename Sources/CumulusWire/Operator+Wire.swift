@@ -32,12 +32,26 @@ package struct NodeStatus: Hashable, Sendable {
         package var environment: UInt32
         package var commits: UInt64
         package var digest: Bytes
+        /// Entries of its short vector, and further ones of its whole one.
+        package var (liveRuns, retiredRuns): (UInt32, UInt32)
+        /// Zones of which deletions are forgotten.
+        package var horizons: UInt32
 
-        package init(container: String, environment: UInt32, commits: UInt64, digest: Bytes) {
+        package init(
+            container: String,
+            environment: UInt32,
+            commits: UInt64,
+            digest: Bytes,
+            liveRuns: UInt32 = 0,
+            retiredRuns: UInt32 = 0,
+            horizons: UInt32 = 0
+        ) {
             self.container = container
             self.environment = environment
             self.commits = commits
             self.digest = digest
+            (self.liveRuns, self.retiredRuns) = (liveRuns, retiredRuns)
+            self.horizons = horizons
         }
     }
 
@@ -79,6 +93,9 @@ package struct NodeStatus: Hashable, Sendable {
                 writer.field(2, varint: UInt64(scope.environment))
                 writer.field(3, varint: scope.commits)
                 writer.field(4, bytes: scope.digest)
+                writer.field(5, varint: UInt64(scope.liveRuns))
+                writer.field(6, varint: UInt64(scope.retiredRuns))
+                writer.field(7, varint: UInt64(scope.horizons))
             }
         }
         for peer in peers {
@@ -112,7 +129,10 @@ package struct NodeStatus: Hashable, Sendable {
                 container: raw.container.swiftText,
                 environment: UInt32(raw.environment.rawValue),
                 commits: raw.commits,
-                digest: raw.digest.swiftBytes
+                digest: raw.digest.swiftBytes,
+                liveRuns: raw.live_runs,
+                retiredRuns: raw.retired_runs,
+                horizons: raw.horizons
             )
         }
         peers = elements(raw.n_peers, raw.peers).map { raw in

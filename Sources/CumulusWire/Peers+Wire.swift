@@ -68,11 +68,19 @@ package struct ReportRequest: Hashable, Sendable {
     package var isAnswer: Bool
     /// Of all records at that vector, 16 bytes; empty: not told.
     package var digest: Bytes
+    /// The sender's clock, in milliseconds since 1970 UTC.
+    package var time: Int64
 
-    package init(vector: VersionVector, isAnswer: Bool = false, digest: Bytes = []) {
+    package init(
+        vector: VersionVector,
+        isAnswer: Bool = false,
+        digest: Bytes = [],
+        time: Int64
+    ) {
         self.vector = vector
         self.isAnswer = isAnswer
         self.digest = digest
+        self.time = time
     }
 
     package func encoded() -> Bytes {
@@ -80,6 +88,7 @@ package struct ReportRequest: Hashable, Sendable {
         writer.vector(1, vector)
         writer.field(2, varint: isAnswer ? 1 : 0)
         writer.field(3, bytes: digest)
+        writer.field(4, signed: time)
         return writer.bytes
     }
 
@@ -88,6 +97,7 @@ package struct ReportRequest: Hashable, Sendable {
         vector = VersionVector(wire: elements(message.raw.n_vector, message.raw.vector))
         isAnswer = message.raw.is_answer != 0
         digest = message.raw.digest.swiftBytes
+        time = message.raw.time
     }
 }
 

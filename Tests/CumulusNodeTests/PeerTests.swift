@@ -9,6 +9,12 @@ import CumulusTesting
 import CumulusWire
 import Testing
 
+extension Bytes {
+    fileprivate func contains(sequence: Bytes) -> Bool {
+        indices.contains { self[$0...].starts(with: sequence) }
+    }
+}
+
 @Suite(.serialized) struct PeerTests {
     private static let key = Bytes(repeating: 0x5A, count: 32)
 
@@ -139,6 +145,45 @@ import Testing
             await client.close()
             let isFound = try await eventually { try await agreement() == false }
             #expect(isFound)
+            await admin.close()
+        }
+    }
+
+    /// An operator lets one node compare itself with the other, and take what that one has.
+    @Test func whatDiffersIsFoundAndMended() async throws {
+        let engines = [MemoryEngine(), MemoryEngine()]
+        try await withCluster(engines) { servers in
+            follow(servers)
+            let token = try await servers[0].makeUser("ada")
+            try await waitForUser(token, at: servers[1])
+            for number in 0..<20 { try await save("r\(number)", at: servers[0], token) }
+            #expect(try await title("r19", at: servers[1], token) == "r19")
+            // A record that the second node lost behind its own back.
+            let reader = servers[1].node.gate.latest(reach: .disk)
+            let rows = try reader.rows(.records, .all(.record)).filter {
+                $0.key.contains(sequence: Bytes("r7".utf8))
+            }
+            #expect(rows.count == 1)
+            var batch = EngineBatch()
+            batch.writes = rows.map { .init(family: .records, key: $0.key, value: nil) }
+            engines[1].commit(batch)
+            let admin = NodeOperator(
+                endpoint: servers[1].endpoint,
+                token: TestServer.operatorToken
+            )
+            let peer = try #require(try await admin.members().first { !$0.isThis }).nodeID
+            let found = try await admin.verify(with: peer, repairs: false)
+            #expect(found.records == 20 && found.different == 1 && found.repaired == 0)
+            #expect(found.differences.map(\.recordName) == ["r7"])
+            #expect(found.differences.map(\.what) == ["missing here"])
+            let mended = try await admin.verify(with: peer, repairs: true)
+            #expect(mended.different == 1 && mended.repaired == 1)
+            #expect(try await title("r7", at: servers[1], token) == "r7")
+            #expect(try await admin.verify(with: peer, repairs: false).different == 0)
+            let error = await #expect(throws: ServiceError.self) {
+                _ = try await admin.verify(with: "ff", repairs: false)
+            }
+            #expect(error?.code == .invalidArguments)
             await admin.close()
         }
     }

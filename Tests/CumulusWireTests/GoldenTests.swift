@@ -97,6 +97,11 @@ import Testing
             let made = try OperatorMessages.backUp(wire: $0)
             return OperatorMessages.backUp(bytes: made.bytes, files: made.files)
         },
+        "TruncateResponse": {
+            OperatorMessages.truncated(scopes: try OperatorMessages.truncated(wire: $0))
+        },
+        "VerifyRequest": { try VerifyRequest(wire: $0).encoded() },
+        "VerifyResponse": { try WireVerdict(wire: $0).encoded() },
         "ReportRequest": { try ReportRequest(wire: $0).encoded() },
         "StateRequest": { try StateRequest(wire: $0).encoded() },
         "StateResponse": { try StateResponse(wire: $0).encoded() },

@@ -15,10 +15,11 @@ import Testing
         let without = Set(try Golden.all().map(\.message)).subtracting(MessageDecoders.all.keys)
         #expect(
             without == [
-                "Commit", "Field", "Frame", "ListConflictsRequest", "ListContainersRequest",
-                "ListMembersRequest",
-                "ListUsersRequest",
-                "NodeStatusRequest", "Preface", "Record", "ReportResponse", "WhoAmIRequest",
+                "Commit", "Field", "Frame", "LeaveRequest",
+                "LeaveResponse",
+                "ListConflictsRequest", "ListContainersRequest", "ListMembersRequest",
+                "ListUsersRequest", "NodeStatusRequest", "Preface", "Record", "ReportResponse",
+                "TruncateRequest", "WhoAmIRequest",
             ]
         )
     }

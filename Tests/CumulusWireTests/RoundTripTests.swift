@@ -150,7 +150,8 @@ import Testing
             let report = ReportRequest(
                 vector: vector,
                 isAnswer: Bool.random(using: &dice),
-                digest: Self.bytes(using: &dice)
+                digest: Self.bytes(using: &dice),
+                time: Int64(bitPattern: dice.next())
             )
             Self.expectLibraryAgrees("ReportRequest", report.encoded())
             #expect(try ReportRequest(wire: report.encoded()) == report)

@@ -50,6 +50,58 @@ import Testing
         if case .string(let text)? = json[key] { text } else { nil }
     }
 
+    /// What only the leaving node had is on the others before it is gone.
+    @Test func aNodeLeavesAndNothingIsLost() async throws {
+        let first = try await start("first")
+        let token = try await first.makeToken()
+        let second = try await start("second", beside: first)
+        while try await states(at: second).count < 2 {}
+        var configuration = Container.Configuration(endpoints: [try second.endpoint])
+        configuration.accessToken = token
+        let container = Container(identifier: TestServer.container, configuration: configuration)
+        for number in 0..<50 {
+            let id = Record.ID(recordName: "n\(number)")
+            _ = try await container.privateCloudDatabase.save(
+                Record(recordType: "Note", recordID: id)
+            )
+        }
+        _ = try await run(["cluster", "leave"], at: second)
+        #expect(try await second.waitForEnd() == .exit(0))
+        await container.close()
+        #expect(try await states(at: first) == ["removed", "this node"])
+        configuration.endpoints = [try first.endpoint]
+        let rest = Container(identifier: TestServer.container, configuration: configuration)
+        var count = 0
+        for try await _ in rest.privateCloudDatabase.allRecords() { count += 1 }
+        await rest.close()
+        #expect(count == 50)
+        // Nobody is left who could take what the last one has.
+        let alone = try await CommandLineRun(
+            ["cluster", "leave"],
+            variables: [
+                "CUMULUS_ENDPOINT": try first.endpoint,
+                "CUMULUS_OPERATOR_TOKEN_FILE": first.operatorTokenFile,
+            ]
+        )
+        #expect(alone.code == 1)
+        #expect(alone.errors.contains("only member"), "\(alone.errors)")
+    }
+
+    @Test func aKeyIsMadeOnce() async throws {
+        let file = "\(folder.path)/made.key"
+        let made = try await CommandLineRun(["cluster", "init", file], variables: [:])
+        #expect(made.code == 0, "\(made.errors)")
+        let key = try Data(contentsOf: URL(filePath: file))
+        let again = try await CommandLineRun(["cluster", "init", file], variables: [:])
+        #expect(again.code == 65)
+        #expect(try Data(contentsOf: URL(filePath: file)) == key)
+        let node = try await NodeProcess.ready(
+            data: "\(folder.path)/keyed",
+            arguments: ["--cluster-key", file]
+        )
+        #expect(try await node.end(SIGTERM) == .exit(0))
+    }
+
     /// The removed node's process ends, and stays down; without its data it is a new member.
     @Test func aRemovedNodeEndsAndComesBackAsANewOne() async throws {
         let first = try await start("first")

@@ -73,6 +73,9 @@ typedef enum _Cumulus__V1__Method {
   CUMULUS__V1__METHOD__OPERATOR_LIST_MEMBERS = 54,
   CUMULUS__V1__METHOD__OPERATOR_REMOVE_MEMBER = 55,
   CUMULUS__V1__METHOD__OPERATOR_BACK_UP = 56,
+  CUMULUS__V1__METHOD__OPERATOR_TRUNCATE = 57,
+  CUMULUS__V1__METHOD__OPERATOR_VERIFY = 58,
+  CUMULUS__V1__METHOD__OPERATOR_LEAVE = 59,
   /*
    * server stream without an end
    */
@@ -170,7 +173,11 @@ typedef enum _Cumulus__V1__Reason {
   /*
    * code 6: the change is made, and not known to be on as many other nodes as it should be
    */
-  CUMULUS__V1__REASON__NOT_REPLICATED = 20
+  CUMULUS__V1__REASON__NOT_REPLICATED = 20,
+  /*
+   * code 6: writes are refused, reads go on
+   */
+  CUMULUS__V1__REASON__CLOCK_WRONG = 21
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__REASON)
 } Cumulus__V1__Reason;
 

@@ -41,6 +41,13 @@ typedef struct Cumulus__V1__RemoveMemberRequest Cumulus__V1__RemoveMemberRequest
 typedef struct Cumulus__V1__RemoveMemberResponse Cumulus__V1__RemoveMemberResponse;
 typedef struct Cumulus__V1__BackUpRequest Cumulus__V1__BackUpRequest;
 typedef struct Cumulus__V1__BackUpResponse Cumulus__V1__BackUpResponse;
+typedef struct Cumulus__V1__TruncateRequest Cumulus__V1__TruncateRequest;
+typedef struct Cumulus__V1__TruncateResponse Cumulus__V1__TruncateResponse;
+typedef struct Cumulus__V1__VerifyRequest Cumulus__V1__VerifyRequest;
+typedef struct Cumulus__V1__VerifyResponse Cumulus__V1__VerifyResponse;
+typedef struct Cumulus__V1__Difference Cumulus__V1__Difference;
+typedef struct Cumulus__V1__LeaveRequest Cumulus__V1__LeaveRequest;
+typedef struct Cumulus__V1__LeaveResponse Cumulus__V1__LeaveResponse;
 
 
 /* --- enums --- */
@@ -54,6 +61,18 @@ typedef enum _Cumulus__V1__Agreement {
   CUMULUS__V1__AGREEMENT__DIFFERENT = 2
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__AGREEMENT)
 } Cumulus__V1__Agreement;
+typedef enum _Cumulus__V1__DifferenceKind {
+  CUMULUS__V1__DIFFERENCE_KIND__OTHER_CONTENT = 0,
+  /*
+   * the peer has it
+   */
+  CUMULUS__V1__DIFFERENCE_KIND__MISSING_HERE = 1,
+  /*
+   * the peer lacks it
+   */
+  CUMULUS__V1__DIFFERENCE_KIND__MISSING_THERE = 2
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__DIFFERENCE_KIND)
+} Cumulus__V1__DifferenceKind;
 
 /* --- messages --- */
 
@@ -93,7 +112,7 @@ struct  Cumulus__V1__NodeStatusResponse
   ProtobufCBinaryData cluster_id;
   ProtobufCBinaryData software_version;
   /*
-   * "ready", "disk full" or "draining"
+   * "ready", "disk full", "clock wrong", "leaving" or "draining"
    */
   ProtobufCBinaryData state;
   /*
@@ -148,10 +167,22 @@ struct  Cumulus__V1__ScopeStatus
    * 16 bytes: the sum of the zones' digests modulo 2^128, big-endian
    */
   ProtobufCBinaryData digest;
+  /*
+   * entries of its short vector
+   */
+  uint32_t live_runs;
+  /*
+   * further entries of its whole one
+   */
+  uint32_t retired_runs;
+  /*
+   * zones of which deletions are forgotten: older tokens have expired
+   */
+  uint32_t horizons;
 };
 #define CUMULUS__V1__SCOPE_STATUS__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__scope_status__descriptor) \
-    , {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, 0, {0,NULL} }
+    , {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, 0, {0,NULL}, 0, 0, 0 }
 
 
 /*
@@ -348,10 +379,18 @@ struct  Cumulus__V1__Member
   protobuf_c_boolean is_this;
   size_t n_reports;
   Cumulus__V1__MemberReport **reports;
+  /*
+   * milliseconds its clock was ahead when it was heard last
+   */
+  int64_t clock_offset;
+  /*
+   * milliseconds since 1970 UTC; 0: not since the node started
+   */
+  int64_t heard;
 };
 #define CUMULUS__V1__MEMBER__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__member__descriptor) \
-    , {0,NULL}, {0,NULL}, 0, 0, 0,NULL }
+    , {0,NULL}, {0,NULL}, 0, 0, 0,NULL, 0, 0 }
 
 
 /*
@@ -377,10 +416,14 @@ struct  Cumulus__V1__MemberReport
    * when both had read the same, and compared
    */
   Cumulus__V1__Agreement agreement;
+  /*
+   * when the oldest of them was made, in milliseconds since 1970 UTC; 0: unknown
+   */
+  int64_t oldest_missing;
 };
 #define CUMULUS__V1__MEMBER_REPORT__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__member_report__descriptor) \
-    , {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, 0, 0, CUMULUS__V1__AGREEMENT__NOT_COMPARED }
+    , {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, 0, 0, CUMULUS__V1__AGREEMENT__NOT_COMPARED, 0 }
 
 
 struct  Cumulus__V1__RemoveMemberRequest
@@ -425,6 +468,121 @@ struct  Cumulus__V1__BackUpResponse
 #define CUMULUS__V1__BACK_UP_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__back_up_response__descriptor) \
     , 0, 0 }
+
+
+/*
+ * What callers saw beyond the backup to which the whole cluster went back is lost: nobody is to wait for it.
+ */
+struct  Cumulus__V1__TruncateRequest
+{
+  ProtobufCMessage base;
+};
+#define CUMULUS__V1__TRUNCATE_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__truncate_request__descriptor) \
+     }
+
+
+struct  Cumulus__V1__TruncateResponse
+{
+  ProtobufCMessage base;
+  /*
+   * that were marked
+   */
+  uint32_t scopes;
+};
+#define CUMULUS__V1__TRUNCATE_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__truncate_response__descriptor) \
+    , 0 }
+
+
+/*
+ * Compares every record that the node holds with what a peer holds.
+ */
+struct  Cumulus__V1__VerifyRequest
+{
+  ProtobufCMessage base;
+  /*
+   * of a peer to which the node is connected
+   */
+  ProtobufCBinaryData node_id;
+  /*
+   * what differs is replaced by what the peer holds
+   */
+  protobuf_c_boolean repairs;
+};
+#define CUMULUS__V1__VERIFY_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__verify_request__descriptor) \
+    , {0,NULL}, 0 }
+
+
+struct  Cumulus__V1__VerifyResponse
+{
+  ProtobufCMessage base;
+  /*
+   * that were compared
+   */
+  uint64_t records;
+  /*
+   * one node had read more about them than the other: not compared
+   */
+  uint64_t unsettled;
+  uint64_t different;
+  uint64_t repaired;
+  /*
+   * the first of them
+   */
+  size_t n_differences;
+  Cumulus__V1__Difference **differences;
+};
+#define CUMULUS__V1__VERIFY_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__verify_response__descriptor) \
+    , 0, 0, 0, 0, 0,NULL }
+
+
+/*
+ * A record that two nodes hold differently though both have read the same about it.
+ */
+struct  Cumulus__V1__Difference
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData container;
+  Cumulus__V1__Environment environment;
+  /*
+   * its kind, a DatabaseScope
+   */
+  uint32_t database;
+  /*
+   * of a private or shared database
+   */
+  ProtobufCBinaryData owner;
+  ProtobufCBinaryData zone;
+  ProtobufCBinaryData record_name;
+  Cumulus__V1__DifferenceKind kind;
+};
+#define CUMULUS__V1__DIFFERENCE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__difference__descriptor) \
+    , {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, 0, {0,NULL}, {0,NULL}, {0,NULL}, CUMULUS__V1__DIFFERENCE_KIND__OTHER_CONTENT }
+
+
+/*
+ * The node waits until other members have all that it has, takes itself off the list, and ends.
+ */
+struct  Cumulus__V1__LeaveRequest
+{
+  ProtobufCMessage base;
+};
+#define CUMULUS__V1__LEAVE_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__leave_request__descriptor) \
+     }
+
+
+struct  Cumulus__V1__LeaveResponse
+{
+  ProtobufCMessage base;
+};
+#define CUMULUS__V1__LEAVE_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__leave_response__descriptor) \
+     }
 
 
 /* Cumulus__V1__WhoAmIRequest methods */
@@ -902,6 +1060,139 @@ Cumulus__V1__BackUpResponse *
 void   cumulus__v1__back_up_response__free_unpacked
                      (Cumulus__V1__BackUpResponse *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__TruncateRequest methods */
+void   cumulus__v1__truncate_request__init
+                     (Cumulus__V1__TruncateRequest         *message);
+size_t cumulus__v1__truncate_request__get_packed_size
+                     (const Cumulus__V1__TruncateRequest   *message);
+size_t cumulus__v1__truncate_request__pack
+                     (const Cumulus__V1__TruncateRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__truncate_request__pack_to_buffer
+                     (const Cumulus__V1__TruncateRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__TruncateRequest *
+       cumulus__v1__truncate_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__truncate_request__free_unpacked
+                     (Cumulus__V1__TruncateRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__TruncateResponse methods */
+void   cumulus__v1__truncate_response__init
+                     (Cumulus__V1__TruncateResponse         *message);
+size_t cumulus__v1__truncate_response__get_packed_size
+                     (const Cumulus__V1__TruncateResponse   *message);
+size_t cumulus__v1__truncate_response__pack
+                     (const Cumulus__V1__TruncateResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__truncate_response__pack_to_buffer
+                     (const Cumulus__V1__TruncateResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__TruncateResponse *
+       cumulus__v1__truncate_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__truncate_response__free_unpacked
+                     (Cumulus__V1__TruncateResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__VerifyRequest methods */
+void   cumulus__v1__verify_request__init
+                     (Cumulus__V1__VerifyRequest         *message);
+size_t cumulus__v1__verify_request__get_packed_size
+                     (const Cumulus__V1__VerifyRequest   *message);
+size_t cumulus__v1__verify_request__pack
+                     (const Cumulus__V1__VerifyRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__verify_request__pack_to_buffer
+                     (const Cumulus__V1__VerifyRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__VerifyRequest *
+       cumulus__v1__verify_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__verify_request__free_unpacked
+                     (Cumulus__V1__VerifyRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__VerifyResponse methods */
+void   cumulus__v1__verify_response__init
+                     (Cumulus__V1__VerifyResponse         *message);
+size_t cumulus__v1__verify_response__get_packed_size
+                     (const Cumulus__V1__VerifyResponse   *message);
+size_t cumulus__v1__verify_response__pack
+                     (const Cumulus__V1__VerifyResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__verify_response__pack_to_buffer
+                     (const Cumulus__V1__VerifyResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__VerifyResponse *
+       cumulus__v1__verify_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__verify_response__free_unpacked
+                     (Cumulus__V1__VerifyResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__Difference methods */
+void   cumulus__v1__difference__init
+                     (Cumulus__V1__Difference         *message);
+size_t cumulus__v1__difference__get_packed_size
+                     (const Cumulus__V1__Difference   *message);
+size_t cumulus__v1__difference__pack
+                     (const Cumulus__V1__Difference   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__difference__pack_to_buffer
+                     (const Cumulus__V1__Difference   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__Difference *
+       cumulus__v1__difference__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__difference__free_unpacked
+                     (Cumulus__V1__Difference *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__LeaveRequest methods */
+void   cumulus__v1__leave_request__init
+                     (Cumulus__V1__LeaveRequest         *message);
+size_t cumulus__v1__leave_request__get_packed_size
+                     (const Cumulus__V1__LeaveRequest   *message);
+size_t cumulus__v1__leave_request__pack
+                     (const Cumulus__V1__LeaveRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__leave_request__pack_to_buffer
+                     (const Cumulus__V1__LeaveRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__LeaveRequest *
+       cumulus__v1__leave_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__leave_request__free_unpacked
+                     (Cumulus__V1__LeaveRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__LeaveResponse methods */
+void   cumulus__v1__leave_response__init
+                     (Cumulus__V1__LeaveResponse         *message);
+size_t cumulus__v1__leave_response__get_packed_size
+                     (const Cumulus__V1__LeaveResponse   *message);
+size_t cumulus__v1__leave_response__pack
+                     (const Cumulus__V1__LeaveResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__leave_response__pack_to_buffer
+                     (const Cumulus__V1__LeaveResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__LeaveResponse *
+       cumulus__v1__leave_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__leave_response__free_unpacked
+                     (Cumulus__V1__LeaveResponse *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__WhoAmIRequest_Closure)
@@ -979,6 +1270,27 @@ typedef void (*Cumulus__V1__BackUpRequest_Closure)
 typedef void (*Cumulus__V1__BackUpResponse_Closure)
                  (const Cumulus__V1__BackUpResponse *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__TruncateRequest_Closure)
+                 (const Cumulus__V1__TruncateRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__TruncateResponse_Closure)
+                 (const Cumulus__V1__TruncateResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__VerifyRequest_Closure)
+                 (const Cumulus__V1__VerifyRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__VerifyResponse_Closure)
+                 (const Cumulus__V1__VerifyResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__Difference_Closure)
+                 (const Cumulus__V1__Difference *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__LeaveRequest_Closure)
+                 (const Cumulus__V1__LeaveRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__LeaveResponse_Closure)
+                 (const Cumulus__V1__LeaveResponse *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -986,6 +1298,7 @@ typedef void (*Cumulus__V1__BackUpResponse_Closure)
 /* --- descriptors --- */
 
 extern const ProtobufCEnumDescriptor    cumulus__v1__agreement__descriptor;
+extern const ProtobufCEnumDescriptor    cumulus__v1__difference_kind__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__who_am_irequest__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__who_am_iresponse__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__node_status_request__descriptor;
@@ -1011,6 +1324,13 @@ extern const ProtobufCMessageDescriptor cumulus__v1__remove_member_request__desc
 extern const ProtobufCMessageDescriptor cumulus__v1__remove_member_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__back_up_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__back_up_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__truncate_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__truncate_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__verify_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__verify_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__difference__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__leave_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__leave_response__descriptor;
 
 PROTOBUF_C__END_DECLS
 

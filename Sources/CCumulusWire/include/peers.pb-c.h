@@ -261,10 +261,14 @@ struct  Cumulus__V1__ReportRequest
    * of all records at that vector, as in ScopeStatus; empty: not told
    */
   ProtobufCBinaryData digest;
+  /*
+   * the sender's clock, in milliseconds since 1970 UTC
+   */
+  int64_t time;
 };
 #define CUMULUS__V1__REPORT_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__report_request__descriptor) \
-    , 0,NULL, 0, {0,NULL} }
+    , 0,NULL, 0, {0,NULL}, 0 }
 
 
 struct  Cumulus__V1__ReportResponse

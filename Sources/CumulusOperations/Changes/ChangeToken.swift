@@ -1,7 +1,7 @@
 // How far a caller has fetched changes: what a change token says before it is sealed.
 //
 //   content  = scope · database · 0, or 1 · zone name · generation · base · 0, or 1 · seen
-//            · progress
+//            · truncation · progress
 //   progress = 0
 //            | 1 · told · last dot · last name      of a zone's records
 //            | 2 · last name · end                  of a database's zones
@@ -34,6 +34,8 @@ package struct ChangeToken: Hashable, Sendable {
     package var base: VersionVector
     /// What the last page was read from: later ones are not to be older.
     package var seen: VersionVector
+    /// The newest mark of what is lost that its maker knew, see `Truncation`.
+    package var truncation: HybridTime
     package var progress: Progress?
 
     package init(
@@ -41,12 +43,14 @@ package struct ChangeToken: Hashable, Sendable {
         subject: Subject,
         base: VersionVector,
         seen: VersionVector,
+        truncation: HybridTime,
         progress: Progress? = nil
     ) {
         self.scope = scope
         self.subject = subject
         self.base = base
         self.seen = seen
+        self.truncation = truncation
         self.progress = progress
     }
 
@@ -93,6 +97,7 @@ extension ChangeToken {
         writer.vector(base)
         writer.varint(seen == base ? 0 : 1)
         if seen != base { writer.vector(seen) }
+        writer.varint(truncation.value)
         write(progress, to: &writer)
         return writer.bytes
     }
@@ -118,6 +123,7 @@ extension ChangeToken {
         subject = try ChangeToken.subject(&reader)
         base = try reader.vector()
         seen = try reader.varint() == 0 ? base : try reader.vector()
+        truncation = HybridTime(try reader.varint())
         progress = try ChangeToken.progress(&reader)
         guard reader.isAtEnd else { throw MalformedBytes("a token is longer than what it says") }
     }

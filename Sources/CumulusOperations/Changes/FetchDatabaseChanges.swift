@@ -55,14 +55,22 @@ package struct FetchDatabaseChanges: Sendable {
                     scope: scope,
                     subject: .zones(of: database),
                     base: VersionVector(),
-                    seen: runs.shortVector
+                    seen: runs.shortVector,
+                    truncation: HybridTime(0)
                 )
             try token.check(scope)
             guard token.subject == .zones(of: database) else {
                 throw ServiceError.tokenOfAnother("database")
             }
             try token.checkReach(runs, broken)
-            return try page(after: token, runs, try reader.database(number, database), reader)
+            var page = try page(
+                after: token,
+                runs,
+                try reader.database(number, database),
+                reader
+            )
+            page.token.truncation = try reader.truncation(of: number)
+            return page
         } catch {
             throw FetchRecords.Failure(error)
         }

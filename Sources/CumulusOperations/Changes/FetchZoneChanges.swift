@@ -95,6 +95,7 @@ package struct FetchZoneChanges: Sendable {
                     subject: .records(of: found.zone),
                     base: isComplete ? runs.shortVector : runs.short(start.base),
                     seen: runs.shortVector,
+                    truncation: try reader.truncation(of: number),
                     progress: isComplete ? nil : .records(gathering.progress)
                 )
             )

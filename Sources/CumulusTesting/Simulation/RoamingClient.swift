@@ -169,7 +169,8 @@ package struct RoamingClient {
                     scope: $0.scope,
                     subject: .records(of: zone.zone),
                     base: $0.base,
-                    seen: $0.base
+                    seen: $0.base,
+                    truncation: HybridTime(0)
                 )
             },
             keys: [],

@@ -1,0 +1,46 @@
+// A peer's state on its way to somebody who only looks at it.
+//
+// Made by the connection to the peer, which hands it each message; read by `Verification`. Messages
+// come in their order, and more of them once the reader has granted the bytes of those it dealt
+// with.
+
+import CumulusModel
+import CumulusStorage
+import CumulusWire
+import Synchronization
+
+final class StateReading: Sendable {
+    let messages: AsyncThrowingStream<Bytes, any Error>
+    private let source: AsyncThrowingStream<Bytes, any Error>.Continuation
+    private let granted = Mutex<@Sendable (Int) -> Void>({ _ in })
+
+    init() {
+        (messages, source) = AsyncThrowingStream<Bytes, any Error>.makeStream()
+    }
+
+    // MARK: The reader
+
+    /// The peer may send that many bytes more.
+    func grant(_ byteCount: Int) {
+        granted.withLock { $0 }(byteCount)
+    }
+
+    // MARK: The connection
+
+    /// - Parameters:
+    ///   - grant: Tells the peer.
+    ///   - abandon: Called when nobody reads any more.
+    func begin(grant: @escaping @Sendable (Int) -> Void, abandon: @escaping @Sendable () -> Void) {
+        granted.withLock { $0 = grant }
+        source.onTermination = { _ in abandon() }
+    }
+
+    func received(_ payload: Bytes, isEnd: Bool) {
+        source.yield(payload)
+        if isEnd { source.finish() }
+    }
+
+    func fail(_ error: any Error) {
+        source.finish(throwing: error)
+    }
+}

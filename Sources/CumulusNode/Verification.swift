@@ -1,0 +1,142 @@
+// Lets this node compare all that it holds with what a peer holds, and repair itself.
+//
+// Asked for by an operator. The peer hands over its whole state as for a new node; nothing of it is
+// kept but what a repair needs.
+
+import CumulusModel
+import CumulusOperations
+import CumulusReplication
+import CumulusStorage
+import CumulusWire
+import Synchronization
+
+extension Node {
+    /// Differences that are told one by one.
+    private static let mostTold = 1_000
+
+    /// - Parameter repairs: What differs is replaced by what the peer holds.
+    func verify(with peerID: Bytes, repairs: Bool) async throws -> WireVerdict {
+        guard let peer = connections.withLock({ $0[peerID]?.connection }) else {
+            throw ServiceError(
+                .invalidArguments,
+                "this node is not connected to node \(peerID.hex); see 'cumulus cluster status'"
+            )
+        }
+        let scopes = try await gate.reading { try ScopeDirectory.all(in: $0).map(\.scope) }
+        var verdict = WireVerdict()
+        for scope in scopes { try await verify(scope, with: peer, repairs, &verdict) }
+        return verdict
+    }
+
+    private func verify(
+        _ scope: ScopeID,
+        with peer: PeerConnection,
+        _ repairs: Bool,
+        _ verdict: inout WireVerdict
+    ) async throws {
+        let state = peer.readState(of: scope)
+        var offer = StateOffer()
+        var reading: (intake: StateIntake, audit: StateAudit)?
+        for try await payload in state.messages {
+            let response = try Node.readable { try StateResponse(wire: payload) }
+            if let (intake, audit) = reading {
+                let step = try await compare(response, intake, audit)
+                reading = (step.intake, step.audit)
+                try await note(step.found, scope, repairs, &verdict)
+            } else {
+                try Node.readable { try offer.add(response) }
+                if response.isOffered { reading = try await begin(offer, scope) }
+            }
+            state.grant(payload.count)
+        }
+        guard let audit = reading?.audit else { return }
+        verdict.records += audit.compared
+        verdict.unsettled += audit.unsettled
+    }
+
+    private func begin(
+        _ offer: StateOffer,
+        _ scope: ScopeID
+    ) async throws -> (StateIntake, StateAudit) {
+        let now = environment.wallClock()
+        let intake = try Node.readable {
+            try StateIntake(offer, above: VersionVector(), now: now)
+        }
+        return try await gate.reading { reader in
+            guard let number = try reader.scope(scope) else {
+                throw ServiceError(.internalError, "a scope is gone")
+            }
+            return (intake, try StateAudit(offer, number, reader))
+        }
+    }
+
+    private func compare(
+        _ response: StateResponse,
+        _ intake: StateIntake,
+        _ audit: StateAudit
+    ) async throws -> (intake: StateIntake, audit: StateAudit, found: [StateAudit.Difference]) {
+        try await gate.reading { _ in
+            var (intake, audit) = (intake, audit)
+            var found: [StateAudit.Difference] = []
+            if !response.records.isEmpty {
+                let page = try Node.readable { try intake.read(StatePage(response)) }
+                found = try audit.compare(page)
+            }
+            if response.isComplete { found += try audit.finish() }
+            return (intake, audit, found)
+        }
+    }
+
+    private func note(
+        _ found: [StateAudit.Difference],
+        _ scope: ScopeID,
+        _ repairs: Bool,
+        _ verdict: inout WireVerdict
+    ) async throws {
+        guard !found.isEmpty else { return }
+        verdict.different += UInt64(found.count)
+        let room = Node.mostTold - verdict.differences.count
+        verdict.differences += found.prefix(room).map { WireVerdict.Difference($0, of: scope) }
+        guard repairs else { return }
+        let repaired = try await gate.change(.commits) { transaction throws(EngineError) in
+            guard let number = try transaction.scope(scope) else { return 0 }
+            return try StateAudit.repair(found, in: number, &transaction)
+        }
+        verdict.repaired += UInt64(repaired)
+    }
+
+    /// What the peer sent, or an error that says that it can't be.
+    private static func readable<Value>(_ read: () throws -> Value) throws -> Value {
+        do {
+            return try read()
+        } catch let error as MalformedMessage {
+            throw ServiceError(.internalError, "the peer sent what can't be read: \(error.message)")
+        } catch let error as MalformedBytes {
+            throw ServiceError(.internalError, "the peer sent what can't be: \(error.reason)")
+        }
+    }
+}
+
+/// A connection to a peer, as long as it lasts.
+struct WeakPeer: Sendable {
+    weak var connection: PeerConnection?
+}
+
+extension WireVerdict.Difference {
+    fileprivate init(_ difference: StateAudit.Difference, of scope: ScopeID) {
+        let kind: Kind =
+            switch difference.kind {
+            case .otherContent: .otherContent
+            case .missingHere: .missingHere
+            case .missingThere: .missingThere
+            }
+        self.init(
+            container: scope.container,
+            environment: scope == .cluster ? 0 : UInt32(scope.environment.rawValue),
+            database: difference.zone.database,
+            zone: difference.zone.name,
+            recordName: difference.name,
+            kind: kind
+        )
+    }
+}
