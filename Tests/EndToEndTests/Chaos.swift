@@ -8,6 +8,8 @@ enum Chaos {
     static let rounds = number("CUMULUS_CHAOS_ROUNDS") ?? 20
     /// Mutated frames.
     static let mutations = number("CUMULUS_CHAOS_MUTATIONS") ?? 4_000
+    /// Cycles of faults, or restarts.
+    static let cycles = number("CUMULUS_CHAOS_CYCLES") ?? 8
     static let seed = UInt64(number("CUMULUS_CHAOS_SEED") ?? 1)
 
     private static func number(_ name: String) -> Int? {

@@ -29,11 +29,14 @@ final class Writers: Sendable {
     static let counters = (0..<4).map { "counter\($0)" }
 
     private let database: Database
+    /// Number of the first one: names of several sets of writers differ.
+    private let first: Int
     private let ledger = Mutex(Ledger())
     private let isOver = Atomic<Bool>(false)
 
-    init(_ database: Database) {
+    init(_ database: Database, first: Int = 0) {
         self.database = database
+        self.first = first
     }
 
     var state: Ledger { ledger.withLock { $0 } }
@@ -48,6 +51,14 @@ final class Writers: Sendable {
         }
     }
 
+    /// Whether that is here, which another one prepared.
+    var isPrepared: Bool {
+        get async throws {
+            let last = Record.ID(recordName: Writers.counters[Writers.counters.count - 1])
+            return (try? await database.record(for: last)) != nil
+        }
+    }
+
     /// No further changes; those under way are finished.
     func finish() {
         isOver.store(true, ordering: .relaxed)
@@ -57,7 +68,7 @@ final class Writers: Sendable {
     func run(count: Int, seed: UInt64) async {
         await withTaskGroup(of: Void.self) { group in
             for writer in 0..<count {
-                group.addTask { await self.write(writer, seed: seed) }
+                group.addTask { await self.write(self.first + writer, seed: seed) }
             }
         }
     }

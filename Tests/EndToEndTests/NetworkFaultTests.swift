@@ -1,0 +1,164 @@
+// A cluster whose network fails: cut in every way, or slow. Every node goes on, and once the network
+// is whole all of them hold the same, with everything that was acknowledged anywhere.
+//
+// `cluster/chaos partition`, `clog` and `slow` run more cycles.
+
+import Cumulus
+import CumulusModel
+import CumulusTesting
+import Foundation
+import Testing
+
+@Suite(.serialized, .timeLimit(.minutes(120))) struct NetworkFaultTests {
+    /// Runs faults under load and expects one state after.
+    private func withLoad(_ faults: (FaultCluster) async throws -> Void) async throws {
+        let cluster = try FaultCluster()
+        do {
+            // Logs go as soon as they may, so that nodes take state as well.
+            try await cluster.start(arguments: ["--log-keep-seconds", "1"])
+            try await cluster.load()
+            try await faults(cluster)
+            cluster.network.heal()
+            try await Task.sleep(for: .milliseconds(200))
+            await cluster.finish()
+            try await cluster.expectOne(within: 20)
+            report(cluster)
+            await cluster.close()
+        } catch {
+            await cluster.close()
+            throw error
+        }
+    }
+
+    private func report(_ cluster: FaultCluster) {
+        let pages = cluster.followers.reduce(0) { $0 + $1.pages }
+        let resets = cluster.followers.reduce(0) { $0 + $1.resets }
+        print(
+            """
+            network: seed \(Chaos.seed): \(cluster.acknowledged) acknowledged changes, \
+            \(pages) pages of changes, \(resets) expired tokens
+            """
+        )
+        #expect(cluster.acknowledged > 100)
+        #expect(pages > 10)
+    }
+
+    /// One node alone, all alone, a bridge, one direction only.
+    private enum Shape: CaseIterable {
+        case alone
+        case apart
+        case bridge
+        case oneWay
+    }
+
+    private func cut(
+        _ shape: Shape,
+        _ cluster: FaultCluster,
+        using dice: inout SeededGenerator
+    ) -> [(Int, Int)] {
+        let one = Int.random(in: cluster.nodes.indices, using: &dice)
+        let cuts: [(Int, Int)] =
+            switch shape {
+            case .alone: cluster.pairs.filter { $0.0 == one || $0.1 == one }
+            case .apart: cluster.pairs
+            case .bridge: cluster.pairs.filter { $0.0 != one && $0.1 != one }
+            case .oneWay: []
+            }
+        for (one, other) in cuts { cluster.network.cut(one, other) }
+        if shape == .oneWay {
+            for other in cluster.nodes.indices where other != one {
+                cluster.network.set(.cut, from: one, to: other)
+            }
+        }
+        return cuts
+    }
+
+    @Test func partitionsHeal() async throws {
+        try await withLoad { cluster in
+            var dice = SeededGenerator(seed: Chaos.seed)
+            for cycle in 0..<Chaos.cycles {
+                let shape = Shape.allCases[cycle % Shape.allCases.count]
+                let cuts = cut(shape, cluster, using: &dice)
+                // Every second time the connections break off as well.
+                if cycle % 2 == 1 {
+                    for (one, other) in cuts { cluster.network.disconnect(one, other) }
+                }
+                let longest = Chaos.cycles > 20 ? 3_000 : 600
+                try await Task.sleep(
+                    for: .milliseconds(Int.random(in: 200...longest, using: &dice))
+                )
+                cluster.network.heal()
+                try await Task.sleep(for: .milliseconds(Int.random(in: 50...400, using: &dice)))
+            }
+        }
+    }
+
+    /// Links stop one after the other and are released in another order.
+    @Test func linksThatClogOneByOne() async throws {
+        try await withLoad { cluster in
+            var dice = SeededGenerator(seed: Chaos.seed)
+            for _ in 0..<max(1, Chaos.cycles / 4) {
+                var links: [(Int, Int)] = []
+                for (one, other) in cluster.pairs { links += [(one, other), (other, one)] }
+                for (from, to) in links.shuffled(using: &dice) {
+                    cluster.network.set(.cut, from: from, to: to)
+                    try await Task.sleep(for: .milliseconds(Int.random(in: 20...200, using: &dice)))
+                }
+                for (from, to) in links.shuffled(using: &dice) {
+                    cluster.network.set(nil, from: from, to: to)
+                    try await Task.sleep(for: .milliseconds(Int.random(in: 20...200, using: &dice)))
+                }
+            }
+        }
+    }
+
+    /// A peer behind a link of 1 KB/s costs the others neither time nor memory.
+    @Test func aSlowPeerHoldsUpNobody() async throws {
+        let cluster = try FaultCluster()
+        do {
+            try await cluster.start()
+            let containers = try (0..<3).map { try cluster.container($0) }
+            cluster.network.set(.slow(1_000), from: 0, to: 2)
+            cluster.network.set(.slow(1_000), from: 2, to: 0)
+            cluster.network.cut(1, 2)
+            let before = try #require(cluster.nodes[0].residentBytes)
+            var lags: [Double] = []
+            let records = 20 * Chaos.cycles
+            for number in 0..<records {
+                let id = Record.ID(recordName: "n\(number)")
+                var record = Record(recordType: "Note", recordID: id)
+                record["text"] = .string(String(repeating: "x", count: 20_000))
+                _ = try await containers[0].privateCloudDatabase.save(record)
+                guard number % 10 == 0 else { continue }
+                let start = Date()
+                let isThere = try await eventually {
+                    let found = try? await containers[1].privateCloudDatabase.record(for: id)
+                    return found != nil
+                }
+                #expect(isThere)
+                lags.append(Date().timeIntervalSince(start))
+            }
+            let grown = try #require(cluster.nodes[0].residentBytes) - before
+            print(
+                """
+                slow peer: \(records) records of 20 KB, \(lags.max() ?? 0) s the longest lag of \
+                the other peer, \(grown >> 20) MB grown, \
+                \(cluster.network.carried(from: 0, to: 2)) bytes over the slow link
+                """
+            )
+            #expect(lags.allSatisfy { $0 < 1 }, "\(lags)")
+            #expect(grown < 48 << 20, "the node grew by \(grown >> 20) MB")
+            cluster.network.heal()
+            let id = Record.ID(recordName: "n\(records - 1)")
+            let hasCaughtUp = try await eventually(seconds: 60) {
+                (try? await containers[2].privateCloudDatabase.record(for: id)) != nil
+            }
+            #expect(hasCaughtUp)
+            for container in containers { await container.close() }
+            await cluster.close()
+        } catch {
+            await cluster.close()
+            throw error
+        }
+    }
+}
