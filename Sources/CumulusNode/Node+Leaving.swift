@@ -27,7 +27,7 @@ extension Node {
             }
         } catch {
             leaving.store(false, ordering: .sequentiallyConsistent)
-            gate.resumeWrites(Node.isLeaving.reason)
+            gate.resumeWrites()
             throw error
         }
         // Whoever takes the last commit of this node hangs up at once: it may say so, or not.

@@ -53,6 +53,11 @@ extension Node {
         var members: [WireMember] = []
         for member in try Members.all(in: reader) {
             let isThis = member.nodeID == nodeID
+            let clock = clocks.heard(
+                member.nodeID,
+                wallClock: environment.wallClock(),
+                now: environment.now()
+            )
             var reports: [WireMember.Report] = []
             for (scope, number) in scopes where !isThis {
                 reports.append(try report(of: member.nodeID, scope, number, reader))
@@ -64,8 +69,8 @@ extension Node {
                     isRemoved: member.isRemoved,
                     isThis: isThis,
                     reports: reports,
-                    clockOffset: clocks.heard(member.nodeID)?.offset ?? 0,
-                    heard: clocks.heard(member.nodeID)?.time ?? 0
+                    clockOffset: clock?.offset ?? 0,
+                    heard: clock?.time ?? 0
                 )
             )
         }

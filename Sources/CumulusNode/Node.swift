@@ -113,6 +113,7 @@ package final class Node: Sendable {
         gate = StoreGate(
             engine: engine,
             state: state,
+            clocks: clocks,
             environment: environment,
             limits: configuration.limits,
             meter: meter,
@@ -228,8 +229,8 @@ package final class Node: Sendable {
     /// "ready", or why not.
     package var state: String {
         if isDraining { return "draining" }
-        if gate.hasStopped(Node.isLeaving.reason) { return "leaving" }
-        if gate.hasStopped(.clockWrong) { return "clock wrong" }
+        if gate.hasStopped { return "leaving" }
+        if PeerClocks.isWrong(clockLead) { return "clock wrong" }
         return gate.isDiskFull ? "disk full" : "ready"
     }
 

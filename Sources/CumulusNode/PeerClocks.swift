@@ -2,45 +2,60 @@
 // a clock that is far off warns, and one that is wrong stops the writes of this node's callers.
 //
 // Stamps order concurrent writes, so a clock that is ahead wins what it should not, and beyond a
-// minute nobody takes this node's commits: better to refuse them here.
+// minute nobody takes this node's commits: better to refuse them here. Others' clocks are kept by
+// this node's clock that never goes back, so a jump of the wall clock shows with the next batch.
+// Asked by the writer, once per batch.
 
-import CumulusModel
+package import CumulusModel
 import CumulusReplication
-import CumulusWire
+package import CumulusWire
 import Logging
 import Synchronization
 
-final class PeerClocks: Sendable {
-    struct Heard {
-        /// Milliseconds by which its clock was ahead of ours.
-        var offset: Int64
+package final class PeerClocks: Sendable {
+    private struct Heard {
+        /// What its clock was ahead of our clock that never goes back, in milliseconds.
+        var base: Int64
         /// By our wall clock, in milliseconds since 1970 UTC.
         var time: Int64
-        fileprivate var instant: Instant
+        var instant: Instant
     }
 
     private let heard = Mutex<[Bytes: Heard]>([:])
     /// Who was not heard for that long doesn't count.
     private static let memory: Int64 = 60_000
 
-    func note(_ theirs: Int64, of nodeID: Bytes, ours: Int64, now: Instant) {
-        let offset = theirs.subtractingReportingOverflow(ours).partialValue
-        heard.withLock { $0[nodeID] = Heard(offset: offset, time: ours, instant: now) }
+    package init() {}
+
+    /// A node said what its clock is.
+    package func note(_ theirs: Int64, of nodeID: Bytes, ours: Int64, now: Instant) {
+        let entry = Heard(base: theirs &- now.milliseconds, time: ours, instant: now)
+        heard.withLock { $0[nodeID] = entry }
     }
 
-    func heard(_ nodeID: Bytes) -> Heard? {
-        heard.withLock { $0[nodeID] }
+    /// Milliseconds by which a node's clock is ahead of ours, and when it was heard last.
+    func heard(_ nodeID: Bytes, wallClock: Int64, now: Instant) -> (offset: Int64, time: Int64)? {
+        heard.withLock { $0[nodeID] }.map { heard in
+            (heard.base &- (wallClock &- now.milliseconds), heard.time)
+        }
     }
 
     /// Milliseconds by which our clock is ahead of the median of all, ours among them.
     ///
     /// Of two, the one that is ahead counts as wrong.
-    func lead(now: Instant) -> Int64 {
-        let offsets = heard.withLock { heard in
-            heard.values.filter { now <= $0.instant + PeerClocks.memory }.map(\.offset)
+    package func lead(wallClock: Int64, now: Instant) -> Int64 {
+        let own = wallClock &- now.milliseconds
+        let others = heard.withLock { heard in
+            heard.values.filter { now <= $0.instant + PeerClocks.memory }.map(\.base)
         }
-        let all = (offsets + [0]).sorted()
-        return 0 &- all[(all.count - 1) / 2]
+        if others.isEmpty { return 0 }
+        let all = (others + [own]).sorted()
+        return own &- all[(all.count - 1) / 2]
+    }
+
+    /// Whether nobody would take a commit that is made now.
+    static func isWrong(_ lead: Int64) -> Bool {
+        lead.magnitude > CommitIntake.clockLeadMilliseconds
     }
 }
 
@@ -48,16 +63,15 @@ extension Node {
     /// Beyond that, an operator is told.
     private static let farOffMilliseconds: Int64 = 5_000
 
-    /// Compares this node's clock with the others', and stops or resumes its callers' writes.
+    /// Milliseconds by which this node's clock is ahead of its peers'.
+    var clockLead: Int64 {
+        clocks.lead(wallClock: environment.wallClock(), now: environment.now())
+    }
+
+    /// Tells an operator when this node's clock goes wrong, and when it is right again.
     func judgeClock() {
-        let lead = clocks.lead(now: environment.now())
-        let isWrong = lead.magnitude > CommitIntake.clockLeadMilliseconds
+        let lead = clockLead
         let isFarOff = lead.magnitude > Node.farOffMilliseconds
-        if isWrong {
-            gate.stopWrites(Node.clockIsWrong(lead))
-        } else {
-            gate.resumeWrites(.clockWrong)
-        }
         guard clockIsFarOff.exchange(isFarOff, ordering: .relaxed) != isFarOff else { return }
         environment.logger.log(
             level: isFarOff ? .critical : .info,
@@ -65,8 +79,10 @@ extension Node {
             metadata: ["milliseconds ahead": "\(lead)"]
         )
     }
+}
 
-    private static func clockIsWrong(_ lead: Int64) -> ServiceError {
+extension StoreGate {
+    static func clockIsWrong(_ lead: Int64) -> ServiceError {
         let distance = "\(lead.magnitude / 1_000) seconds \(lead > 0 ? "ahead of" : "behind")"
         return ServiceError(
             .serviceUnavailable,

@@ -103,6 +103,7 @@ package final class StoreGate: Sendable {
     let bell = CommitBell()
     let frontier: CausalFrontier
     private let environment: NodeEnvironment
+    private let clocks: PeerClocks
     private let limits: Limits
     private let meter: NodeMeter
     private let writes: WorkQueue<QueuedWrite>
@@ -110,8 +111,8 @@ package final class StoreGate: Sendable {
     private let writer: Mutex<Writer>
     private let workers = Mutex<[Worker]>([])
     private let diskFull = Atomic<Bool>(false)
-    /// Why callers' writes are refused, by reason.
-    private let stops = Mutex<[ServiceError.Reason: ServiceError]>([:])
+    /// Why callers' writes are refused; nil: they are not.
+    private let stops = Mutex<ServiceError?>(nil)
     /// Scopes in which nothing may change while another node's state is merged in.
     private let held = Mutex<Set<ScopeID>>([])
 
@@ -125,6 +126,7 @@ package final class StoreGate: Sendable {
     package init(
         engine: any StorageEngine,
         state: WriterState,
+        clocks: PeerClocks = PeerClocks(),
         environment: NodeEnvironment,
         limits: Limits,
         meter: NodeMeter,
@@ -132,6 +134,7 @@ package final class StoreGate: Sendable {
     ) {
         self.engine = engine
         self.environment = environment
+        self.clocks = clocks
         self.limits = limits
         self.meter = meter
         frontier = CausalFrontier(engine: engine, state)
@@ -214,16 +217,15 @@ package final class StoreGate: Sendable {
 
     /// Refuses what callers want to write, until `resumeWrites`; peers' commits are taken.
     func stopWrites(_ why: ServiceError) {
-        stops.withLock { $0[why.reason] = why }
+        stops.withLock { $0 = why }
     }
 
-    func resumeWrites(_ reason: ServiceError.Reason) {
-        stops.withLock { _ = $0.removeValue(forKey: reason) }
+    func resumeWrites() {
+        stops.withLock { $0 = nil }
     }
 
-    func hasStopped(_ reason: ServiceError.Reason) -> Bool {
-        stops.withLock { $0[reason] != nil }
-    }
+    /// Whether callers' writes are refused until `resumeWrites`.
+    var hasStopped: Bool { stops.withLock { $0 != nil } }
 
     func isHeld(_ scope: ScopeID) -> Bool {
         held.withLock { !$0.isEmpty && $0.contains(scope) }
@@ -253,27 +255,46 @@ package final class StoreGate: Sendable {
         return waiting.count
     }
 
+    /// What holds for all of a batch: clocks and disks may change while it is made.
+    private struct Moment {
+        let now: Instant
+        let wallClock: Int64
+        /// Milliseconds by which that is ahead of the others' clocks.
+        let lead: Int64
+        /// The disk has room for it.
+        let hasRoom: Bool
+    }
+
+    private func moment(_ disk: inout DiskGuard) -> Moment {
+        let (now, wallClock) = (environment.now(), environment.wallClock())
+        return Moment(
+            now: now,
+            wallClock: wallClock,
+            lead: clocks.lead(wallClock: wallClock, now: now),
+            hasRoom: disk.allows(engine, now: now)
+        )
+    }
+
     private func run(
         _ batch: ArraySlice<QueuedWrite>,
         _ writer: inout sending Writer
     ) -> [Report] {
-        let now = environment.now()
-        let allowed = writer.disk.allows(engine, now: now)
-        diskFull.store(!allowed, ordering: .relaxed)
+        let moment = moment(&writer.disk)
+        diskFull.store(!moment.hasRoom, ordering: .relaxed)
         var group = GroupCommit(engine: engine, state: writer.state)
         var reports: [Report] = []
         reports.reserveCapacity(batch.count)
         do throws(EngineError) {
-            try expireRequests(&writer, &group, now)
+            try expireRequests(&writer, &group, moment)
             var housekeeping = 0
             for write in batch {
                 switch write.work {
                 case .request(let request, let token, let completion):
-                    let answer = try run(request, token, &group, allowed: allowed)
+                    let answer = try run(request, token, &group, moment)
                     reports.append { completion(answer) }
                 case .job(let job):
                     let before = group.count
-                    reports.append(try run(job, &group, allowed: allowed))
+                    reports.append(try run(job, &group, moment))
                     if case .housekeeping = job.kind { housekeeping += group.count - before }
                 }
             }
@@ -301,15 +322,18 @@ package final class StoreGate: Sendable {
         _ request: WriteRequest,
         _ token: CallToken,
         _ group: inout GroupCommit,
-        allowed: Bool
+        _ moment: Moment
     ) throws(EngineError) -> Answer {
         if let refusal = token.refusal(now: environment.now()) { return .failure(refusal) }
-        guard allowed else { return .failure(StoreGate.diskFull) }
-        if let stop = stops.withLock({ $0.first?.value }) { return .failure(stop) }
+        guard moment.hasRoom else { return .failure(StoreGate.diskFull) }
+        if PeerClocks.isWrong(moment.lead) {
+            return .failure(StoreGate.clockIsWrong(moment.lead))
+        }
+        if let stop = stops.withLock({ $0 }) { return .failure(stop) }
         if isHeld(request.scope) { return .failure(StoreGate.merging) }
         meter.engineCalls.add(1)
         return try reportingDamage { () throws(EngineError) in
-            try group.run(now: environment.wallClock()) { transaction throws(EngineError) in
+            try group.run(now: moment.wallClock) { transaction throws(EngineError) in
                 let (answer, keep) = try request.run(in: &transaction)
                 if keep { try CascadeCompensation.run(&transaction) }
                 return (answer, keep)
@@ -320,14 +344,16 @@ package final class StoreGate: Sendable {
     private func run(
         _ job: Job,
         _ group: inout GroupCommit,
-        allowed: Bool
+        _ moment: Moment
     ) throws(EngineError) -> Report {
-        if case .commits = job.kind, !allowed {
+        if case .commits = job.kind, !moment.hasRoom {
             return { job.refuse(StoreGate.diskFull) }
         }
         meter.engineCalls.add(1)
+        // Peers' commits are judged by the clock that most nodes have.
+        let clock = moment.wallClock - (PeerClocks.isWrong(moment.lead) ? moment.lead : 0)
         let report = try reportingDamage { () throws(EngineError) in
-            try group.run(now: environment.wallClock()) { transaction throws(EngineError) in
+            try group.run(now: clock) { transaction throws(EngineError) in
                 (.success(try job.run(&transaction)), true)
             }
         }
@@ -353,16 +379,15 @@ package final class StoreGate: Sendable {
     private func expireRequests(
         _ writer: inout Writer,
         _ group: inout GroupCommit,
-        _ now: Instant
+        _ moment: Moment
     ) throws(EngineError) {
         let interval: Int64 = 600_000
-        guard writer.lastExpiry.map({ $0 + interval <= now }) ?? true else { return }
+        guard writer.lastExpiry.map({ $0 + interval <= moment.now }) ?? true else { return }
         let isFirst = writer.lastExpiry == nil
-        writer.lastExpiry = now
+        writer.lastExpiry = moment.now
         if isFirst { return }
-        let wallClock = environment.wallClock()
-        let bound = wallClock - limits.requestMemoryMilliseconds
-        try group.run(now: wallClock) { transaction throws(EngineError) in
+        let bound = moment.wallClock - limits.requestMemoryMilliseconds
+        try group.run(now: moment.wallClock) { transaction throws(EngineError) in
             transaction.deleteRange(.log, .requests(before: bound))
             return ((), true)
         }

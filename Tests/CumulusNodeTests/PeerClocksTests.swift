@@ -2,9 +2,11 @@
 
 import Cumulus
 import CumulusModel
+import CumulusOperations
 import CumulusStorage
 import CumulusTesting
 import CumulusWire
+import Synchronization
 import Testing
 
 @testable import CumulusNode
@@ -29,17 +31,72 @@ import Testing
                     now: Instant(milliseconds: 0)
                 )
             }
-            #expect(known.lead(now: Instant(milliseconds: 10)) == leads[own] * 1_000)
+            let lead = known.lead(
+                wallClock: clocks[own] * 1_000 + 10,
+                now: Instant(milliseconds: 10)
+            )
+            #expect(lead == leads[own] * 1_000)
         }
     }
 
     @Test func whoWasNotHeardForLongDoesNotCount() {
         let known = PeerClocks()
         known.note(0, of: [1], ours: 100_000, now: Instant(milliseconds: 0))
-        #expect(known.lead(now: Instant(milliseconds: 60_000)) == 100_000)
-        #expect(known.lead(now: Instant(milliseconds: 60_001)) == 0)
+        let lead = { (time: Int64) in
+            known.lead(wallClock: 100_000 + time, now: Instant(milliseconds: time))
+        }
+        #expect(lead(60_000) == 100_000)
+        #expect(lead(60_001) == 0)
         known.note(.min, of: [1], ours: .max, now: Instant(milliseconds: 0))
-        _ = known.lead(now: Instant(milliseconds: 0))
+        _ = known.lead(wallClock: .max, now: Instant(milliseconds: 0))
+    }
+
+    /// Nobody need say anything anew.
+    @Test func aJumpShowsAtOnce() {
+        let known = PeerClocks()
+        known.note(1_000, of: [1], ours: 1_000, now: Instant(milliseconds: 0))
+        #expect(known.lead(wallClock: 1_020, now: Instant(milliseconds: 20)) == 0)
+        let jumped = known.lead(wallClock: 3_601_030, now: Instant(milliseconds: 30))
+        #expect(jumped == 3_600_000)
+    }
+
+    /// Found by jumping clocks under load: the clock was judged, then read again for the stamp.
+    @Test func aClockThatJumpsWhileABatchIsMadeStampsNothing() throws {
+        let start: Int64 = 1_750_000_000_000
+        let jumps = Atomic<Bool>(false)
+        var environment = TestServer.environment
+        environment.now = { Instant(milliseconds: 1_000) }
+        // From the second reading on it is an hour later.
+        environment.wallClock = {
+            jumps.exchange(false, ordering: .relaxed) ? start : start + 3_600_000
+        }
+        let engine = MemoryEngine()
+        let configuration = Node.Configuration(
+            version: Release.version,
+            container: nil,
+            operatorToken: [1]
+        )
+        let node = try Node(configuration, engine: engine, environment: environment)
+        node.clocks.note(start, of: [1], ours: start, now: Instant(milliseconds: 1_000))
+        jumps.store(true, ordering: .relaxed)
+        let request = WriteRequest(
+            .createContainer("iCloud.x"),
+            scope: .cluster,
+            caller: Caller(role: .operator)
+        )
+        let isDone = Atomic<Bool>(false)
+        let work = StoreGate.Work.request(
+            request,
+            CallToken(deadline: Instant(milliseconds: 10_000))
+        ) { answer in
+            if case .success = answer { isDone.store(true, ordering: .relaxed) }
+        }
+        #expect(node.gate.submit(.init(work, byteCount: 1, loop: InPlaceLoop.shared)))
+        #expect(node.gate.runBatch())
+        let wasDone = isDone.load(ordering: .relaxed)
+        #expect(wasDone)
+        let rows = try node.gate.latest(reach: .disk).runs(of: 0).rows
+        #expect(rows.values.map(\.time.milliseconds) == [start])
     }
 
     /// It refuses what its callers write and takes what others wrote; set right, it goes on.

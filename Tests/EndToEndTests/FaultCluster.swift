@@ -96,9 +96,27 @@ final class FaultCluster {
         return Container(identifier: NodeProcess.container, configuration: configuration)
     }
 
+    /// Whether every node has heard of every other one's clock.
+    func haveMet() async throws -> Bool {
+        try await eventually {
+            var heard = 0
+            for node in nodes {
+                guard case .array(let members) = try await run(["cluster", "status"], at: node)
+                else { return false }
+                heard += members.count { if case .string? = $0["heard"] { true } else { false } }
+            }
+            return heard == nodes.count * (nodes.count - 1)
+        }
+    }
+
     func status(_ node: NodeProcess) async throws -> JSON {
+        try await run(["status"], at: node)
+    }
+
+    /// Runs the command line as a node's operator.
+    private func run(_ words: [String], at node: NodeProcess) async throws -> JSON {
         let run = try await CommandLineRun(
-            ["status", "--json"],
+            words + ["--json"],
             variables: [
                 "CUMULUS_ENDPOINT": try node.endpoint,
                 "CUMULUS_OPERATOR_TOKEN_FILE": node.operatorTokenFile,
@@ -109,9 +127,15 @@ final class FaultCluster {
 
     // MARK: Load
 
-    /// Begins to write on every node, and to follow what is written.
-    func load(writersPerNode: Int = 4, followers count: Int = 2) async throws {
-        for (number, container) in containers.enumerated() {
+    /// Begins to write on nodes, all unless said, and to follow what is written there.
+    func load(
+        writersPerNode: Int = 4,
+        followers count: Int = 2,
+        on chosen: [Int]? = nil
+    ) async throws {
+        let chosen = chosen ?? Array(containers.indices)
+        for number in chosen {
+            let container = containers[number]
             let writers = Writers(container.privateCloudDatabase, first: number * 100)
             if number == 0 {
                 try await writers.prepare()
@@ -122,7 +146,10 @@ final class FaultCluster {
             tasks.append(Task { await writers.run(count: writersPerNode, seed: Chaos.seed) })
         }
         for number in 0..<count {
-            let follower = Follower(containers, seed: Chaos.seed &+ UInt64(number))
+            let follower = Follower(
+                chosen.map { containers[$0] },
+                seed: Chaos.seed &+ UInt64(number)
+            )
             followers.append(follower)
             tasks.append(Task { await follower.run() })
         }

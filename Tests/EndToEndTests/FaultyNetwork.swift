@@ -64,7 +64,10 @@ final class FaultyNetwork: Sendable {
     func disconnect(_ one: Int, _ other: Int) {
         let pair: Set = [one, other]
         let connections = content.withLock { Array($0.connections.values) }
-        for connection in connections where connection.ends == pair { connection.close() }
+        for connection in connections {
+            let ends = [connection.number, number(of: connection.diallerID)].compactMap { $0 }
+            if Set(ends) == pair { connection.close() }
+        }
     }
 
     func carried(from: Int, to other: Int) -> Int {
@@ -165,10 +168,10 @@ final class FaultyNetwork: Sendable {
             ? (connection.dialled, connection.node) : (connection.node, connection.dialled)
         var buffer = Bytes(repeating: 0, count: 16 << 10)
         while true {
-            let room = isFromDialler && connection.dialler == nil ? 4 << 10 : buffer.count
+            let room = isFromDialler && connection.diallerID.isEmpty ? 4 << 10 : buffer.count
             let count = recv(source, &buffer, room, 0)
             guard count > 0 else { return connection.close() }
-            if isFromDialler { connection.look(at: buffer[..<count]) { self.number(of: $0) } }
+            if isFromDialler { connection.look(at: buffer[..<count]) }
             var sent = 0
             while sent < count {
                 guard let part = pass(count - sent, connection, isFromDialler) else { return }
@@ -194,7 +197,7 @@ final class FaultyNetwork: Sendable {
     /// Waits until bytes may go on; returns how many, nil when the connection is closed.
     private func pass(_ count: Int, _ connection: Connection, _ isFromDialler: Bool) -> Int? {
         while !connection.isClosed {
-            guard let dialler = connection.dialler else { return count }
+            guard let dialler = number(of: connection.diallerID) else { return count }
             let ends = (dialler, connection.number)
             let link =
                 isFromDialler
@@ -226,7 +229,7 @@ final class FaultyNetwork: Sendable {
         let number: Int
 
         private struct State {
-            var dialler: Int?
+            var diallerID: Bytes = []
             /// What the dialler sent until it said who it is.
             var greeting: FrameDecoder? = FrameDecoder(frameLimit: 1 << 20)
             var isClosed = false
@@ -239,12 +242,11 @@ final class FaultyNetwork: Sendable {
             (self.dialled, self.node, self.number) = (dialled, node, number)
         }
 
-        /// nil: it didn't say yet, or is no node.
-        var dialler: Int? { state.withLock { $0.dialler } }
+        /// Empty: it didn't say yet, or is no node.
+        var diallerID: Bytes { state.withLock { $0.diallerID } }
         var isClosed: Bool { state.withLock { $0.isClosed } }
-        var ends: Set<Int> { Set([number, dialler].compactMap { $0 }) }
 
-        func look(at bytes: ArraySlice<UInt8>, _ number: (Bytes) -> Int?) {
+        func look(at bytes: ArraySlice<UInt8>) {
             state.withLock { state in
                 guard var decoder = state.greeting else { return }
                 bytes.withUnsafeBytes { decoder.append($0) }
@@ -254,7 +256,7 @@ final class FaultyNetwork: Sendable {
                 guard frame.kind == .hello, let hello = try? Hello(wire: frame.payload) else {
                     return
                 }
-                state.dialler = number(hello.nodeID)
+                state.diallerID = hello.nodeID
             }
         }
 

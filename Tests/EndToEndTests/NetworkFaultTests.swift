@@ -93,6 +93,35 @@ import Testing
         }
     }
 
+    /// A network that is cut is cut, or the others here would show nothing.
+    @Test func whatIsCutIsCut() async throws {
+        let cluster = try FaultCluster()
+        do {
+            try await cluster.start()
+            for (one, other) in cluster.pairs { cluster.network.cut(one, other) }
+            let containers = try (0..<3).map { try cluster.container($0) }
+            let id = Record.ID(recordName: "n")
+            let record = Record(recordType: "Note", recordID: id)
+            _ = try await containers[0].privateCloudDatabase.save(record)
+            try await Task.sleep(for: .milliseconds(300))
+            for container in containers[1...] {
+                #expect((try? await container.privateCloudDatabase.record(for: id)) == nil)
+            }
+            cluster.network.heal()
+            for container in containers {
+                let isThere = try await eventually {
+                    (try? await container.privateCloudDatabase.record(for: id)) != nil
+                }
+                #expect(isThere)
+                await container.close()
+            }
+            await cluster.close()
+        } catch {
+            await cluster.close()
+            throw error
+        }
+    }
+
     /// Links stop one after the other and are released in another order.
     @Test func linksThatClogOneByOne() async throws {
         try await withLoad { cluster in
@@ -139,6 +168,9 @@ import Testing
                 lags.append(Date().timeIntervalSince(start))
             }
             let grown = try #require(cluster.nodes[0].residentBytes) - before
+            let last = Record.ID(recordName: "n\(records - 1)")
+            let held = try? await containers[2].privateCloudDatabase.record(for: last)
+            #expect(held == nil, "the slow link is not slow")
             print(
                 """
                 slow peer: \(records) records of 20 KB, \(lags.max() ?? 0) s the longest lag of \
@@ -149,9 +181,8 @@ import Testing
             #expect(lags.allSatisfy { $0 < 1 }, "\(lags)")
             #expect(grown < 48 << 20, "the node grew by \(grown >> 20) MB")
             cluster.network.heal()
-            let id = Record.ID(recordName: "n\(records - 1)")
             let hasCaughtUp = try await eventually(seconds: 60) {
-                (try? await containers[2].privateCloudDatabase.record(for: id)) != nil
+                (try? await containers[2].privateCloudDatabase.record(for: last)) != nil
             }
             #expect(hasCaughtUp)
             for container in containers { await container.close() }

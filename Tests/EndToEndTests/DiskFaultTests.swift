@@ -1,0 +1,135 @@
+// A node whose disk is full, slow, or fails: nothing that was acknowledged is lost, what can't be
+// written is refused, and what was written is read.
+//
+// `cluster/chaos disk` runs more rounds.
+
+#if os(Linux)
+    import Cumulus
+    import CumulusModel
+    import CumulusTesting
+    import Foundation
+    import Testing
+
+    @Suite(.serialized, .timeLimit(.minutes(60))) struct DiskFaultTests {
+        private let folder: TestFolder
+        private let faults: Faults
+
+        init() throws {
+            folder = try TestFolder()
+            faults = try Faults("\(folder.path)/faults")
+        }
+
+        private func start(_ arguments: [String] = []) async throws -> NodeProcess {
+            try await NodeProcess.ready(
+                data: folder.node,
+                arguments: arguments,
+                environment: faults.environment
+            )
+        }
+
+        private func save(_ name: String, to container: Container) async throws {
+            let id = Record.ID(recordName: name)
+            _ = try await container.privateCloudDatabase.save(
+                Record(recordType: "Note", recordID: id)
+            )
+        }
+
+        private func missing(_ names: [String], at node: NodeProcess) async throws -> [String] {
+            let container = try await node.signIn()
+            var found: Set<String> = []
+            for try await record in container.privateCloudDatabase.allRecords(desiredKeys: []) {
+                found.insert(record.recordID.recordName)
+            }
+            await container.close()
+            return names.filter { !found.contains($0) }
+        }
+
+        /// Writes end within a second, with an error that says why; reads and the node go on.
+        @Test func aFullDiskRefusesWritesAndNothingElse() async throws {
+            let node = try await start(["--disk-reserve", "\(64 << 20)"])
+            let container = try await node.signIn(timeout: .seconds(3))
+            for round in 0..<max(1, Chaos.cycles / 4) {
+                try await save("before \(round)", to: container)
+                try faults.set(.freeBytes, 32 << 20)
+                let start = Date()
+                var refusal: ServiceError?
+                var number = 0
+                while refusal == nil, Date().timeIntervalSince(start) < 5 {
+                    number += 1
+                    do {
+                        try await save("full \(round)-\(number)", to: container)
+                    } catch let error as ServiceError {
+                        refusal = error
+                    }
+                }
+                #expect(refusal?.reason == .diskFull, "\(String(describing: refusal))")
+                #expect(Date().timeIntervalSince(start) < 1.5)
+                let id = Record.ID(recordName: "before \(round)")
+                _ = try await container.privateCloudDatabase.record(for: id)
+                try faults.set(.freeBytes, -1)
+                let again = Date()
+                let recovers = try await eventually(seconds: 5) {
+                    (try? await save("after \(round)", to: container)) != nil
+                }
+                #expect(recovers)
+                print("full disk: goes on after \(Date().timeIntervalSince(again)) s")
+            }
+            await container.close()
+            let names = (0..<max(1, Chaos.cycles / 4)).flatMap { ["before \($0)", "after \($0)"] }
+            #expect(try await missing(names, at: node).isEmpty)
+            #expect(try await node.end(SIGTERM) == .exit(0))
+        }
+
+        /// Nobody knows what a failed flush left: nothing is acknowledged after it, the process
+        /// ends, and the next one has everything that was.
+        @Test func aFlushThatFailsEndsTheProcess() async throws {
+            var names: [String] = []
+            for round in 0..<max(2, Chaos.cycles / 2) {
+                let node = try await start()
+                let container = try await node.signIn(timeout: .seconds(2))
+                for number in 0..<5 {
+                    let name = "r\(round)-\(number)"
+                    try await save(name, to: container)
+                    names.append(name)
+                }
+                try faults.set(.failingFlushes, 1)
+                let error = await #expect(throws: (any Error).self) {
+                    try await save("lost \(round)", to: container)
+                }
+                #expect(!(error is CancellationError))
+                #expect(try await node.waitForEnd() == .exit(70))
+                #expect(node.errors.contains("the store failed"), "\(node.errors)")
+                await container.close()
+                try faults.set(.failingFlushes, 0)
+            }
+            let node = try await start()
+            #expect(try await missing(names, at: node).isEmpty)
+            #expect(try await node.end(SIGTERM) == .exit(0))
+            let differences = try folder.withStore { try LogReplay.differences(in: $0) }
+            #expect(differences.isEmpty)
+        }
+
+        /// Flushes that take half a second hold up writes only.
+        @Test func aSlowDiskDoesNotHoldUpReads() async throws {
+            let node = try await start()
+            let container = try await node.signIn()
+            let database = container.privateCloudDatabase
+            try await save("r", to: container)
+            try faults.set(.flushDelay, 500)
+            async let write: Void = save("slow", to: container)
+            try await Task.sleep(for: .milliseconds(50))
+            var longest: TimeInterval = 0
+            for _ in 0..<100 {
+                let start = Date()
+                _ = try await database.record(for: Record.ID(recordName: "r"))
+                longest = max(longest, Date().timeIntervalSince(start))
+            }
+            try await write
+            print("slow disk: the longest read took \(longest) s beside flushes of 0.5 s")
+            #expect(longest < 0.4)
+            try faults.set(.flushDelay, 0)
+            await container.close()
+            #expect(try await node.end(SIGTERM) == .exit(0))
+        }
+    }
+#endif
