@@ -204,7 +204,7 @@ final class StateTransfer: @unchecked Sendable {
 
     // MARK: Jobs
 
-    /// Changes the sync in the writer.
+    /// Changes the sync in the writer, unless it was given up meanwhile.
     private func change<Value: Sendable>(
         _ kind: StoreGate.Job.Kind,
         _ size: Int,
@@ -214,16 +214,16 @@ final class StateTransfer: @unchecked Sendable {
             ) throws(EngineError) -> Value,
         then next: @escaping @Sendable (StateTransfer, Value) -> Void
     ) {
-        write(kind, size) { [self] transaction throws(EngineError) in
-            try sync.withLock { sync throws(EngineError) in
-                guard var value = sync else { throw .failed("the state sync was given up") }
+        write(kind, size) { [self] transaction throws(EngineError) -> Value? in
+            try sync.withLock { sync throws(EngineError) -> Value? in
+                guard var value = sync else { return nil }
                 // One owner while it changes, or its arrays would be copied.
                 sync = nil
                 defer { sync = value }
                 return try step(&value, &transaction)
             }
-        } then: {
-            next($0, $1)
+        } then: { transfer, value in
+            if let value { next(transfer, value) }
         }
     }
 

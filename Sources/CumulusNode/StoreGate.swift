@@ -231,6 +231,9 @@ package final class StoreGate: Sendable {
         held.withLock { !$0.isEmpty && $0.contains(scope) }
     }
 
+    /// Nothing waits for the writer.
+    var isIdle: Bool { writes.isEmpty }
+
     /// Waits for requests and commits a batch of them.
     ///
     /// False when the queue is closed and empty.

@@ -122,6 +122,12 @@ final class FaultCluster {
                 "CUMULUS_OPERATOR_TOKEN_FILE": node.operatorTokenFile,
             ]
         )
+        guard run.code == 0 else {
+            throw ChildProcess.Failure(
+                "\(words) ended with \(run.code): \(run.errors); the node \(node.ending as Any) "
+                    + "said: \(node.errors.suffix(2_000))"
+            )
+        }
         return try JSONReader.read(run.output.utf8)
     }
 
