@@ -114,6 +114,7 @@ final class ClientCore: Sendable {
         let deadline = environment.now() + settings.callMilliseconds
         var header = prototype
         var wasSent = false
+        var hasRenewed = false
         var attempt = 0
         var refusal: ServiceError?
         while true {
@@ -133,6 +134,13 @@ final class ClientCore: Sendable {
             case .lost(let sent): wasSent = wasSent || (sent && isChange)
             case .refused(let error):
                 let hasTime = environment.now() + pause < deadline
+                if isStale(error), !wasSent, !hasRenewed, prototype.requestID.isEmpty {
+                    // The server's clock was set after it told us: a new connection tells it anew.
+                    hasRenewed = true
+                    header.requestID = []
+                    retire(lease, "the server's clock was set")
+                    continue
+                }
                 guard isRetryable(error), hasTime, !Task.isCancelled else {
                     throw wasSent && leavesOpen(error) ? timeout(wasSent: true) : error
                 }
@@ -217,16 +225,26 @@ final class ClientCore: Sendable {
     /// The node has not got what was seen elsewhere: another one is tried, if there is one.
     private func leave(_ lease: Lease) {
         guard settings.endpoints.count > 1 else { return }
+        retire(lease, "the node is behind")
+    }
+
+    /// Gives up a connection: calls that are under way end as they may.
+    private func retire(_ lease: Lease, _ why: String) {
         let attempt = state.withLock { isCurrent(lease, $0) ? $0.slots[lease.slot].attempt : nil }
         guard let attempt else { return }
-        lose(lease.slot, attempt, "the node is behind")
+        lose(lease.slot, attempt, why)
         lease.connection.link.loop.execute { lease.connection.retire() }
+    }
+
+    /// Whether a new request's id was too old, or too new, for the server.
+    private func isStale(_ error: ServiceError) -> Bool {
+        error.reason == .requestIDExpired
     }
 
     private func isRetryable(_ error: ServiceError) -> Bool {
         switch error.reason {
         case .overloaded, .draining, .nodeBehind, .clockWrong: true
-        default: false
+        default: error.code == .zoneBusy
         }
     }
 

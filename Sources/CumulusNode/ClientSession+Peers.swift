@@ -169,7 +169,7 @@ extension ClientSession {
 
     private func note(_ stream: UInt32, _ scope: ScopeID, _ report: ReportRequest) throws {
         guard let peer = identity.peer else { return }
-        let now = node.environment.wallClock()
+        let now = node.clock
         let vector = report.vector
         node.clocks.note(report.time, of: peer, ours: now, now: node.environment.now())
         node.judgeClock()

@@ -470,7 +470,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         hello.incarnation = node.incarnation.value
         hello.clusterID = node.clusterID
         hello.limits = limits
-        hello.clock = node.environment.wallClock()
+        hello.clock = node.clock
         hello.callerRole = role
         hello.callerUser = identity.caller.user
         return hello

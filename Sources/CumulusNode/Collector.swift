@@ -103,7 +103,7 @@ package struct Collector: Sendable {
         of scope: ScopeNumber,
         _ reader: ReadTransaction
     ) throws(EngineError) -> VersionVector {
-        let now = node.environment.wallClock()
+        let now = node.clock
         let keep = now - schedule.keepMilliseconds
         let retention = now - schedule.retentionMilliseconds
         var end = try Collection.made(before: keep, of: scope, reader)
@@ -133,7 +133,7 @@ package struct Collector: Sendable {
 
     /// Walks through all zones and drops the tombstones that may go.
     package func purge() async throws {
-        let oldest = node.environment.wallClock() - schedule.retentionMilliseconds
+        let oldest = node.clock - schedule.retentionMilliseconds
         for (scope, number) in try await scopes() {
             try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
                 guard try transaction.scope(scope) == number else { return }
@@ -162,7 +162,7 @@ package struct Collector: Sendable {
             let known = try others(reader).map { reports[$0.nodeID] }
             return known.contains(nil) ? nil : known.compactMap(\.self)
         }
-        let now = node.environment.wallClock()
+        let now = node.clock
         try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
             try Collection.expireIncrements(
                 of: number,

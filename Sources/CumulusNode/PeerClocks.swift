@@ -27,8 +27,9 @@ package final class PeerClocks: Sendable {
 
     package init() {}
 
-    /// A node said what its clock is.
+    /// A node said what its clock is; 0: it doesn't know.
     package func note(_ theirs: Int64, of nodeID: Bytes, ours: Int64, now: Instant) {
+        if theirs == 0 { return }
         let entry = Heard(base: theirs &- now.milliseconds, time: ours, instant: now)
         heard.withLock { $0[nodeID] = entry }
     }
@@ -53,6 +54,14 @@ package final class PeerClocks: Sendable {
         return own &- all[(all.count - 1) / 2]
     }
 
+    /// The latest of all clocks: no commit is from later than that.
+    package func latest(wallClock: Int64, now: Instant) -> Int64 {
+        let own = wallClock &- now.milliseconds
+        return heard.withLock { heard in
+            heard.values.filter { now <= $0.instant + PeerClocks.memory }.map(\.base)
+        }.reduce(own, max) &+ now.milliseconds
+    }
+
     /// Whether nobody would take a commit that is made now.
     static func isWrong(_ lead: Int64) -> Bool {
         lead.magnitude > CommitIntake.clockLeadMilliseconds
@@ -66,6 +75,26 @@ extension Node {
     /// Milliseconds by which this node's clock is ahead of its peers'.
     var clockLead: Int64 {
         clocks.lead(wallClock: environment.wallClock(), now: environment.now())
+    }
+
+    /// What time it is, as far as this node can tell: if its own clock is wrong, what most others
+    /// say. In milliseconds since 1970 UTC.
+    var clock: Int64 {
+        let wallClock = environment.wallClock()
+        let lead = clocks.lead(wallClock: wallClock, now: environment.now())
+        return PeerClocks.isWrong(lead) ? wallClock - lead : wallClock
+    }
+
+    /// The latest of all clocks.
+    var latestClock: Int64 {
+        clocks.latest(wallClock: environment.wallClock(), now: environment.now())
+    }
+
+    /// What others are told of this node's clock; 0: nothing, since it is wrong.
+    var toldClock: Int64 {
+        let wallClock = environment.wallClock()
+        let lead = clocks.lead(wallClock: wallClock, now: environment.now())
+        return PeerClocks.isWrong(lead) ? 0 : wallClock
     }
 
     /// Tells an operator when this node's clock goes wrong, and when it is right again.

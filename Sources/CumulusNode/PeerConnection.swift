@@ -296,7 +296,8 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         let commits = PeerCommits(
             scope: pull.scope,
             commits: pull.commits,
-            paused: pull.paused
+            paused: pull.paused,
+            clock: node.latestClock
         )
         let (gate, wantsReport) = (node.gate, pull.wantsReport)
         // What brings nothing wakes nobody.
@@ -496,7 +497,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         let request = ReportRequest(
             vector: vector,
             isAnswer: true,
-            time: node.environment.wallClock()
+            time: node.toldClock
         )
         reports[call(.peersReport, scope, request.encoded())] = scope
     }
@@ -510,7 +511,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         onReader { [node] in
             try node.state(unless: known)
         } then: { connection, found in
-            let clock = connection.node.environment.wallClock()
+            let clock = connection.node.toldClock
             for (scope, vector, digest) in found {
                 let stream = connection.call(
                     .peersReport,

@@ -353,7 +353,6 @@ package final class StoreGate: Sendable {
             return { job.refuse(StoreGate.diskFull) }
         }
         meter.engineCalls.add(1)
-        // Peers' commits are judged by the clock that most nodes have.
         let clock = moment.wallClock - (PeerClocks.isWrong(moment.lead) ? moment.lead : 0)
         let report = try reportingDamage { () throws(EngineError) in
             try group.run(now: clock) { transaction throws(EngineError) in

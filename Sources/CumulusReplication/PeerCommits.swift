@@ -27,11 +27,15 @@ package struct PeerCommits: Sendable {
     package var commits: [Bytes]
     /// What was paused since the peer began to send.
     package var paused: Paused
+    /// The latest of all nodes' clocks, in milliseconds since 1970 UTC: who made a commit has
+    /// looked at its own, and ours may be the wrong one.
+    package var clock: Int64
 
-    package init(scope: ScopeID, commits: [Bytes], paused: Paused = [:]) {
+    package init(scope: ScopeID, commits: [Bytes], paused: Paused = [:], clock: Int64) {
         self.scope = scope
         self.commits = commits
         self.paused = paused
+        self.clock = clock
     }
 
     /// Applies what can be.
@@ -68,7 +72,7 @@ package struct PeerCommits: Sendable {
                 commit,
                 bytes: bytes,
                 after: runs,
-                now: transaction.now
+                now: clock
             )
             switch verdict {
             case .known: continue

@@ -68,7 +68,7 @@ package struct ReportRequest: Hashable, Sendable {
     package var isAnswer: Bool
     /// Of all records at that vector, 16 bytes; empty: not told.
     package var digest: Bytes
-    /// The sender's clock, in milliseconds since 1970 UTC.
+    /// The sender's clock, in milliseconds since 1970 UTC; 0: it is wrong.
     package var time: Int64
 
     package init(

@@ -12,6 +12,8 @@ import Testing
 @testable import CumulusNode
 
 @Suite(.serialized) struct PeerClocksTests {
+    private static let start: Int64 = 1_750_000_000_000
+
     /// Clocks of all nodes in seconds; whether each of them takes its own for wrong.
     @Test(
         arguments: [
@@ -25,14 +27,14 @@ import Testing
             let known = PeerClocks()
             for (other, clock) in clocks.enumerated() where other != own {
                 known.note(
-                    clock * 1_000,
+                    Self.start + clock * 1_000,
                     of: [UInt8(other)],
-                    ours: clocks[own] * 1_000,
+                    ours: Self.start + clocks[own] * 1_000,
                     now: Instant(milliseconds: 0)
                 )
             }
             let lead = known.lead(
-                wallClock: clocks[own] * 1_000 + 10,
+                wallClock: Self.start + clocks[own] * 1_000 + 10,
                 now: Instant(milliseconds: 10)
             )
             #expect(lead == leads[own] * 1_000)
@@ -41,9 +43,10 @@ import Testing
 
     @Test func whoWasNotHeardForLongDoesNotCount() {
         let known = PeerClocks()
-        known.note(0, of: [1], ours: 100_000, now: Instant(milliseconds: 0))
+        let start = Self.start
+        known.note(start, of: [1], ours: start + 100_000, now: Instant(milliseconds: 0))
         let lead = { (time: Int64) in
-            known.lead(wallClock: 100_000 + time, now: Instant(milliseconds: time))
+            known.lead(wallClock: start + 100_000 + time, now: Instant(milliseconds: time))
         }
         #expect(lead(60_000) == 100_000)
         #expect(lead(60_001) == 0)
@@ -62,7 +65,7 @@ import Testing
 
     /// Found by jumping clocks under load: the clock was judged, then read again for the stamp.
     @Test func aClockThatJumpsWhileABatchIsMadeStampsNothing() throws {
-        let start: Int64 = 1_750_000_000_000
+        let start = Self.start
         let jumps = Atomic<Bool>(false)
         var environment = TestServer.environment
         environment.now = { Instant(milliseconds: 1_000) }

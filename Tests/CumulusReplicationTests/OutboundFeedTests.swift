@@ -38,7 +38,11 @@ import Testing
             for batch in batches {
                 var outcome: PeerCommits.Outcome?
                 try target.change { (transaction: inout WriteTransaction) throws(EngineError) in
-                    let commits = PeerCommits(scope: source.scope, commits: batch.commits)
+                    let commits = PeerCommits(
+                        scope: source.scope,
+                        commits: batch.commits,
+                        clock: target.now
+                    )
                     outcome = try commits.run(in: &transaction).0
                 }
                 #expect(outcome == .taken(batch.commits.count), "seed \(seed)")
@@ -126,7 +130,8 @@ import Testing
             let commits = PeerCommits(
                 scope: scope ?? one.scope,
                 commits: commits,
-                paused: paused
+                paused: paused,
+                clock: transaction.now
             )
             outcome = try commits.run(in: &transaction)
         }

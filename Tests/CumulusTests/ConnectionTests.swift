@@ -59,6 +59,20 @@ import Testing
     }
 
     /// A node whose process hangs, or whose cable was cut, closes nothing.
+    /// Request ids are made by the server's clock, as it told it; then that clock is set right.
+    @Test(.timeLimit(.minutes(1))) func aServerWhoseClockIsSetIsWrittenTo() async throws {
+        let server = try await TestServer(clockLead: 7_200_000)
+        let container = try await server.container(user: "ada")
+        let database = container.privateCloudDatabase
+        for (name, lead) in [("before", 7_200_000), ("after", 0), ("again", -7_200_000)] {
+            server.clockLead = Int64(lead)
+            let id = Record.ID(recordName: name)
+            _ = try await database.save(Record(recordType: "Note", recordID: id))
+        }
+        await container.close()
+        try await server.stop()
+    }
+
     @Test(.timeLimit(.minutes(1))) func aSilentNodeIsLeftForAnother() async throws {
         let silent = try await SilentServer()
         let server = try await TestServer()

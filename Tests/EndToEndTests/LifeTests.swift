@@ -228,6 +228,17 @@ import Testing
         #expect(shown["profile"] == ["value": "small", "origin": "file \(file)"])
     }
 
+    /// Every name in it is a setting's.
+    @Test func theExampleCanBeUsed() throws {
+        let file = URL(filePath: #filePath)
+            .appending(path: "../../../cluster/cumulusd.json")
+            .standardizedFileURL
+            .path()
+        let shown = try show(["--config", file], environment: [:])
+        #expect(shown["replicas"] == ["value": "1", "origin": "file \(file)"])
+        #expect(shown["cluster-key"]?["origin"] == "file \(file)")
+    }
+
     // MARK: Parts
 
     /// A store with a few saves in its log, of a node that was killed.

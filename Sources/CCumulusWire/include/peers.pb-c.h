@@ -262,7 +262,7 @@ struct  Cumulus__V1__ReportRequest
    */
   ProtobufCBinaryData digest;
   /*
-   * the sender's clock, in milliseconds since 1970 UTC
+   * the sender's clock, in milliseconds since 1970 UTC; 0: it is wrong
    */
   int64_t time;
 };
