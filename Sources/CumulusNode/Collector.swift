@@ -1,5 +1,6 @@
 // Forgets, in the background, what nobody needs any more: log entries that every member has read,
-// tombstones that every member has read past, old entries of the conflict log.
+// tombstones that every member has read past, old entries of the conflict log. And deletes what
+// should be gone: children whose owner died when nobody was there to see it.
 //
 // Run by `cumulusd` beside the listener until it is cancelled. It reads on the reader threads and
 // gives the writer small jobs with pauses between them, so that callers hardly notice.
@@ -50,6 +51,7 @@ package struct Collector: Sendable {
                 let now = node.environment.now()
                 if lastPurge + schedule.purgeMilliseconds <= now {
                     lastPurge = now
+                    try await sweep()
                     try await purge()
                 }
             } catch is CancellationError {
@@ -154,6 +156,45 @@ package struct Collector: Sendable {
         }
     }
 
+    /// Walks through the references of all zones and deletes children without their owner, those
+    /// that this node owes.
+    package func sweep() async throws {
+        for (_, number) in try await scopes() {
+            let zones = try await node.gate.reading { reader in
+                try StateSource(reader, scope: number).zones().filter(\.row.exists)
+            }
+            for zone in zones { try await sweep(zone, of: number) }
+        }
+    }
+
+    private func sweep(_ zone: StateOffer.Zone, of scope: ScopeNumber) async throws {
+        let place = zone.commitZone
+        var last: Bytes?
+        repeat {
+            let after = last
+            let found = try await node.gate.reading { reader in
+                try CascadeCompensation.findOrphans(
+                    in: zone.row.number,
+                    after: after,
+                    limit: Collector.recordsAtOnce,
+                    reader
+                )
+            }
+            if !found.names.isEmpty {
+                try await node.gate.change(.commits) { transaction throws(EngineError) in
+                    try CascadeCompensation.run(
+                        after: found.names,
+                        of: place,
+                        in: scope,
+                        &transaction
+                    )
+                }
+            }
+            last = found.last
+            if last != nil { try await pause() }
+        } while last != nil
+    }
+
     private func expireIncrements(of scope: ScopeID, _ number: ScopeNumber) async throws {
         guard node.beginTransfer(of: scope) else { return }
         defer { node.endTransfer(of: scope) }
@@ -179,11 +220,7 @@ package struct Collector: Sendable {
         of scope: ScopeNumber,
         _ purge: Collection.Purge
     ) async throws {
-        let place = Commit.Zone(
-            database: zone.database,
-            name: zone.name,
-            generation: zone.row.generation
-        )
+        let place = zone.commitZone
         var last: String?
         repeat {
             let after = last

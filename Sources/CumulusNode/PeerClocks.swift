@@ -77,8 +77,9 @@ extension Node {
         clocks.lead(wallClock: environment.wallClock(), now: environment.now())
     }
 
-    /// What time it is, as far as this node can tell: if its own clock is wrong, what most others
-    /// say. In milliseconds since 1970 UTC.
+    /// What time it is, in milliseconds since 1970 UTC.
+    ///
+    /// If this node's clock is wrong, what most others say.
     var clock: Int64 {
         let wallClock = environment.wallClock()
         let lead = clocks.lead(wallClock: wallClock, now: environment.now())

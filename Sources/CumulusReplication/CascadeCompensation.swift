@@ -1,10 +1,11 @@
 // Deletes that a node owes: children whose owner was deleted by somebody who didn't know of them.
 //
-// The node whose run wrote the child's reference deletes it, so that one node does and not all.
+// The node whose run wrote the child's reference deletes it, or its heir, so that one node does and
+// not all.
 // Called after each commit that a node applies; what it deletes may itself have owned records, and
 // is looked at again. A life that waits behind another is looked at when it is shown.
 
-import CumulusModel
+package import CumulusModel
 package import CumulusStorage
 
 package enum CascadeCompensation {
@@ -22,7 +23,7 @@ package enum CascadeCompensation {
         in scope: ScopeNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {
-        guard let zone = commit.zone, mayLeaveOrphans(commit, transaction.state.node) else {
+        guard let zone = commit.zone, mayLeaveOrphans(commit, transaction.state) else {
             return
         }
         try run(after: names(in: commit), of: zone, in: scope, &transaction)
@@ -30,8 +31,8 @@ package enum CascadeCompensation {
 
     /// Whether a commit ends lives, or brings back references that this node wrote in a run that it
     /// forgot.
-    private static func mayLeaveOrphans(_ commit: Commit, _ node: NodeRow) -> Bool {
-        if node.isOurs(commit.stamp.dot.incarnation) { return true }
+    private static func mayLeaveOrphans(_ commit: Commit, _ state: WriterState) -> Bool {
+        if state.owes(for: commit.stamp.dot.incarnation) { return true }
         return commit.operations.contains { operation in
             switch operation {
             case .put(let put): !put.absorbed.isEmpty
@@ -56,6 +57,40 @@ package enum CascadeCompensation {
             if names.isEmpty { return }
             try delete(names, in: scope, zone, number, &transaction)
         }
+    }
+
+    /// Children of a zone whose owner is not there, whoever wrote them, and the key to go on from,
+    /// nil at the zone's end; looks at some references.
+    ///
+    /// Read from a snapshot: `run` looks again, and at who owes them. For what nobody deleted when
+    /// it was due: the node that owed it was gone.
+    package static func findOrphans(
+        in zone: ZoneNumber,
+        after key: Bytes?,
+        limit: Int,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> (names: [String], last: Bytes?) {
+        var range = KeyRange.backReferences(of: zone)
+        if let key { range.start = key + [0] }
+        let rows = try reader.rows(.index, range, limit: limit)
+        var names: Set<String> = []
+        for (key, value) in rows where !value.isEmpty {
+            var parts = KeyReader(key)
+            _ = try parts.number(ZoneNumber.self)
+            let target = try parts.text()
+            guard try parts.number(UInt8.self) == BackReferenceKind.deleteSelf.rawValue else {
+                continue
+            }
+            let birth = try reader.decoding(key) { () throws(MalformedBytes) in
+                var reader = CanonicalReader(value)
+                return try reader.dot()
+            }
+            let owner = try reader.record(zone, target)
+            let others = try reader.siblings(of: owner, named: target, in: zone)
+            let isThere = owner.map { !$0.isDead && $0.birth.dot == birth } ?? false
+            if !isThere && !others.contains(birth) { names.insert(try parts.text()) }
+        }
+        return (names.sorted(), rows.count < limit ? nil : rows.last?.key)
     }
 
     /// In commits of bounded size: each has to fit into a frame.
@@ -142,7 +177,7 @@ package enum CascadeCompensation {
         }
         for owner in owners {
             guard let birth = owner.birth, let stamp = row.stamp(of: owner.field),
-                transaction.state.node.isOurs(stamp.dot.incarnation)
+                transaction.state.owes(for: stamp.dot.incarnation)
             else { continue }
             if try !isAlive(owner.target, birth, in: zone, &transaction) { return true }
         }

@@ -218,12 +218,6 @@ package struct StateAudit: Sendable {
     }
 }
 
-extension StateOffer.Zone {
-    fileprivate var commitZone: Commit.Zone {
-        Commit.Zone(database: database, name: name, generation: row.generation)
-    }
-}
-
 extension VersionVector {
     fileprivate func covers(_ stamps: [Stamp]) -> Bool {
         stamps.allSatisfy { covers($0.dot) }

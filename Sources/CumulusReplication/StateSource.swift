@@ -30,6 +30,11 @@ package struct StateOffer: Sendable {
             self.row = row
             self.heads = heads
         }
+
+        /// The zone as commits name it.
+        package var commitZone: Commit.Zone {
+            Commit.Zone(database: database, name: name, generation: row.generation)
+        }
     }
 
     /// What of a zone is handed over.

@@ -69,24 +69,15 @@ package struct StateSync: Sendable {
             let place = ZonePlace(
                 database: 0,
                 number: number,
-                zone: commitZone(page.zone)
+                zone: offer.zones[page.zone].commitZone
             )
             _ = try transaction.replace([], with: record.rows, of: record.name, at: place)
             let isOurs = try transaction.decoding(Bytes(record.name.utf8)) {
                 () throws(MalformedBytes) in
-                try record.rows[0].hasOwner(by: transaction.state.node)
+                try record.rows[0].hasOwner(by: transaction.state)
             }
             if isOurs { suspects[page.zone, default: []].append(record.name) }
         }
-    }
-
-    private func commitZone(_ index: Int) -> Commit.Zone {
-        let zone = offer.zones[index]
-        return Commit.Zone(
-            database: zone.database,
-            name: zone.name,
-            generation: zone.row.generation
-        )
     }
 
     // MARK: Merge
@@ -150,7 +141,7 @@ package struct StateSync: Sendable {
         let mine = try transaction.recordNames(in: held, after: next.after, limit: recordLimit)
         let theirs = try transaction.recordNames(in: staged, after: next.after, limit: recordLimit)
         let names = Set(mine + theirs).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
-        let place = ZonePlace(database: 0, number: staged, zone: commitZone(next.zone))
+        let place = ZonePlace(database: 0, number: staged, zone: offer.zones[next.zone].commitZone)
         for name in names.prefix(recordLimit) {
             let mine = try transaction.lives(held, name)
             let theirs = try transaction.lives(staged, name)
@@ -262,7 +253,7 @@ package struct StateSync: Sendable {
         transaction.deleteRange(.log, .staged(of: scope))
         try transaction.raise(to: offer.vectors, in: scope)
         for (index, names) in suspects.sorted(by: { $0.key < $1.key }) {
-            let zone = commitZone(index)
+            let zone = offer.zones[index].commitZone
             try CascadeCompensation.run(after: names, of: zone, in: scope, &transaction)
         }
         return true
@@ -318,7 +309,7 @@ package struct StateSync: Sendable {
         _ database: DatabaseNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {
-        let zone = commitZone(index)
+        let zone = offer.zones[index].commitZone
         let place = ZonePlace(database: database, number: number, zone: zone)
         for (key, value) in try transaction.rows(.log, .staged(of: scope, UInt32(index))) {
             var parts = KeyReader(key)
@@ -344,13 +335,13 @@ extension StateOffer.Increment {
 }
 
 extension RecordRow {
-    /// Whether a node wrote, in any of its runs, a reference to a record with which this one goes.
-    fileprivate func hasOwner(by node: NodeRow) throws(MalformedBytes) -> Bool {
+    /// Whether a run for which a node owes wrote a reference to a record with which this one goes.
+    fileprivate func hasOwner(by state: WriterState) throws(MalformedBytes) -> Bool {
         try backReferences().contains { owner in
             guard owner.kind == .deleteSelf, let stamp = stamp(of: owner.field) else {
                 return false
             }
-            return node.isOurs(stamp.dot.incarnation)
+            return state.owes(for: stamp.dot.incarnation)
         }
     }
 }

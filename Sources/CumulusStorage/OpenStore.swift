@@ -81,7 +81,8 @@ package enum OpenStore {
         guard clusterID == nil || clusterID == node.clusterID else {
             throw Failure.otherCluster(node.clusterID)
         }
-        let state = WriterState(incarnation: node.newIncarnation(using: &dice), node: node)
+        var state = WriterState(incarnation: node.newIncarnation(using: &dice), node: node)
+        state.inherited = try reader.inheritance(of: node.nodeID)
         var transaction = WriteTransaction(engine: engine, state: state)
         try transaction.dropStages()
         let (batch, cleaned) = transaction.finish()

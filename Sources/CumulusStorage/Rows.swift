@@ -68,16 +68,17 @@ extension NodeRow {
     ///
     /// So a node knows its own runs again, also those that a backup knows nothing of.
     func newIncarnation(using dice: inout some RandomNumberGenerator) -> Incarnation {
-        Incarnation(prefix << 48 | (dice.next() >> 16 | 1))
+        Incarnation(runPrefix << 48 | (dice.next() >> 16 | 1))
     }
 
     /// Whether a run was one of this node's; of some other node's too, once in 65,536.
     package func isOurs(_ incarnation: Incarnation) -> Bool {
-        incarnation.value >> 48 == prefix
+        incarnation.nodePrefix == runPrefix
     }
 
-    private var prefix: UInt64 {
-        nodeID.prefix(2).reduce(0) { $0 << 8 | UInt64($1) }
+    /// How the names of its runs begin.
+    package var runPrefix: UInt64 {
+        Incarnation.prefix(of: nodeID)
     }
 }
 

@@ -193,6 +193,9 @@ extension WriteTransaction {
             return
         }
         put(.register(scope, namespace, key), theirs)
+        if namespace == MemberRegister.namespace {
+            state.inherited = try inheritance(of: state.node.nodeID)
+        }
         if namespace == Truncation.namespace {
             state.scopes[scope]?.truncation = theirs.stamp.time
         }

@@ -56,6 +56,9 @@ package struct WriterState: Sendable {
     /// Read through: a type that is not here was not asked for yet.
     package var schema: [SchemaKey: TypeSchema] = [:]
 
+    /// Nodes that are gone and whose debts are this node's, see `Heirs`.
+    package var inherited: Set<UInt64> = []
+
     /// Only in a simulation.
     package var broken: BrokenRules = []
 

@@ -51,13 +51,13 @@ package final class TestStore {
     /// `isNewRun`: false breaks the rule that every run is an incarnation of its own.
     package func restore(_ backup: any StorageEngine, isNewRun: Bool = true) throws {
         guard let memory = backup as? MemoryEngine else { return }
-        let broken = state.broken
+        let (broken, inherited) = (state.broken, state.inherited)
         engine = MemoryEngine(reopening: memory)
         state = try OpenStore.open(engine, using: &dice)
         if !isNewRun {
             state = WriterState(incarnation: state.node.lastIncarnation, node: state.node)
         }
-        state.broken = broken
+        (state.broken, state.inherited) = (broken, inherited)
     }
 
     /// Breaks rules, to see that it is noticed.
@@ -67,10 +67,10 @@ package final class TestStore {
 
     /// Ends this run of the node and begins another one over what was committed.
     package func restart() throws {
-        let broken = state.broken
+        let (broken, inherited) = (state.broken, state.inherited)
         if let memory = engine as? MemoryEngine { engine = MemoryEngine(reopening: memory) }
         state = try OpenStore.open(engine, using: &dice)
-        state.broken = broken
+        (state.broken, state.inherited) = (broken, inherited)
     }
 
     // MARK: Requests
@@ -116,11 +116,7 @@ package final class TestStore {
     package func purge(_ purge: Collection.Purge, limit: Int) throws {
         let scope = try scopeNumber()
         for zone in try StateSource(reader, scope: scope).zones() where zone.row.exists {
-            let name = Commit.Zone(
-                database: zone.database,
-                name: zone.name,
-                generation: zone.row.generation
-            )
+            let name = zone.commitZone
             var after: String?
             repeat {
                 let found = try purge.find(
@@ -135,6 +131,36 @@ package final class TestStore {
                 after = found.last
             } while after != nil
         }
+    }
+
+    /// Deletes orphans that this store owes, as the collector does.
+    package func sweep(limit: Int) throws {
+        let scope = try scopeNumber()
+        for zone in try StateSource(reader, scope: scope).zones() where zone.row.exists {
+            var after: Bytes?
+            repeat {
+                let found = try CascadeCompensation.findOrphans(
+                    in: zone.row.number,
+                    after: after,
+                    limit: limit,
+                    reader
+                )
+                try change { (transaction: inout WriteTransaction) throws(EngineError) in
+                    try CascadeCompensation.run(
+                        after: found.names,
+                        of: zone.commitZone,
+                        in: scope,
+                        &transaction
+                    )
+                }
+                after = found.last
+            } while after != nil
+        }
+    }
+
+    /// This store is the heir of nodes that are gone.
+    package func inherit(from nodes: Set<UInt64>) {
+        state.inherited = nodes
     }
 
     package func newRequestID() -> RequestID {

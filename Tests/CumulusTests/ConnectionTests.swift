@@ -58,7 +58,6 @@ import Testing
         try await server.stop()
     }
 
-    /// A node whose process hangs, or whose cable was cut, closes nothing.
     /// Request ids are made by the server's clock, as it told it; then that clock is set right.
     @Test(.timeLimit(.minutes(1))) func aServerWhoseClockIsSetIsWrittenTo() async throws {
         let server = try await TestServer(clockLead: 7_200_000)
@@ -73,6 +72,7 @@ import Testing
         try await server.stop()
     }
 
+    /// A node whose process hangs, or whose cable was cut, closes nothing.
     @Test(.timeLimit(.minutes(1))) func aSilentNodeIsLeftForAnother() async throws {
         let silent = try await SilentServer()
         let server = try await TestServer()

@@ -16,7 +16,7 @@ package enum Members {
         package var isRemoved: Bool
     }
 
-    private static let namespace = "member"
+    private static let namespace = MemberRegister.namespace
 
     /// Lists a node, or notes its new address.
     ///

@@ -92,6 +92,8 @@ package struct SimulatedCluster {
     /// Pairs that don't reach each other.
     private var cuts: Set<Set<Int>> = []
     private var backups: [Int: any StorageEngine] = [:]
+    /// Nodes that lost their disks: their heir is the node with the lowest id.
+    private var gone: Set<UInt64> = []
     private var incarnations: [Set<Incarnation>]
     /// Dots that came to name two commits.
     package private(set) var twins: Set<Dot> = []
@@ -152,6 +154,8 @@ package struct SimulatedCluster {
             case 0..<2: try restart(one)
             case 2..<5: try keepBackup(one)
             case 5..<7: try restore(one)
+            case 8 where Int.random(in: 0..<4, using: &dice) == 0: try sweep(one)
+            case 7 where Int.random(in: 0..<4, using: &dice) == 0: try loseDisk(one)
             case 7..<12: toggleLink(one, other)
             case 12..<20 where collects: try collect(one)
             case 12..<25: try fetchChanges(from: one)
@@ -168,6 +172,7 @@ package struct SimulatedCluster {
         // What is made up for on the way travels too.
         for _ in 0..<20 {
             let before = acknowledged.count
+            for one in works.indices where syncs[one] == nil { try sweep(one) }
             for _ in works.indices {
                 for one in works.indices {
                     for other in works.indices {
@@ -191,9 +196,20 @@ package struct SimulatedCluster {
     /// Runs requests; now and then a caller who got no answer tries again elsewhere.
     private mutating func edit(_ one: Int, retryingAt other: Int) throws {
         let before = try stores[one].vectors()
+        let unflushed = Int.random(in: 0..<16, using: &dice) == 0 ? try stores[one].backup() : nil
         let requests = try works[one].edit(requests: Int.random(in: 1...3, using: &dice))
-        try acknowledge(one, since: before)
-        guard Int.random(in: 0..<4, using: &dice) == 0, other != one else { return }
+        if let unflushed {
+            // The power fails before the flush: nobody was told anything.
+            tell("node \(one) loses what it has not flushed")
+            counts["power cuts", default: 0] += 1
+            syncs[one] = nil
+            try stores[one].restore(unflushed, isNewRun: broken != .incarnations)
+        } else {
+            try acknowledge(one, since: before)
+        }
+        guard Int.random(in: 0..<4, using: &dice) == 0 || unflushed != nil, other != one else {
+            return
+        }
         let otherBefore = try stores[other].vectors()
         stores[other].now = max(stores[other].now, stores[one].now - 1_000)
         try stores[other].run(requests)
@@ -259,6 +275,40 @@ package struct SimulatedCluster {
         syncs[one] = nil
         let before = try stores[one].vectors()
         try stores[one].restore(backup, isNewRun: broken != .incarnations)
+        try excuse(one, before)
+    }
+
+    /// A node's disk is gone; a new one takes its place and has nothing.
+    private mutating func loseDisk(_ one: Int) throws {
+        tell("node \(one) loses its disk; a new one takes its place")
+        counts["lost disks", default: 0] += 1
+        syncs[one] = nil
+        backups[one] = nil
+        let before = try stores[one].vectors()
+        let now = stores[one].now
+        gone.insert(stores[one].state.node.runPrefix)
+        works[one] = try RandomWork(seed: UInt64.random(in: 0...(.max), using: &dice))
+        stores[one].now = now
+        stores[one].breakRules(broken?.inStores ?? [])
+        try acknowledge(one, since: [:])
+        try excuse(one, before)
+        let ids = stores.map(\.state.node.nodeID)
+        let heir = ids.indices.min { ids[$0].lexicographicallyPrecedes(ids[$1]) }
+        for (number, store) in stores.enumerated() {
+            store.inherit(from: number == heir ? gone : [])
+        }
+    }
+
+    /// A node looks for what should have gone with its owner.
+    private mutating func sweep(_ one: Int) throws {
+        tell("node \(one) looks for orphans")
+        let before = try stores[one].vectors()
+        try stores[one].sweep(limit: pick([1, 3, 1_000]))
+        try acknowledge(one, since: before)
+    }
+
+    /// What only this node had is gone, and nobody is to blame.
+    private mutating func excuse(_ one: Int, _ before: [Incarnation: VectorRow]) throws {
         let held = try stores[one].vector()
         let others = try stores.indices.filter { $0 != one }.map {
             try stores[$0].vector()

@@ -1,0 +1,52 @@
+// Who takes over what a node owed that was taken off the cluster's list: the listed member with the
+// lowest id.
+//
+// A node owes deletes around the references that it wrote (`CascadeCompensation`). Two members may
+// both take themselves for the heir while the list travels: what they owe is deleted twice, which
+// is once.
+
+package import CumulusModel
+
+/// The registers of the cluster's scope that list its members: node id → address, or nothing.
+package enum MemberRegister {
+    package static let namespace = "member"
+}
+
+extension WriterState {
+    /// Whether a run's debts are this node's.
+    package func owes(for run: Incarnation) -> Bool {
+        node.isOurs(run) || (!inherited.isEmpty && inherited.contains(run.nodePrefix))
+    }
+}
+
+extension RowReader where Self: ~Copyable {
+    /// Prefixes of the runs of nodes whose heir this node is.
+    borrowing func inheritance(of nodeID: Bytes) throws(EngineError) -> Set<UInt64> {
+        guard let scope = try scope(.cluster) else { return [] }
+        var listed: [Bytes] = []
+        var removed: [Bytes] = []
+        for (key, value) in try rows(.meta, .registers(scope, MemberRegister.namespace)) {
+            var parts = KeyReader(key)
+            _ = try parts.number(ScopeNumber.self)
+            _ = try parts.text()
+            let row = try decoding(key) { () throws(MalformedBytes) in
+                try RegisterRow(row: value)
+            }
+            let member = try parts.content()
+            if row.value == nil { removed.append(member) } else { listed.append(member) }
+        }
+        let first = listed.min { $0.lexicographicallyPrecedes($1) }
+        guard first == nodeID else { return [] }
+        let living = Set(listed.map(Incarnation.prefix))
+        return Set(removed.map(Incarnation.prefix)).subtracting(living)
+    }
+}
+
+extension Incarnation {
+    /// Two bytes of the id of the node whose run it is.
+    var nodePrefix: UInt64 { value >> 48 }
+
+    static func prefix(of nodeID: Bytes) -> UInt64 {
+        nodeID.prefix(2).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+}

@@ -1,0 +1,68 @@
+// What a node owed that was taken off the list, its heir does.
+
+import CumulusModel
+import CumulusOperations
+import CumulusReplication
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@Suite struct HeirsTests {
+    private let one: TestStore
+    private let other: TestStore
+    private let third: TestStore
+
+    init() throws {
+        one = try TestStore(seed: 1)
+        try one.save([SaveItem("owner", ["n": 1])])
+        other = try TestStore(seed: 2)
+        third = try TestStore(seed: 3)
+        for store in [other, third] { try store.take(from: one) }
+    }
+
+    private var ids: [Bytes] { [one, other, third].map(\.state.node.nodeID) }
+
+    /// Lists all three, and takes the last one off again.
+    private func remove(_ gone: TestStore, in store: TestStore) throws {
+        let (ids, id) = (ids, gone.state.node.nodeID)
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            for id in ids { _ = try Members.enter(id, endpoint: "", in: &transaction) }
+            _ = try Members.remove(id, in: &transaction)
+        }
+    }
+
+    @Test func theListedMemberWithTheLowestIDInherits() throws {
+        for store in [one, other] { try remove(third, in: store) }
+        let run = third.state.incarnation
+        let heirs = [one, other].filter { $0.state.owes(for: run) }
+        let first = [one, other].map(\.state.node.nodeID).min { $0.lexicographicallyPrecedes($1) }
+        #expect(heirs.map(\.state.node.nodeID) == [first])
+        // It knows so after a restart too.
+        let heir = try #require(heirs.first)
+        let again = try TestStore(copying: heir, seed: 9)
+        #expect(again.state.owes(for: run))
+        // Nobody inherits from the living.
+        #expect(!one.state.owes(for: other.state.incarnation))
+        #expect(!other.state.owes(for: one.state.incarnation))
+    }
+
+    @Test func anHeirDeletesWhatNobodyElseWill() throws {
+        // The third node refers to what the first one deletes, and is gone.
+        try third.save([SaveItem("child", ["owner": .owner("owner")])])
+        try one.delete([DeleteItem("owner")])
+        for store in [one, other] {
+            try store.take(from: third)
+            try store.take(from: one)
+            #expect(try store.names(in: .private, by: .alice) == ["child"])
+        }
+        for store in [one, other] { try remove(third, in: store) }
+        for store in [one, other] { try store.sweep(limit: 1) }
+        let found = try [one, other].map { try $0.names(in: .private, by: .alice) }
+        #expect(found.count { $0.isEmpty } == 1)
+        try one.take(from: other)
+        try other.take(from: one)
+        for store in [one, other] {
+            #expect(try store.names(in: .private, by: .alice).isEmpty)
+        }
+    }
+}
