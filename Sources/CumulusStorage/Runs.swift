@@ -39,6 +39,15 @@ package struct Runs: Sendable {
     /// `vector` without the retired runs.
     package var shortVector: VersionVector { VersionVector(live.mapValues(\.seq)) }
 
+    /// What the next commit of a run depends on and earlier ones did not; ascending.
+    package func dep(of run: Incarnation, since earlier: VersionVector) -> [Dot] {
+        var dep: [Dot] = []
+        for (other, row) in live where other != run && earlier[other] != row.seq {
+            dep.append(Dot(other, row.seq))
+        }
+        return dep.sorted()
+    }
+
     /// Whether all of it is applied; it may be a short one.
     package func covers(_ vector: VersionVector) -> Bool {
         vector.allSatisfy { $0.seq <= self[$0.incarnation]?.seq ?? 0 }

@@ -234,13 +234,11 @@ extension WriteTransaction {
     ) throws(EngineError) -> Commit {
         let scope = try loadScope(number)
         let own = scope.runs[state.incarnation]
-        var others = scope.runs.shortVector
-        others[state.incarnation] = 0
         let time = state.clock.tick(now: now)
         let dot = Dot(state.incarnation, (own?.seq ?? 0) + 1)
         return Commit(
             stamp: Stamp(time, dot),
-            dep: others.changes(since: own?.dep ?? VersionVector()),
+            dep: scope.runs.dep(of: state.incarnation, since: own?.dep ?? VersionVector()),
             previousHash: own?.hash ?? Commit.noHash,
             requestID: author.requestID?.bytes ?? [],
             user: author.user,
@@ -264,9 +262,12 @@ extension WriteTransaction {
         var scope = try loadScope(number)
         let dot = commit.stamp.dot
         let last = scope.runs[dot.incarnation] ?? .none
-        var cut = scope.cuts[dot.incarnation] ?? scope.runs.whole(last.dep)
-        scope.runs.widen(&cut, by: commit.dep)
-        scope.cuts[dot.incarnation] = cut
+        let known = scope.cuts[dot.incarnation]
+        var cut = known ?? scope.runs.whole(last.dep)
+        if known == nil || !commit.dep.isEmpty {
+            scope.runs.widen(&cut, by: commit.dep)
+            scope.cuts[dot.incarnation] = cut
+        }
         scope.runs.enter(last.next(commit, bytes), of: dot.incarnation, state.broken)
         scope.touched.insert(dot.incarnation)
         if dot.incarnation == state.incarnation {
