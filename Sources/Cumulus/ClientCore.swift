@@ -114,7 +114,7 @@ final class ClientCore: Sendable {
         let deadline = environment.now() + settings.callMilliseconds
         var header = prototype
         var wasSent = false
-        var hasRenewed = false
+        var renewals = 0
         var attempt = 0
         var refusal: ServiceError?
         while true {
@@ -134,9 +134,11 @@ final class ClientCore: Sendable {
             case .lost(let sent): wasSent = wasSent || (sent && isChange)
             case .refused(let error):
                 let hasTime = environment.now() + pause < deadline
-                if isStale(error), !wasSent, !hasRenewed, prototype.requestID.isEmpty {
+                if isStale(error), !wasSent, renewals < max(1, settings.connections),
+                    prototype.requestID.isEmpty
+                {
                     // The server's clock was set after it told us: a new connection tells it anew.
-                    hasRenewed = true
+                    renewals += 1
                     header.requestID = []
                     retire(lease, "the server's clock was set")
                     continue

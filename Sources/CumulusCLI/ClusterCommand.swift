@@ -173,8 +173,9 @@ extension ClusterCommand {
                 "cumulus cluster leave --endpoint 127.0.0.1:7421 --operator-token-file op.token",
                 note: """
                     Ask the node that is to go. It takes no more writes, waits until another \
-                    member has everything, takes itself off the list, and ends. It can come back \
-                    with an empty data directory, as a new node.
+                    member has everything, takes itself off the list, and ends. Let nodes leave \
+                    one after the other. It can come back with an empty data directory, as a new \
+                    node.
                     """
             )
         )

@@ -48,6 +48,8 @@ final class CallState {
 
     /// It has not begun: this node has yet to read what its caller saw elsewhere.
     var behind: BehindCall?
+    /// It has waited for what its caller saw: what is lost of that is not waited for again.
+    var hasWaited = false
     /// When it has waited for that long enough; nil: it has not waited.
     var waitDeadline: Instant?
     /// Its answer is held back until other nodes have what it tells.

@@ -44,7 +44,8 @@ extension ClientSession {
     /// Whether a call may begin; if not, it begins later or fails.
     func isCausal(_ call: Call) throws(ServiceError) -> Bool {
         guard !call.header.causalTokens.isEmpty else { return true }
-        return reaches(try vector(call.header.causalTokens), call)
+        let forgives = calls[call.stream]?.hasWaited ?? false
+        return reaches(try vector(call.header.causalTokens, forgives: forgives), call)
     }
 
     /// Whether this node has read that far; if not, the call begins again once it may have.
@@ -76,7 +77,11 @@ extension ClientSession {
         return node.isAlone || node.gate.frontier.isMarked(since: truncation, number)
     }
 
-    private func vector(_ tokens: [Bytes]) throws(ServiceError) -> VersionVector {
+    /// - Parameter forgives: What is lost is left out.
+    private func vector(
+        _ tokens: [Bytes],
+        forgives: Bool
+    ) throws(ServiceError) -> VersionVector {
         var needed = VersionVector()
         guard tokens.count <= ClientSession.mostTokens else {
             throw ServiceError(.invalidArguments, .invalidValue, "a call has too many tokens")
@@ -89,7 +94,7 @@ extension ClientSession {
                     "a causal token is damaged, or of another cluster or container; leave it out"
                 )
             }
-            if isLost(token.vector, since: token.truncation) { continue }
+            if forgives, isLost(token.vector, since: token.truncation) { continue }
             needed.merge(token.vector)
         }
         return needed
@@ -121,7 +126,13 @@ extension ClientSession {
 
     /// The call has waited for its share of time.
     func failBehind(_ stream: UInt32, _ behind: BehindCall) {
-        calls[stream]?.behind = nil
+        guard let state = calls[stream] else { return }
+        state.behind = nil
+        if !state.hasWaited, !behind.call.header.causalTokens.isEmpty {
+            // It may have been lost with the restore of a backup.
+            state.hasWaited = true
+            return dispatch(behind.call)
+        }
         guard let number = identity.scopeNumber else { return }
         let isQueued = node.gate.read { [self] in
             let reader = node.gate.latest(reach: .disk)

@@ -159,7 +159,13 @@ package struct Collector: Sendable {
     /// Walks through the references of all zones and deletes children without their owner, those
     /// that this node owes.
     package func sweep() async throws {
-        for (_, number) in try await scopes() {
+        for (scope, number) in try await scopes() {
+            // What is damaged here is not to take anything along elsewhere; and while another
+            // node's state is taken, nothing else changes.
+            guard !node.comparisons.differ(in: scope), node.beginTransfer(of: scope) else {
+                continue
+            }
+            defer { node.endTransfer(of: scope) }
             let zones = try await node.gate.reading { reader in
                 try StateSource(reader, scope: number).zones().filter(\.row.exists)
             }
@@ -174,7 +180,7 @@ package struct Collector: Sendable {
             let after = last
             let found = try await node.gate.reading { reader in
                 try CascadeCompensation.findOrphans(
-                    in: zone.row.number,
+                    in: zone.row,
                     after: after,
                     limit: Collector.recordsAtOnce,
                     reader

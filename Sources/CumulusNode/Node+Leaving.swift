@@ -18,8 +18,11 @@ extension Node {
                 "this node is the only member: nobody could have what it has; stop it instead"
             )
         }
+        guard !gate.hasStopped else { throw Node.isLeaving }
         gate.stopWrites(Node.isLeaving)
         do {
+            // Behind what the writer was busy with.
+            try await gate.change(.housekeeping) { _ in }
             try await handOver(by: deadline)
             leaving.store(true, ordering: .sequentiallyConsistent)
             _ = try await gate.change(.commits) { [nodeID] transaction throws(EngineError) in
@@ -57,7 +60,6 @@ extension Node {
 
     /// Waits until one member holds all that is here.
     private func handOver(by deadline: Instant) async throws {
-        let members = try await otherMembers()
         let vectors = try await gate.reading { reader in
             try ScopeDirectory.all(in: reader).map { ($0.scope, try reader.vector(of: $0.number)) }
         }
@@ -65,6 +67,7 @@ extension Node {
             (vector: vector, wait: ReplicaWait(replicas, scope, copies: 1))
         }
         while true {
+            let members = try await otherMembers()
             let holders = waits.map { Set($0.wait.holders(of: $0.vector)) }
             let whole = holders.reduce(members) { $0.intersection($1) }
             if !whole.isEmpty { return }

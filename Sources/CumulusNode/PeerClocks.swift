@@ -27,9 +27,12 @@ package final class PeerClocks: Sendable {
 
     package init() {}
 
-    /// A node said what its clock is; 0: it doesn't know.
+    /// A node said what its clock is; 0: it doesn't know any more.
     package func note(_ theirs: Int64, of nodeID: Bytes, ours: Int64, now: Instant) {
-        if theirs == 0 { return }
+        // Until the year 6429: their differences fit.
+        guard theirs > 0, theirs < 1 << 47 else {
+            return heard.withLock { heard in heard[nodeID] = nil }
+        }
         let entry = Heard(base: theirs &- now.milliseconds, time: ours, instant: now)
         heard.withLock { $0[nodeID] = entry }
     }
@@ -54,14 +57,6 @@ package final class PeerClocks: Sendable {
         return own &- all[(all.count - 1) / 2]
     }
 
-    /// The latest of all clocks: no commit is from later than that.
-    package func latest(wallClock: Int64, now: Instant) -> Int64 {
-        let own = wallClock &- now.milliseconds
-        return heard.withLock { heard in
-            heard.values.filter { now <= $0.instant + PeerClocks.memory }.map(\.base)
-        }.reduce(own, max) &+ now.milliseconds
-    }
-
     /// Whether nobody would take a commit that is made now.
     static func isWrong(_ lead: Int64) -> Bool {
         lead.magnitude > CommitIntake.clockLeadMilliseconds
@@ -84,11 +79,6 @@ extension Node {
         let wallClock = environment.wallClock()
         let lead = clocks.lead(wallClock: wallClock, now: environment.now())
         return PeerClocks.isWrong(lead) ? wallClock - lead : wallClock
-    }
-
-    /// The latest of all clocks.
-    var latestClock: Int64 {
-        clocks.latest(wallClock: environment.wallClock(), now: environment.now())
     }
 
     /// What others are told of this node's clock; 0: nothing, since it is wrong.

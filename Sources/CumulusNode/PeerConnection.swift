@@ -208,6 +208,8 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         isOpen = true
         peerID = hello.nodeID
         node.connections.withLock { $0[peerID] = WeakPeer(connection: self) }
+        let now = node.environment.now()
+        node.clocks.note(hello.clock, of: peerID, ours: node.environment.wallClock(), now: now)
         connection.finishGreeting()
         node.note(endpoint, hello.nodeID)
         log("a peer is connected", ["node": "\(hello.nodeID.hex)"])
@@ -297,7 +299,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
             scope: pull.scope,
             commits: pull.commits,
             paused: pull.paused,
-            clock: node.latestClock
+            clock: node.clock
         )
         let (gate, wantsReport) = (node.gate, pull.wantsReport)
         // What brings nothing wakes nobody.

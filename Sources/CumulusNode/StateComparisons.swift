@@ -25,6 +25,13 @@ final class StateComparisons: Sendable {
         agreements.withLock { $0[Key(nodeID: nodeID, scope: scope)] }
     }
 
+    /// Whether a member was found to hold something else.
+    func differ(in scope: ScopeID) -> Bool {
+        agreements.withLock { agreements in
+            agreements.contains { $0.key.scope == scope && !$0.value }
+        }
+    }
+
     /// Returns whether that is news.
     fileprivate func note(_ isSame: Bool, _ nodeID: Bytes, _ scope: ScopeID) -> Bool {
         agreements.withLock { agreements in

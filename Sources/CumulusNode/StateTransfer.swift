@@ -102,7 +102,7 @@ final class StateTransfer: @unchecked Sendable {
     }
 
     private func begin() throws {
-        let now = node.latestClock
+        let now = node.clock
         intake = try StateIntake(offer, above: offer.base, now: now)
         let (offer, run) = (offer, node.incarnation)
         write(.commits, 0) { [self] transaction throws(EngineError) in

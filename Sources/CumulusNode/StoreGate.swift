@@ -227,6 +227,12 @@ package final class StoreGate: Sendable {
     /// Whether callers' writes are refused until `resumeWrites`.
     var hasStopped: Bool { stops.withLock { $0 != nil } }
 
+    /// A marker changes every scope.
+    private func isHeld(_ request: WriteRequest) -> Bool {
+        if case .truncate = request.operation { return held.withLock { !$0.isEmpty } }
+        return isHeld(request.scope)
+    }
+
     func isHeld(_ scope: ScopeID) -> Bool {
         held.withLock { !$0.isEmpty && $0.contains(scope) }
     }
@@ -266,6 +272,9 @@ package final class StoreGate: Sendable {
         let lead: Int64
         /// The disk has room for it.
         let hasRoom: Bool
+
+        /// What time it is: if our clock is wrong, what most others say.
+        var clock: Int64 { PeerClocks.isWrong(lead) ? wallClock - lead : wallClock }
     }
 
     private func moment(_ disk: inout DiskGuard) -> Moment {
@@ -333,7 +342,7 @@ package final class StoreGate: Sendable {
             return .failure(StoreGate.clockIsWrong(moment.lead))
         }
         if let stop = stops.withLock({ $0 }) { return .failure(stop) }
-        if isHeld(request.scope) { return .failure(StoreGate.merging) }
+        if isHeld(request) { return .failure(StoreGate.merging) }
         meter.engineCalls.add(1)
         return try reportingDamage { () throws(EngineError) in
             try group.run(now: moment.wallClock) { transaction throws(EngineError) in
@@ -353,9 +362,8 @@ package final class StoreGate: Sendable {
             return { job.refuse(StoreGate.diskFull) }
         }
         meter.engineCalls.add(1)
-        let clock = moment.wallClock - (PeerClocks.isWrong(moment.lead) ? moment.lead : 0)
         let report = try reportingDamage { () throws(EngineError) in
-            try group.run(now: clock) { transaction throws(EngineError) in
+            try group.run(now: moment.clock) { transaction throws(EngineError) in
                 (.success(try job.run(&transaction)), true)
             }
         }
@@ -388,8 +396,8 @@ package final class StoreGate: Sendable {
         let isFirst = writer.lastExpiry == nil
         writer.lastExpiry = moment.now
         if isFirst { return }
-        let bound = moment.wallClock - limits.requestMemoryMilliseconds
-        try group.run(now: moment.wallClock) { transaction throws(EngineError) in
+        let bound = moment.clock - limits.requestMemoryMilliseconds
+        try group.run(now: moment.clock) { transaction throws(EngineError) in
             transaction.deleteRange(.log, .requests(before: bound))
             return ((), true)
         }

@@ -58,7 +58,7 @@ extension Node {
         _ offer: StateOffer,
         _ scope: ScopeID
     ) async throws -> (StateIntake, StateAudit) {
-        let now = latestClock
+        let now = clock
         let intake = try Node.readable {
             try StateIntake(offer, above: VersionVector(), now: now)
         }

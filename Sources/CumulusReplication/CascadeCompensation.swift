@@ -63,14 +63,16 @@ package enum CascadeCompensation {
     /// nil at the zone's end; looks at some references.
     ///
     /// Read from a snapshot: `run` looks again, and at who owes them. For what nobody deleted when
-    /// it was due: the node that owed it was gone.
+    /// it was due: the node that owed it was gone. An owner of which nothing is left died only if
+    /// the zone forgets; else its row was lost, and is not to take others along.
     package static func findOrphans(
-        in zone: ZoneNumber,
+        in zone: ZoneRow,
         after key: Bytes?,
         limit: Int,
         _ reader: ReadTransaction
     ) throws(EngineError) -> (names: [String], last: Bytes?) {
-        var range = KeyRange.backReferences(of: zone)
+        let number = zone.number
+        var range = KeyRange.backReferences(of: number)
         if let key { range.start = key + [0] }
         let rows = try reader.rows(.index, range, limit: limit)
         var names: Set<String> = []
@@ -85,8 +87,9 @@ package enum CascadeCompensation {
                 var reader = CanonicalReader(value)
                 return try reader.dot()
             }
-            let owner = try reader.record(zone, target)
-            let others = try reader.siblings(of: owner, named: target, in: zone)
+            let owner = try reader.record(number, target)
+            if owner == nil, zone.horizon.isEmpty { continue }
+            let others = try reader.siblings(of: owner, named: target, in: number)
             let isThere = owner.map { !$0.isDead && $0.birth.dot == birth } ?? false
             if !isThere && !others.contains(birth) { names.insert(try parts.text()) }
         }

@@ -27,8 +27,7 @@ package struct PeerCommits: Sendable {
     package var commits: [Bytes]
     /// What was paused since the peer began to send.
     package var paused: Paused
-    /// The latest of all nodes' clocks, in milliseconds since 1970 UTC: who made a commit has
-    /// looked at its own, and ours may be the wrong one.
+    /// What time it is, as far as this node can tell, in milliseconds since 1970 UTC.
     package var clock: Int64
 
     package init(scope: ScopeID, commits: [Bytes], paused: Paused = [:], clock: Int64) {

@@ -102,6 +102,11 @@ package struct StateAudit: Sendable {
         guard let held, held.exists, held.generation == offered.row.generation else {
             return try compareWithoutZone(others, held)
         }
+        if let deleted = offered.row.deleted, !offered.row.exists, !ours.covers(deleted.dot) {
+            // The other node has read that the zone is gone.
+            unsettled += 1
+            return []
+        }
         return try compare(others, through: end, in: held, offered.commitZone)
     }
 

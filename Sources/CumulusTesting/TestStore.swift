@@ -140,7 +140,7 @@ package final class TestStore {
             var after: Bytes?
             repeat {
                 let found = try CascadeCompensation.findOrphans(
-                    in: zone.row.number,
+                    in: zone.row,
                     after: after,
                     limit: limit,
                     reader

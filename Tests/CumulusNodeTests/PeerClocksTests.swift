@@ -50,8 +50,12 @@ import Testing
         }
         #expect(lead(60_000) == 100_000)
         #expect(lead(60_001) == 0)
-        known.note(.min, of: [1], ours: .max, now: Instant(milliseconds: 0))
-        _ = known.lead(wallClock: .max, now: Instant(milliseconds: 0))
+        // What can't be a time is none, and who says 0 takes back what it said.
+        for time in [Int64.min, -1, 0, 1 << 47, .max] {
+            known.note(start, of: [1], ours: start, now: Instant(milliseconds: 0))
+            known.note(time, of: [1], ours: start, now: Instant(milliseconds: 0))
+            #expect(known.lead(wallClock: start + 9, now: Instant(milliseconds: 0)) == 0)
+        }
     }
 
     /// Nobody need say anything anew.

@@ -46,6 +46,25 @@ import Testing
         #expect(!other.state.owes(for: one.state.incarnation))
     }
 
+    /// An owner whose row was lost on this node lives elsewhere.
+    @Test func whatWasLostTakesNothingAlong() throws {
+        try one.save([SaveItem("child", ["owner": .owner("owner")])])
+        let address = ZoneAddress(name: Names.defaultZone)
+        let number = try #require(try one.zoneNumber(address, by: .alice))
+        let database = try Authorisation.database(.private, for: .alice)
+        let place = ZonePlace(
+            database: try #require(try one.reader.database(one.scopeNumber(), database)),
+            number: number,
+            zone: Commit.Zone(database: database, name: Names.defaultZone, generation: 1)
+        )
+        try one.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            let rows = try transaction.lives(number, "owner")
+            try transaction.erase(rows, of: "owner", at: place)
+        }
+        try one.sweep(limit: 10)
+        #expect(try one.names(in: .private, by: .alice) == ["child"])
+    }
+
     @Test func anHeirDeletesWhatNobodyElseWill() throws {
         // The third node refers to what the first one deletes, and is gone.
         try third.save([SaveItem("child", ["owner": .owner("owner")])])

@@ -4,7 +4,7 @@ import CumulusTesting
 import Testing
 
 @Suite struct SimulationTests {
-    @Test(arguments: 1...150) func everyInvariantHolds(seed: UInt64) throws {
+    @Test(arguments: 1...60) func everyInvariantHolds(seed: UInt64) throws {
         let verdict = try Simulation().run(seed: seed)
         #expect(verdict.violations.isEmpty, "seed \(seed): \(verdict.violations.first as Any)")
     }

@@ -140,6 +140,21 @@ import Testing
         #expect(try repair(finding.differences) == 0)
     }
 
+    /// The other node has read of the deletion, this one has not yet.
+    @Test func aZoneThatTheOtherDeletedIsNotDamaged() throws {
+        try one.modify(ModifyZones(saving: ["z"]), by: .alice)
+        try one.save([SaveItem("x", in: ZoneAddress(name: "z"))])
+        try other.take(from: one)
+        try other.modify(ModifyZones(deleting: ["z"]), by: .alice)
+        let finding = try audit()
+        #expect(finding.differences.isEmpty, "\(finding.names)")
+        #expect(finding.unsettled == 1)
+        // Nor the other way round.
+        try one.modify(ModifyZones(deleting: ["z"]), by: .alice)
+        let again = try audit()
+        #expect(again.differences.isEmpty, "\(again.names)")
+    }
+
     @Test func aZoneThatIsMissingIsFound() throws {
         try one.modify(ModifyZones(saving: ["z"]), by: .alice)
         try one.save([
