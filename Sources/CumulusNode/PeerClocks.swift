@@ -27,14 +27,23 @@ package final class PeerClocks: Sendable {
 
     package init() {}
 
-    /// A node said what its clock is; 0: it doesn't know any more.
+    /// A node said what its clock is; 0: it doesn't know now.
     package func note(_ theirs: Int64, of nodeID: Bytes, ours: Int64, now: Instant) {
         // Until the year 6429: their differences fit.
         guard theirs > 0, theirs < 1 << 47 else {
-            return heard.withLock { heard in heard[nodeID] = nil }
+            return doubt(nodeID, ours &- now.milliseconds)
         }
         let entry = Heard(base: theirs &- now.milliseconds, time: ours, instant: now)
         heard.withLock { $0[nodeID] = entry }
+    }
+
+    /// What a node said before stands if it was right: it is known by our clock that never goes
+    /// back.
+    private func doubt(_ nodeID: Bytes, _ base: Int64) {
+        heard.withLock { heard in
+            guard let known = heard[nodeID], PeerClocks.isWrong(known.base &- base) else { return }
+            heard[nodeID] = nil
+        }
     }
 
     /// Milliseconds by which a node's clock is ahead of ours, and when it was heard last.

@@ -50,11 +50,16 @@ import Testing
         }
         #expect(lead(60_000) == 100_000)
         #expect(lead(60_001) == 0)
-        // What can't be a time is none, and who says 0 takes back what it said.
+        // What can't be a time is none, and who says 0 takes back what it said, if it was wrong.
+        let now = Instant(milliseconds: 0)
         for time in [Int64.min, -1, 0, 1 << 47, .max] {
-            known.note(start, of: [1], ours: start, now: Instant(milliseconds: 0))
-            known.note(time, of: [1], ours: start, now: Instant(milliseconds: 0))
-            #expect(known.lead(wallClock: start + 9, now: Instant(milliseconds: 0)) == 0)
+            known.note(start - 100_000, of: [1], ours: start, now: now)
+            #expect(known.lead(wallClock: start, now: now) == 100_000)
+            known.note(time, of: [1], ours: start, now: now)
+            #expect(known.lead(wallClock: start, now: now) == 0)
+            known.note(start, of: [1], ours: start, now: now)
+            known.note(time, of: [1], ours: start, now: now)
+            #expect(known.lead(wallClock: start + 100_000, now: now) == 100_000)
         }
     }
 
