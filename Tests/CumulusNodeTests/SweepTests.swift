@@ -1,0 +1,55 @@
+// The collector deletes children whose owner died when nobody was there to see it.
+
+import Cumulus
+import CumulusModel
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@testable import CumulusNode
+
+@Suite(.serialized) struct SweepTests {
+    @Test func aChildWithoutItsOwnerIsDeleted() async throws {
+        let server = try await TestServer()
+        let container = try await server.container(user: "ada")
+        let database = container.privateCloudDatabase
+        _ = try await database.save(Record("owner"))
+        for (name, owner) in [("child", "owner"), ("other", "nobody")] {
+            _ = try await database.save(Record(name, ["of": .owner(owner)]))
+        }
+        try await server.node.gate.change(.commits, Self.kill)
+        try await Collector(server.node).sweep()
+        var names: Set<String> = []
+        for try await record in database.allRecords() { names.insert(record.recordID.recordName) }
+        #expect(names == ["other"])
+        await container.close()
+        try await server.stop()
+    }
+
+    /// The owner dies, and nothing follows from it.
+    private static func kill(_ transaction: inout WriteTransaction) throws(EngineError) {
+        for (key, value) in try transaction.rows(.meta, .all(.zone)) {
+            var parts = KeyReader(key)
+            let database: DatabaseNumber = try parts.number()
+            let zone = try transaction.decoding(key) { () throws(MalformedBytes) in
+                try ZoneRow(row: value)
+            }
+            let rows = try transaction.lives(zone.number, "owner")
+            guard let row = rows.first else { continue }
+            var grave = RecordRow(type: row.type, birth: row.birth, createdBy: row.createdBy)
+            grave.isDead = true
+            grave.modified = row.modified
+            grave.frontier = row.frontier
+            let place = ZonePlace(
+                database: database,
+                number: zone.number,
+                zone: Commit.Zone(
+                    database: DatabaseID(kind: .private, owner: "_ada"),
+                    name: Names.defaultZone,
+                    generation: zone.generation
+                )
+            )
+            _ = try transaction.replace(rows, with: [grave], of: "owner", at: place)
+        }
+    }
+}
