@@ -20,11 +20,10 @@ extension WriterState {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// Prefixes of the runs of nodes whose heir this node is.
-    borrowing func inheritance(of nodeID: Bytes) throws(EngineError) -> Set<UInt64> {
+    /// The registers of all members, and of those that were; in the order of their ids.
+    package borrowing func members() throws(EngineError) -> [(nodeID: Bytes, row: RegisterRow)] {
         guard let scope = try scope(.cluster) else { return [] }
-        var listed: [Bytes] = []
-        var removed: [Bytes] = []
+        var members: [(Bytes, RegisterRow)] = []
         for (key, value) in try rows(.meta, .registers(scope, MemberRegister.namespace)) {
             var parts = KeyReader(key)
             _ = try parts.number(ScopeNumber.self)
@@ -32,9 +31,16 @@ extension RowReader where Self: ~Copyable {
             let row = try decoding(key) { () throws(MalformedBytes) in
                 try RegisterRow(row: value)
             }
-            let member = try parts.content()
-            if row.value == nil { removed.append(member) } else { listed.append(member) }
+            members.append((try parts.content(), row))
         }
+        return members
+    }
+
+    /// Prefixes of the runs of nodes whose heir this node is.
+    borrowing func inheritance(of nodeID: Bytes) throws(EngineError) -> Set<UInt64> {
+        let members = try members()
+        let listed = members.filter { $0.row.value != nil }.map(\.nodeID)
+        let removed = members.filter { $0.row.value == nil }.map(\.nodeID)
         let first = listed.min { $0.lexicographicallyPrecedes($1) }
         guard first == nodeID else { return [] }
         let living = Set(listed.map(Incarnation.prefix))

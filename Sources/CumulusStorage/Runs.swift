@@ -31,8 +31,6 @@ package struct Runs: Sendable {
         live.merging(retired) { live, _ in live }
     }
 
-    package var isEmpty: Bool { live.isEmpty }
-
     /// All that is applied, run by run.
     package var vector: VersionVector { VersionVector(rows.mapValues(\.seq)) }
 

@@ -6,8 +6,8 @@ package import CumulusModel
 
 package enum ScopeDirectory {
     /// Every scope with its number, in the order of the numbers: the cluster's comes first.
-    package static func all(
-        in reader: ReadTransaction
+    package static func all<Reader: RowReader & ~Copyable>(
+        in reader: borrowing Reader
     ) throws(EngineError) -> [(scope: ScopeID, number: ScopeNumber)] {
         var found: [(scope: ScopeID, number: ScopeNumber)] = []
         for (key, value) in try reader.rows(.meta, .all(.scope)) {

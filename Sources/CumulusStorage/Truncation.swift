@@ -13,8 +13,8 @@ package enum Truncation {
     package static func mark(
         in transaction: inout WriteTransaction
     ) throws(EngineError) -> Int {
-        let scopes = try transaction.scopeNumbers()
-        for scope in scopes {
+        let scopes = try ScopeDirectory.all(in: transaction)
+        for (_, scope) in scopes {
             let register = Commit.Register(namespace: namespace, key: [], value: [])
             _ = try transaction.perform(
                 [.register(register)],
@@ -31,13 +31,5 @@ extension RowReader where Self: ~Copyable {
     /// The time of a scope's newest mark; 0: there is none.
     package borrowing func truncation(of scope: ScopeNumber) throws(EngineError) -> HybridTime {
         try register(scope, Truncation.namespace, [])?.stamp.time ?? HybridTime(0)
-    }
-
-    fileprivate borrowing func scopeNumbers() throws(EngineError) -> [ScopeNumber] {
-        try rows(.meta, .all(.scope)).map { key, value throws(EngineError) in
-            try decoding(key) { () throws(MalformedBytes) in
-                ScopeNumber(truncatingIfNeeded: try NumberRow(row: value).number)
-            }
-        }.sorted()
     }
 }

@@ -111,6 +111,77 @@ import Testing
         #expect(rows.values.map(\.time.milliseconds) == [start])
     }
 
+    private struct Clock: Sendable {
+        var wall = PeerClocksTests.start
+        var now = Instant(milliseconds: 1_000)
+    }
+
+    private final class Clocks: Sendable {
+        let clock = Mutex(Clock())
+
+        func set(_ change: (inout Clock) -> Void) { clock.withLock { change(&$0) } }
+    }
+
+    /// A node whose clocks stand where the test puts them; another one is right.
+    private func makeNode(_ clocks: Clocks) throws -> Node {
+        var environment = TestServer.environment
+        environment.now = { clocks.clock.withLock { $0.now } }
+        environment.wallClock = { clocks.clock.withLock { $0.wall } }
+        let configuration = Node.Configuration(
+            version: Release.version,
+            container: nil,
+            operatorToken: [1]
+        )
+        return try Node(configuration, engine: MemoryEngine(), environment: environment)
+    }
+
+    /// Found by jumping clocks under load: two that were wrong alike made a median.
+    @Test func aClockThatIsWrongIsNotTold() throws {
+        let clocks = Clocks()
+        let node = try makeNode(clocks)
+        #expect(node.toldClock == Self.start)
+        let now = node.environment.now()
+        for other: UInt8 in [1, 2] {
+            node.clocks.note(Self.start, of: [other], ours: Self.start, now: now)
+        }
+        #expect(node.toldClock == Self.start)
+        clocks.set { $0.wall += 3_600_000 }
+        #expect(node.toldClock == 0)
+        #expect(node.clock == Self.start)
+        clocks.set { $0.wall -= 7_200_000 }
+        #expect(node.toldClock == 0)
+        #expect(node.clock == Self.start)
+    }
+
+    /// A clock that jumps by days must not let a repeated request be carried out twice.
+    @Test func whatIsRememberedIsNotForgottenByAWrongClock() throws {
+        let clocks = Clocks()
+        let node = try makeNode(clocks)
+        var dice = SeededGenerator(seed: 1)
+        let request = RequestID(milliseconds: Self.start, using: &dice)
+        let key = RowKey.request(request, 0, "_ada")
+        let runBatch = { (row: RequestRow?) in
+            let job = StoreGate.Job(.housekeeping) { transaction throws(EngineError) in
+                if let row { transaction.put(key, row) }
+            } then: { _ in
+            }
+            let loop = InPlaceLoop.shared
+            #expect(node.gate.submit(.init(.job(job), byteCount: 1, loop: loop)))
+            #expect(node.gate.runBatch())
+        }
+        runBatch(RequestRow(digest: [1], dots: [], outcome: []))
+        clocks.set {
+            $0.now = Instant(milliseconds: 1_000_000)
+            $0.wall += 999_000
+        }
+        let right = node.environment.wallClock()
+        node.clocks.note(right, of: [1], ours: right, now: node.environment.now())
+        clocks.set { $0.wall += 48 * 3_600_000 }
+        runBatch(nil)
+        let row: RequestRow? = try node.gate.latest(reach: .disk).row(key)
+        #expect(row != nil)
+    }
+
     /// It refuses what its callers write and takes what others wrote; set right, it goes on.
     @Test func aNodeWhoseClockIsAheadTakesNoWrites() async throws {
         let key = Bytes(repeating: 0x5A, count: 32)

@@ -76,23 +76,12 @@ package enum Members {
 
     /// All members, and those that were; in the order of their ids.
     package static func all(in reader: ReadTransaction) throws(EngineError) -> [Member] {
-        guard let scope = try reader.scope(.cluster) else { return [] }
-        var members: [Member] = []
-        for (key, value) in try reader.rows(.meta, .registers(scope, namespace)) {
-            var parts = KeyReader(key)
-            _ = try parts.number(ScopeNumber.self)
-            _ = try parts.text()
-            let row = try reader.decoding(key) { () throws(MalformedBytes) in
-                try RegisterRow(row: value)
-            }
-            members.append(
-                Member(
-                    nodeID: try parts.content(),
-                    endpoint: String(decoding: row.value ?? [], as: UTF8.self),
-                    isRemoved: row.value == nil
-                )
+        try reader.members().map { nodeID, row in
+            Member(
+                nodeID: nodeID,
+                endpoint: String(decoding: row.value ?? [], as: UTF8.self),
+                isRemoved: row.value == nil
             )
         }
-        return members
     }
 }
