@@ -145,6 +145,9 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         for transfer in transfers.values { transfer.stop(reason) }
         for reading in readings.values { reading.fail(lost) }
         readings = [:]
+        node.connections.withLock { connections in
+            if connections[peerID]?.connection === self { connections[peerID] = nil }
+        }
         ended(reason)
     }
 
@@ -483,7 +486,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     }
 
     private var lost: ServiceError {
-        ServiceError(.networkFailure, "the connection to that node ended: \(reason)")
+        ServiceError(.serviceUnavailable, "the connection to that node ended: \(reason)")
     }
 
     // MARK: Reports

@@ -184,6 +184,17 @@ extension Bytes {
                 _ = try await admin.verify(with: "ff", repairs: false)
             }
             #expect(error?.code == .invalidArguments)
+            // A node that is gone is not compared with.
+            try await servers[0].stop()
+            let isTold = try await eventually {
+                do {
+                    _ = try await admin.verify(with: peer, repairs: false)
+                    return false
+                } catch let error as ServiceError {
+                    return error.code == .invalidArguments
+                }
+            }
+            #expect(isTold)
             await admin.close()
         }
     }
