@@ -102,7 +102,7 @@ let package = Package(
         room("RocksDBStorage", ["CumulusStorage", "CumulusModel", "CRocksDB"]),
 
         // Edges: the client, the harness, the programs.
-        room("Cumulus", ["CumulusModel", "CumulusWire", "CumulusTransport", nioCore]),
+        room("Cumulus", ["CumulusModel", "CumulusWire", "CumulusTransport", crypto, nioCore]),
         room(
             "CumulusTesting",
             [

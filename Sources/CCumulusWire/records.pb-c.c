@@ -142,6 +142,51 @@ void   cumulus__v1__field__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__field__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__encrypted__init
+                     (Cumulus__V1__Encrypted         *message)
+{
+  static const Cumulus__V1__Encrypted init_value = CUMULUS__V1__ENCRYPTED__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__encrypted__get_packed_size
+                     (const Cumulus__V1__Encrypted *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__encrypted__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__encrypted__pack
+                     (const Cumulus__V1__Encrypted *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__encrypted__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__encrypted__pack_to_buffer
+                     (const Cumulus__V1__Encrypted *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__encrypted__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__Encrypted *
+       cumulus__v1__encrypted__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__Encrypted *)
+     protobuf_c_message_unpack (&cumulus__v1__encrypted__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__encrypted__free_unpacked
+                     (Cumulus__V1__Encrypted *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__encrypted__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   cumulus__v1__list__init
                      (Cumulus__V1__List         *message)
 {
@@ -1189,7 +1234,7 @@ const ProtobufCMessageDescriptor cumulus__v1__record_id__descriptor =
   (ProtobufCMessageInit) cumulus__v1__record_id__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__field__field_descriptors[10] =
+static const ProtobufCFieldDescriptor cumulus__v1__field__field_descriptors[11] =
 {
   {
     "name",
@@ -1311,11 +1356,24 @@ static const ProtobufCFieldDescriptor cumulus__v1__field__field_descriptors[10] 
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "encrypted",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__Field, value_case),
+    offsetof(Cumulus__V1__Field, encrypted),
+    &cumulus__v1__encrypted__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__field__field_indices_by_name[] = {
   8,   /* field[8] = asset */
   5,   /* field[5] = bytes */
   3,   /* field[3] = double */
+  10,   /* field[10] = encrypted */
   2,   /* field[2] = int64 */
   9,   /* field[9] = list */
   6,   /* field[6] = location */
@@ -1327,7 +1385,7 @@ static const unsigned cumulus__v1__field__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__field__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 10 }
+  { 0, 11 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__field__descriptor =
 {
@@ -1337,11 +1395,75 @@ const ProtobufCMessageDescriptor cumulus__v1__field__descriptor =
   "Cumulus__V1__Field",
   "cumulus.v1",
   sizeof(Cumulus__V1__Field),
-  10,
+  11,
   cumulus__v1__field__field_descriptors,
   cumulus__v1__field__field_indices_by_name,
   1,  cumulus__v1__field__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__field__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__encrypted__field_descriptors[3] =
+{
+  {
+    "kind",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Encrypted, kind),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "is_list",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Encrypted, is_list),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "sealed",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Encrypted, sealed),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__encrypted__field_indices_by_name[] = {
+  1,   /* field[1] = is_list */
+  0,   /* field[0] = kind */
+  2,   /* field[2] = sealed */
+};
+static const ProtobufCIntRange cumulus__v1__encrypted__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__encrypted__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.Encrypted",
+  "Encrypted",
+  "Cumulus__V1__Encrypted",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__Encrypted),
+  3,
+  cumulus__v1__encrypted__field_descriptors,
+  cumulus__v1__encrypted__field_indices_by_name,
+  1,  cumulus__v1__encrypted__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__encrypted__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor cumulus__v1__list__field_descriptors[8] =

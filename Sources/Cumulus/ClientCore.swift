@@ -20,6 +20,8 @@ final class ClientCore: Sendable {
         /// Other nodes that are to hold a change; nil: as the node is set up.
         var replicas: UInt32?
         var hello: Hello
+        /// What seals and opens encrypted fields.
+        var keyring = Keyring([], container: "")
         /// Milliseconds that a call may take, retries included.
         var callMilliseconds: Int64
         var waitingLimit = 1_000
@@ -79,6 +81,7 @@ final class ClientCore: Sendable {
     }
 
     let settings: Settings
+    var keyring: Keyring { settings.keyring }
     let environment: ClientEnvironment
     private let state: Mutex<State>
 

@@ -31,6 +31,8 @@ public struct Container: Sendable {
         public var tls = TLS.automatic
         /// A PEM file with the authorities whose certificates nodes may show; nil: the system's.
         public var authority: String?
+        /// Keys of encrypted fields: the first one seals, each may open.
+        public var encryptionKeys: [EncryptionKey] = []
         /// What the first calls must have seen: another container's ``Container/session``.
         public var session: Session?
         /// Milliseconds that a node which owes an answer may be silent before it is asked, and
@@ -132,7 +134,11 @@ public struct Container: Sendable {
         core.join(session.tokens)
     }
 
-    /// The signed-in user's record in this container.
+    /// The signed-in user's record in this container: of type `Users`, in the default zones of the
+    /// public and the private database.
+    ///
+    /// It is there from the beginning, for its user to fetch and to change; others read the public
+    /// one once something was saved in it.
     ///
     /// - Throws: `notAuthenticated` if the caller is anonymous.
     public func userRecordID() async throws -> Record.ID {
@@ -176,6 +182,10 @@ extension ClientCore.Settings {
             connections: configuration.connections,
             replicas: configuration.writeConcern.replicas,
             hello: hello,
+            keyring: Keyring(
+                configuration.encryptionKeys,
+                container: String(decoding: hello.container, as: UTF8.self)
+            ),
             callMilliseconds: max(1, seconds * 1_000 + attoseconds / 1_000_000_000_000_000),
             silenceMilliseconds: configuration.silenceMilliseconds
         )

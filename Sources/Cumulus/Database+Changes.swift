@@ -122,7 +122,7 @@ extension Database {
         let messages = try await core.read(.changesZone, request.encoded())
         let answer = try decoding { try FetchZoneChangesResponse(wire: Database.only(messages)) }
         var records: [Record.ID: Result<RecordZoneChange.Modification, any Error>] = [:]
-        for record in answer.changed {
+        for record in answer.changed.map(core.keyring.opening) {
             records[record.recordID] = .success(RecordZoneChange.Modification(record: record))
         }
         let deletions = answer.deleted.map { deletion in

@@ -101,7 +101,7 @@ extension Database {
             var deletes: [ServiceError?] = []
             for message in messages {
                 let answer = try decoding { try ModifyRecordsResponse(wire: message) }
-                saves += answer.saves
+                saves += answer.saves.map { $0.mapError(core.keyring.opening) }
                 deletes += answer.deletes
             }
             for (save, answer) in zip(part.saves, saves) {
@@ -149,7 +149,10 @@ extension Database {
 
     private func fetch(_ request: FetchRecordsRequest) async throws -> [RecordResult] {
         let messages = try await core.read(.recordsFetch, request.encoded())
-        return try decoding { try messages.flatMap { try FetchRecordsResponse.results(wire: $0) } }
+        let results = try decoding {
+            try messages.flatMap { try FetchRecordsResponse.results(wire: $0) }
+        }
+        return results.map { $0.map(core.keyring.opening) }
     }
 
     private func checkUnique(_ ids: [Record.ID]) throws {
@@ -196,7 +199,8 @@ extension Database {
             parts[parts.count - 1].byteCount += byteCount
         }
         for record in records {
-            let bytes = record.encodedSave(allKeys: policy == .allKeys)
+            let sealed = try core.keyring.sealing(record)
+            let bytes = sealed.encodedSave(allKeys: policy == .allKeys)
             makeRoom(bytes.count + 8)
             parts[parts.count - 1].saves.append((record, bytes))
         }

@@ -53,7 +53,8 @@ public struct RecordSequence: AsyncSequence, Sendable {
                     self.stream = stream
                 }
                 guard let message = try await stream.next() else { return nil }
-                page = try decoding { try ListRecordsResponse.records(wire: message) }[...]
+                let records = try decoding { try ListRecordsResponse.records(wire: message) }
+                page = records.map(sequence.core.keyring.opening)[...]
             }
         }
     }

@@ -25,6 +25,8 @@ struct Connection: ParsableArguments {
     var tls: String?
     @Option(help: "PEM file with the authority whose certificates nodes show.")
     var authority: String?
+    @Option(help: "File with keys of encrypted fields, a line each; the first one seals.")
+    var encryptionKeyFile: String?
     @Option(help: "How many other nodes are to hold a change before it is answered.")
     var replicas: Int?
     @Option(help: "Seconds that a call may take, retries included (default: 10; import: 600).")
@@ -115,6 +117,15 @@ struct Connection: ParsableArguments {
         setting("authority", flag: authority, variable: "CUMULUS_AUTHORITY", standard: "")
     }
 
+    private var encryptionKeySetting: Setting {
+        setting(
+            "encryption-key-file",
+            flag: encryptionKeyFile,
+            variable: "CUMULUS_ENCRYPTION_KEY_FILE",
+            standard: ""
+        )
+    }
+
     private var replicasSetting: Setting {
         setting(
             "replicas",
@@ -142,7 +153,8 @@ struct Connection: ParsableArguments {
         )
         return [
             endpointSetting, token, containerSetting, environmentSetting, operatorTokenSetting,
-            sessionSetting, tlsSetting, authoritySetting, replicasSetting, timeout,
+            sessionSetting, encryptionKeySetting, tlsSetting, authoritySetting, replicasSetting,
+            timeout,
         ]
     }
 
@@ -195,6 +207,7 @@ struct Connection: ParsableArguments {
         configuration.connections = connections
         if let replicas { configuration.writeConcern = .replicated(replicas) }
         configuration.session = try readSession()
+        configuration.encryptionKeys = try readKeys()
         let container = Container(identifier: containerName, configuration: configuration)
         let result = await Result { try await body(container) }
         let written = Result { try write(container.session) }
@@ -208,6 +221,23 @@ struct Connection: ParsableArguments {
     private var sessionFile: String? {
         let file = sessionSetting.value
         return file.isEmpty ? nil : file
+    }
+
+    private func readKeys() throws -> [EncryptionKey] {
+        let file = encryptionKeySetting.value
+        guard !file.isEmpty else { return [] }
+        guard let text = try? String(contentsOfFile: file, encoding: .utf8) else {
+            throw InputProblem("the keys \(file) can't be read")
+        }
+        let keys = text.split(whereSeparator: \.isWhitespace).map {
+            EncryptionKey(text: String($0))
+        }
+        guard !keys.isEmpty, keys.allSatisfy({ $0 != nil }) else {
+            throw InputProblem(
+                "\(file) must hold keys of 64 hexadecimal digits, as 'openssl rand -hex 32' makes"
+            )
+        }
+        return keys.compactMap(\.self)
     }
 
     /// nil if there is no such file yet.

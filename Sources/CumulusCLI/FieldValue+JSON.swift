@@ -60,7 +60,7 @@ extension FieldValue {
     private static let unknown = InputProblem(
         """
         an object must be a location of latitude and longitude, or one of $date, $bytes, \
-        $reference, $location, $double and $asset
+        $reference, $location, $double and $asset; a whole field may be $encrypted or $sealed
         """
     )
 

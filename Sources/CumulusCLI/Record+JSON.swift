@@ -40,7 +40,11 @@ extension Record {
     mutating func set(_ member: JSON.Member) throws {
         guard member.key != Record.parentKey else { return try setParent(member.value) }
         do {
-            self[member.key] = try FieldValue.optional(member.value)
+            if let encrypted = try EncryptedValues.Value(member.value) {
+                encryptedValues.set(encrypted, for: member.key)
+            } else {
+                self[member.key] = try FieldValue.optional(member.value)
+            }
         } catch let problem as InputProblem {
             throw InputProblem("\(member.key): \(problem.message)")
         }
@@ -64,7 +68,10 @@ extension Record {
     var fields: JSON { .object(fieldMembers) }
 
     private var fieldMembers: [JSON.Member] {
-        allKeys().compactMap { key in self[key].map { JSON.Member(key, $0.json) } }
+        let plain = allKeys().compactMap { key in self[key].map { JSON.Member(key, $0.json) } }
+        if encryptedValues.values.isEmpty { return plain }
+        let encrypted = encryptedValues.values.map { JSON.Member($0, $1.json) }
+        return (plain + encrypted).sorted { $0.key < $1.key }
     }
 
     /// Everything that is known, for `--json`.

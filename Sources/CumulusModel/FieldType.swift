@@ -22,6 +22,14 @@ package enum FieldKind: UInt8, CaseIterable, Sendable {
         self.init(rawValue: raw)
     }
 
+    /// Whether clients may seal values of this kind.
+    package var isEncryptable: Bool {
+        switch self {
+        case .string, .int64, .double, .timestamp, .bytes, .location: true
+        case .reference, .asset: false
+        }
+    }
+
     package var name: String {
         switch self {
         case .string: "STRING"
@@ -50,28 +58,65 @@ package enum FieldType: Hashable, Sendable {
     case list(FieldKind)
     /// A list without elements: fits every list type, and can't create one.
     case emptyList
+    /// Sealed by a client: the node knows the kind, and not the value.
+    case encrypted(FieldKind)
+    case encryptedList(FieldKind)
+    /// To encrypted lists what `emptyList` is to lists.
+    case encryptedEmptyList
 
-    /// As in the schema language: `STRING`, `LIST<INT64>`.
+    /// As in the schema language: `STRING`, `LIST<INT64>`, `ENCRYPTED STRING`.
     package var name: String {
         switch self {
         case .one(let kind): kind.name
         case .list(let kind): "LIST<\(kind.name)>"
         case .emptyList: "LIST"
+        case .encrypted(let kind): "ENCRYPTED \(kind.name)"
+        case .encryptedList(let kind): "LIST<ENCRYPTED \(kind.name)>"
+        case .encryptedEmptyList: "LIST<ENCRYPTED>"
         }
     }
 
     package init?(name: String) {
-        let all = FieldKind.allCases.flatMap { [FieldType.one($0), .list($0)] }
+        let all = FieldKind.allCases.flatMap { kind -> [FieldType] in
+            let plain: [FieldType] = [.one(kind), .list(kind)]
+            return kind.isEncryptable ? plain + [.encrypted(kind), .encryptedList(kind)] : plain
+        }
         guard let match = all.first(where: { $0.name == name }) else { return nil }
         self = match
     }
 
-    package var isList: Bool {
-        if case .one = self { false } else { true }
+    package var isEncrypted: Bool {
+        switch self {
+        case .one, .list, .emptyList: false
+        case .encrypted, .encryptedList, .encryptedEmptyList: true
+        }
     }
+
+    /// A list without elements: it says nothing about what a field's lists hold.
+    package var isEmptyList: Bool { self == .emptyList || self == .encryptedEmptyList }
 
     /// Whether a value of this type may be stored in a field of type `column`.
     package func fits(_ column: FieldType) -> Bool {
-        self == column || (self == .emptyList && column.isList)
+        switch (self, column) {
+        case (.emptyList, .list), (.encryptedEmptyList, .encryptedList): true
+        default: self == column
+        }
+    }
+}
+
+extension FieldValue {
+    /// The value's kind; of a list, that of its first element.
+    package var kind: FieldKind? {
+        switch self {
+        case .string: .string
+        case .int64: .int64
+        case .double: .double
+        case .timestamp: .timestamp
+        case .bytes: .bytes
+        case .location: .location
+        case .reference: .reference
+        case .asset: .asset
+        case .list(let elements): elements.first?.kind
+        }
     }
 }

@@ -22,6 +22,26 @@ package enum Names {
         return text
     }
 
+    /// Record names: identifiers, and the names of users' own records.
+    package static func checkRecordName(
+        _ name: ArraySlice<UInt8>,
+        _ what: String
+    ) throws(ServiceError) -> String {
+        if isUserRecordName(name) { return String(decoding: name, as: UTF8.self) }
+        return try checkIdentifier(name, what)
+    }
+
+    /// Whether a name has the form of a user's record name: an underscore and 32 lower-case
+    /// hexadecimal digits.
+    package static func isUserRecordName(_ name: String) -> Bool {
+        name.utf8.first == UInt8(ascii: "_") && isUserRecordName(ArraySlice(name.utf8))
+    }
+
+    private static func isUserRecordName(_ name: ArraySlice<UInt8>) -> Bool {
+        name.count == 33 && name.first == UInt8(ascii: "_")
+            && name.dropFirst().allSatisfy { isDigit($0) || (0x61...0x66).contains($0) }
+    }
+
     /// Record types and field names: a letter, then letters, digits and underscores.
     package static func checkSchemaName(
         _ name: ArraySlice<UInt8>,

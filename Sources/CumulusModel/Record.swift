@@ -10,7 +10,8 @@
 public struct Record: Sendable {
     /// Names a record: a record name within a zone.
     public struct ID: Hashable, Sendable {
-        /// 1 to 255 printable ASCII characters, not beginning with an underscore.
+        /// 1 to 255 printable ASCII characters, not beginning with an underscore; only the server
+        /// gives such names, to users.
         public var recordName: String
         /// The zone that holds the record.
         public var zoneID: RecordZone.ID
@@ -72,6 +73,7 @@ public struct Record: Sendable {
     package private(set) var changedParent: Reference??
 
     private var parentReference: Reference?
+    private var encrypted = EncryptedValues()
 
     /// A record to be saved, without fields.
     public init(recordType: String, recordID: ID) {
@@ -88,6 +90,20 @@ public struct Record: Sendable {
             values[key] = newValue
             changed.insert(key)
             increments[key] = nil
+            encrypted.forget(key)
+        }
+    }
+
+    /// The fields that the server can't read.
+    public var encryptedValues: EncryptedValues {
+        get { encrypted }
+        set {
+            encrypted = newValue
+            for key in newValue.changed {
+                values[key] = nil
+                changed.remove(key)
+                increments[key] = nil
+            }
         }
     }
 
@@ -102,11 +118,11 @@ public struct Record: Sendable {
         }
     }
 
-    /// Names of the fields that have a value, sorted.
+    /// Names of the fields that have a value, sorted; encrypted ones are not among them.
     public func allKeys() -> [String] { values.keys.sorted() }
 
     /// Names of the fields that were set since the record was fetched or saved, sorted.
-    public func changedKeys() -> [String] { changed.sorted() }
+    public func changedKeys() -> [String] { changed.union(encrypted.changed).sorted() }
 
     /// Adds to an INT64 field on the server, exactly once, whoever else adds at the same time.
     ///
@@ -119,6 +135,10 @@ public struct Record: Sendable {
     /// Puts a value that came from the server in place: not a change.
     package mutating func receive(_ value: FieldValue?, for key: String) {
         values[key] = value
+    }
+
+    package mutating func receive(encrypted value: EncryptedValues.Value?, for key: String) {
+        encrypted.receive(value, for: key)
     }
 
     /// Room for so many fields.
@@ -135,6 +155,7 @@ public struct Record: Sendable {
         changed = []
         increments = [:]
         changedParent = nil
+        encrypted.markSaved()
     }
 }
 
@@ -144,5 +165,6 @@ extension Record: Equatable {
         left.recordID == right.recordID && left.recordType == right.recordType
             && left.recordChangeTag == right.recordChangeTag && left.values == right.values
             && left.parentReference == right.parentReference
+            && left.encrypted == right.encrypted
     }
 }

@@ -131,6 +131,7 @@ extension ClientSession {
                 )
             }
             identity.caller.role = .user(user.recordName(in: scope.container))
+            identity.caller.registered = user.created
         }
         return (identity, hello.role)
     }

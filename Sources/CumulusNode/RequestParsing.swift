@@ -162,7 +162,7 @@ struct RequestParser {
             let zone = try zone(id.zone)
             return RecordAddress(
                 zone: zone,
-                name: try Names.checkIdentifier(id.name[...], "record name")
+                name: try Names.checkRecordName(id.name[...], "record name")
             )
         }
     }

@@ -13,10 +13,13 @@ package struct Caller: Hashable, Sendable {
 
     package var role: Role
     package var device: Bytes
+    /// When the user was made, in milliseconds since 1970 UTC; 0 unless somebody is signed in.
+    package var registered: Int64
 
-    package init(role: Role, device: Bytes = []) {
+    package init(role: Role, device: Bytes = [], registered: Int64 = 0) {
         self.role = role
         self.device = device
+        self.registered = registered
     }
 
     /// User record name; empty unless somebody is signed in.

@@ -10,6 +10,8 @@ package import CumulusModel
 package struct FieldCanonicaliser: Sendable {
     /// The field number of `list` in `Field`.
     package static let listNumber = 10
+    /// The field number of `encrypted` in `Field`.
+    package static let encryptedNumber = 11
 
     /// Zone of the record that is saved: references may name it, and no other.
     private let zoneName: String
@@ -101,6 +103,8 @@ package struct FieldCanonicaliser: Sendable {
             if number == FieldCanonicaliser.listNumber, type == .delimited {
                 let list = try canonicalList(try reader.message())
                 writer.present(number, bytes: list)
+            } else if number == FieldCanonicaliser.encryptedNumber, type == .delimited {
+                writer.present(number, bytes: try canonicalEncrypted(try reader.message()))
             } else {
                 let kind = try kind(number)
                 try writeScalar(kind, type, &reader, to: &writer)
@@ -212,7 +216,7 @@ package struct FieldCanonicaliser: Sendable {
         guard action <= 1 else { throw MalformedBytes("its reference has an unknown action") }
         let target: String
         do {
-            target = try Names.checkIdentifier(
+            target = try Names.checkRecordName(
                 name.map { reader.bytes[$0] } ?? [],
                 "the record name of its reference"
             )
@@ -259,6 +263,33 @@ package struct FieldCanonicaliser: Sendable {
         var writer = CanonicalWriter(reserving: 48)
         writer.field(1, bytes: reader.bytes[digest])
         writer.field(2, varint: size)
+        return writer.bytes
+    }
+
+    private func canonicalEncrypted(_ message: CanonicalReader) throws(MalformedBytes) -> Bytes {
+        var reader = message
+        var kind: UInt64 = 0
+        var isList = false
+        var sealed: Range<Int>?
+        while let (number, type) = try reader.nextField() {
+            switch (number, type) {
+            case (1, .varint): kind = try reader.varint()
+            case (2, .varint): isList = try reader.varint() != 0
+            case (3, .delimited): sealed = try reader.delimited()
+            default: throw MalformedBytes("its encrypted value holds something unknown")
+            }
+        }
+        let isKnown = Int(exactly: kind).flatMap(FieldKind.init(number:))?.isEncryptable ?? false
+        guard isKnown || (kind == 0 && isList) else {
+            throw MalformedBytes("its kind of value can't be encrypted")
+        }
+        guard let sealed, !sealed.isEmpty else {
+            throw MalformedBytes("its encrypted value is empty")
+        }
+        var writer = CanonicalWriter(reserving: sealed.count + 8)
+        writer.field(1, varint: kind)
+        writer.field(2, varint: isList ? 1 : 0)
+        writer.field(3, bytes: reader.bytes[sealed])
         return writer.bytes
     }
 

@@ -272,10 +272,34 @@ package struct RecordBody: Hashable, Sendable {
             else { throw MalformedBytes("a list holds an unknown kind") }
             return .list(kind)
         }
+        if number == FieldCanonicaliser.encryptedNumber, type == .delimited {
+            return try readEncryptedType(CanonicalReader(bytes, range))
+        }
         guard let kind = FieldKind(number: number), kind.wireType == type else {
             throw MalformedBytes("a field holds an unknown kind")
         }
         return .one(kind)
+    }
+
+    private static func readEncryptedType(
+        _ message: CanonicalReader
+    ) throws(MalformedBytes) -> FieldType {
+        var reader = message
+        var kind: FieldKind?
+        var isList = false
+        while let (number, type) = try reader.nextField() {
+            switch number {
+            case 1: kind = FieldKind(number: Int(truncatingIfNeeded: try reader.varint()))
+            case 2: isList = try reader.varint() != 0
+            default: try reader.skip(type)
+            }
+        }
+        switch (kind, isList) {
+        case (nil, true): return .encryptedEmptyList
+        case (let kind?, true): return .encryptedList(kind)
+        case (let kind?, false): return .encrypted(kind)
+        case (nil, false): throw MalformedBytes("an encrypted field holds an unknown kind")
+        }
     }
 }
 

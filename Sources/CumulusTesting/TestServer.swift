@@ -124,12 +124,14 @@ package final class TestServer: Sendable {
     package func container(
         token: String? = nil,
         timeout: Duration = .seconds(60),
-        connections: Int = 1
+        connections: Int = 1,
+        encryptionKeys: [EncryptionKey] = []
     ) -> Container {
         var configuration = Container.Configuration(endpoints: [endpoint])
         configuration.accessToken = token
         configuration.timeout = timeout
         configuration.connections = connections
+        configuration.encryptionKeys = encryptionKeys
         return Container(identifier: TestServer.container, configuration: configuration)
     }
 

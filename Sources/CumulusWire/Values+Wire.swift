@@ -120,11 +120,17 @@ extension Record {
         }
         reserveCapacity(raw.n_fields)
         for field in elements(raw.n_fields, raw.fields) {
-            receive(FieldValue(wire: field), for: field.name.swiftText)
+            if let sealed = SealedValue(wire: field) {
+                receive(encrypted: .sealed(sealed), for: field.name.swiftText)
+            } else {
+                receive(FieldValue(wire: field), for: field.name.swiftText)
+            }
         }
     }
 
     /// The bytes of a `SaveRecord`: what changed, or with `allKeys` all that is here.
+    ///
+    /// Encrypted values are sealed by then.
     package func encodedSave(allKeys: Bool) -> Bytes {
         var record = CanonicalWriter(reserving: 512)
         WireRecordID(recordID).encode(1, to: &record)
@@ -133,12 +139,18 @@ extension Record {
         if let parent = changedParent {
             record.message(8) { $0.field(1, text: parent?.recordName ?? "") }
         }
-        let keys = allKeys ? Set(self.allKeys()).union(changedKeys()).sorted() : changedKeys()
+        let sealed = encryptedValues.values
+        var keys = changedKeys()
+        if allKeys { keys = Set(keys).union(self.allKeys()).union(sealed.keys).sorted() }
         // What was set and then incremented is sent as both: the node refuses it and says why.
         for key in keys where increments[key] == nil || changedKeys().contains(key) {
             record.message(10) { writer in
                 writer.field(1, text: key)
-                self[key]?.encode(to: &writer)
+                switch sealed[key] {
+                case .sealed(let value): value.encode(to: &writer)
+                case .open: preconditionFailure("an open value would leave the client")
+                case nil: self[key]?.encode(to: &writer)
+                }
             }
         }
         var save = CanonicalWriter(reserving: record.bytes.count + 16)
@@ -168,8 +180,38 @@ extension Record {
 
 // MARK: - Values
 
+extension SealedValue {
+    /// Writes the value as a member of `Field`.
+    package func encode(to writer: inout CanonicalWriter) {
+        writer.message(11) { writer in
+            writer.field(1, varint: UInt64(kind?.rawValue ?? 0))
+            writer.field(2, varint: isList ? 1 : 0)
+            writer.field(3, bytes: bytes)
+        }
+    }
+
+    /// nil for a field that is not encrypted.
+    fileprivate init?(wire raw: Cumulus__V1__Field) {
+        guard raw.value_case == CUMULUS__V1__FIELD__VALUE_ENCRYPTED, let value = raw.encrypted
+        else { return nil }
+        self.init(
+            kind: FieldKind(number: Int(value.pointee.kind)),
+            isList: value.pointee.is_list != 0,
+            bytes: value.pointee.sealed.swiftBytes
+        )
+    }
+}
+
 extension FieldValue {
     private static func number(_ kind: FieldKind) -> Int { Int(kind.rawValue) }
+
+    /// The value that was written as a member of `Field`; nil if that can't be read.
+    package init?(encoded bytes: Bytes) {
+        guard let field = try? CMessage(answer: bytes, cumulus__v1__field__unpack) else {
+            return nil
+        }
+        self.init(wire: field.raw)
+    }
 
     /// Writes the value as a member of `Field`.
     package func encode(to writer: inout CanonicalWriter) {

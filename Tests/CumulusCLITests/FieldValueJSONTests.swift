@@ -122,6 +122,31 @@ import Testing
         #expect(record.changedKeys() == ["a"])
     }
 
+    @Test func encryptedFieldsAreReadAndWrittenOpenOrSealed() throws {
+        let text = """
+            {"recordName": "x", "a": 1, "b": {"$encrypted": ["c"]}, \
+            "d": {"$sealed": {"type": "LIST<INT64>", "bytes": "AQI="}}, \
+            "e": {"$sealed": {"type": "LIST", "bytes": "AQ=="}}}
+            """
+        let record = try record(text)
+        #expect(record.encryptedValues["b"] == ["c"])
+        let sealed = SealedValue(kind: .int64, isList: true, bytes: [1, 2])
+        #expect(record.encryptedValues.values["d"] == .sealed(sealed))
+        #expect(record.changedKeys() == ["a", "b", "d", "e"])
+        #expect(record.line.text == text)
+    }
+
+    @Test(arguments: [
+        #"{"$encrypted": null}"#, #"[{"$encrypted": 1}]"#, #"{"$sealed": "AQ=="}"#,
+        #"{"$sealed": {"type": "ENCRYPTED STRING", "bytes": "AQ=="}}"#,
+        #"{"$sealed": {"type": "STRING", "bytes": "?"}}"#,
+    ])
+    func otherEncryptedFieldsAreRefused(value: String) {
+        #expect(throws: InputProblem.self) {
+            try record(#"{"recordName": "x", "a": \#(value)}"#)
+        }
+    }
+
     @Test func takesTheNameFromAnotherKey() throws {
         let record = try record("{\"id\": 17, \"a\": 1}", nameKey: "id")
         #expect(record.recordID.recordName == "17")

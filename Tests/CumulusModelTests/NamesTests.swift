@@ -17,6 +17,19 @@ import Testing
         #expect(try Self.identifier(Bytes(name.utf8)) == name)
     }
 
+    @Test func usersNamesAreRecordNames() throws {
+        let name = "_" + String(repeating: "0f", count: 16)
+        #expect(Names.isUserRecordName(name))
+        #expect(try Names.checkRecordName(Bytes(name.utf8)[...], "record name") == name)
+        #expect(throws: ServiceError.self) { try Self.identifier(Bytes(name.utf8)) }
+        for other in ["_" + name, "x" + name, String(name.dropLast()), name.uppercased(), "_"] {
+            #expect(!Names.isUserRecordName(other))
+        }
+        #expect(throws: ServiceError.self) {
+            try Names.checkRecordName(Bytes(name.uppercased().utf8)[...], "record name")
+        }
+    }
+
     static let refusals: [(Bytes, String)] = [
         ([], "must not be empty"),
         (Bytes(repeating: 0x61, count: 256), "256 bytes long; the limit is 255"),

@@ -52,12 +52,40 @@ import Testing
             #expect(bytes == WireField.body(["f": kept]))
             let entry = try #require(try RecordBody(stored: bytes).entries.first)
             if case .list(let elements) = kept {
-                #expect(entry.type?.isList == true)
-                #expect((entry.type == .emptyList) == elements.isEmpty)
+                let kind = try #require(value.kind)
+                #expect(entry.type == (elements.isEmpty ? .emptyList : .list(kind)))
             } else {
-                #expect(entry.type?.isList == false)
+                #expect(entry.type == value.kind.map { .one($0) })
             }
         }
+    }
+
+    private static func encrypted(_ kind: UInt64, isList: UInt64, _ sealed: Bytes) -> Bytes {
+        field {
+            $0.message(11) {
+                $0.field(1, varint: kind)
+                $0.field(2, varint: isList)
+                $0.field(3, bytes: sealed)
+            }
+        }
+    }
+
+    @Test(arguments: UInt64(2)...7)
+    func sealedValuesAreKeptWithTheirType(kind: UInt64) throws {
+        let known = try #require(FieldKind(number: Int(kind)))
+        for (isList, type) in [(0, FieldType.encrypted(known)), (1, .encryptedList(known))] {
+            let bytes = try Self.body([Self.encrypted(kind, isList: UInt64(isList), [0, 7])])
+            #expect(try RecordBody(stored: bytes).entries.map(\.type) == [type])
+            #expect(FieldType(name: type.name) == type)
+        }
+        // Whatever is true is 1 in the canonical form.
+        let spelled = try Self.body([Self.encrypted(kind, isList: 300, [0, 7])])
+        #expect(spelled == (try Self.body([Self.encrypted(kind, isList: 1, [0, 7])])))
+    }
+
+    @Test func aSealedListWithoutElementsHasNoKind() throws {
+        let bytes = try Self.body([Self.encrypted(0, isList: 1, [1])])
+        #expect(try RecordBody(stored: bytes).entries.map(\.type) == [.encryptedEmptyList])
     }
 
     @Test func aFieldWithoutAValueIsARemoval() throws {
@@ -203,6 +231,16 @@ import Testing
         ),
         ("kind of value", field { $0.message(10) { $0.message(10) { _ in } } }),
         ("kind of value", field { $0.present(11, signed: 1) }),
+        ("kind of value", field { $0.message(10) { $0.message(11) { _ in } } }),
+        ("can't be encrypted", encrypted(0, isList: 0, [1])),
+        ("can't be encrypted", encrypted(8, isList: 0, [1])),
+        ("can't be encrypted", encrypted(9, isList: 1, [1])),
+        ("can't be encrypted", encrypted(11, isList: 0, [1])),
+        ("can't be encrypted", encrypted(.max, isList: 1, [1])),
+        ("value is empty", encrypted(2, isList: 0, [])),
+        ("encrypted value holds something", field { $0.message(11) { $0.present(4, signed: 1) } }),
+        ("encrypted value holds something", field { $0.message(11) { $0.present(3, signed: 1) } }),
+        ("count is too large", field { $0.present(11, bytes: [0x1A, 5, 1]) }),
         ("kind of value", field { $0.present(258, bytes: [0x61]) }),
         ("not valid UTF-8", field { $0.present(2, bytes: [0xC3]) }),
         ("not valid UTF-8", field { $0.message(10) { $0.present(2, bytes: [0xFF]) } }),

@@ -28,6 +28,29 @@ import Testing
         try await server.stop()
     }
 
+    @Test func aUserChangesTheirOwnRecord() async throws {
+        let server = try await TestServer()
+        let ada = try await server.container(user: "ada")
+        let bob = try await server.container(user: "bob")
+        let id = try await ada.userRecordID()
+        for database in [ada.publicCloudDatabase, ada.privateCloudDatabase] {
+            var record = try await database.record(for: id)
+            #expect(record.recordType == "Users" && record.recordChangeTag == nil)
+            #expect(record.creatorUserRecordName == id.recordName)
+            record["nick"] = "Ada"
+            record = try await database.save(record)
+            record["nick"] = "A."
+            try await database.save(record)
+        }
+        #expect(try await bob.publicCloudDatabase.record(for: id)["nick"] == "A.")
+        await #expect(throws: ServiceError.self) {
+            try await bob.privateCloudDatabase.record(for: id)
+        }
+        await ada.close()
+        await bob.close()
+        try await server.stop()
+    }
+
     @Test func aStaleSaveCarriesTheServersRecord() async throws {
         let server = try await TestServer()
         let container = try await server.container(user: "ada")

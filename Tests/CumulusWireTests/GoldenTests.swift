@@ -106,10 +106,15 @@ import Testing
         "StateRequest": { try StateRequest(wire: $0).encoded() },
         "StateResponse": { try StateResponse(wire: $0).encoded() },
         "Field": { bytes in
-            let (name, value) = try WireSamples.field(bytes)
             var writer = CanonicalWriter()
-            writer.field(1, text: name)
-            value?.encode(to: &writer)
+            if let (name, value) = try WireSamples.sealedField(bytes) {
+                writer.field(1, text: name)
+                value.encode(to: &writer)
+            } else {
+                let (name, value) = try WireSamples.field(bytes)
+                writer.field(1, text: name)
+                value?.encode(to: &writer)
+            }
             return writer.bytes
         },
         "Status": { bytes in

@@ -62,6 +62,20 @@ import Testing
         }
     }
 
+    @Test func encryptedValues() throws {
+        let kinds = FieldKind.allCases.filter(\.isEncryptable)
+        for kind in kinds.map(Optional.some) + [nil] {
+            for isList in kind == nil ? [true] : [false, true] {
+                let value = SealedValue(kind: kind, isList: isList, bytes: [1, 0, 0xFF])
+                var field = CanonicalWriter()
+                field.field(1, text: "f")
+                value.encode(to: &field)
+                Self.expectLibraryAgrees("Field", field.bytes)
+                #expect(try WireSamples.sealedField(field.bytes)?.value == value)
+            }
+        }
+    }
+
     /// A mixed list is sent as it is, so that the node can say what is wrong with it.
     @Test func mixedListsKeepTheirKinds() throws {
         var field = CanonicalWriter()

@@ -34,19 +34,31 @@ enum WireSamples {
 
     /// Reads a `Field` the way the client does: as part of a record that was fetched.
     static func field(_ bytes: Bytes) throws -> (name: String, value: FieldValue?) {
-        var writer = CanonicalWriter()
-        writer.message(1) { result in
-            result.message(1) { record in
-                record.message(1) { $0.field(1, text: "r") }
-                record.present(10, bytes: bytes)
-            }
-        }
-        let record = try #require(FetchRecordsResponse.results(wire: writer.bytes).first).get()
+        let record = try record(with: bytes)
         guard let name = record.allKeys().first else {
             var reader = CanonicalReader(bytes)
             _ = try reader.nextField()
             return (try reader.text(), nil)
         }
         return (name, record[name])
+    }
+
+    /// Reads a `Field` that is encrypted; nil if it isn't.
+    static func sealedField(_ bytes: Bytes) throws -> (name: String, value: SealedValue)? {
+        for (name, value) in try record(with: bytes).encryptedValues.values {
+            if case .sealed(let value) = value { return (name, value) }
+        }
+        return nil
+    }
+
+    private static func record(with field: Bytes) throws -> Record {
+        var writer = CanonicalWriter()
+        writer.message(1) { result in
+            result.message(1) { record in
+                record.message(1) { $0.field(1, text: "r") }
+                record.present(10, bytes: field)
+            }
+        }
+        return try #require(FetchRecordsResponse.results(wire: writer.bytes).first).get()
     }
 }

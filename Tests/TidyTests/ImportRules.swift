@@ -44,7 +44,9 @@ enum ImportRules {
         ]),
         "RocksDBStorage": system.union(["CRocksDB", "CumulusModel", "CumulusStorage"]),
         // Edges, harness, programs.
-        "Cumulus": system.union(["CumulusModel", "CumulusTransport", "CumulusWire", "NIOCore"]),
+        "Cumulus": system.union([
+            "Crypto", "CumulusModel", "CumulusTransport", "CumulusWire", "NIOCore",
+        ]),
         "CumulusTesting": system.union([
             "Cumulus", "CumulusModel", "CumulusNode", "CumulusOperations", "CumulusReplication",
             "CumulusStorage", "CumulusTransport", "CumulusWire", "Logging", "NIOCore",

@@ -19,6 +19,7 @@ PROTOBUF_C__BEGIN_DECLS
 typedef struct Cumulus__V1__ZoneID Cumulus__V1__ZoneID;
 typedef struct Cumulus__V1__RecordID Cumulus__V1__RecordID;
 typedef struct Cumulus__V1__Field Cumulus__V1__Field;
+typedef struct Cumulus__V1__Encrypted Cumulus__V1__Encrypted;
 typedef struct Cumulus__V1__List Cumulus__V1__List;
 typedef struct Cumulus__V1__Location Cumulus__V1__Location;
 typedef struct Cumulus__V1__Reference Cumulus__V1__Reference;
@@ -99,7 +100,8 @@ typedef enum {
   CUMULUS__V1__FIELD__VALUE_LOCATION = 7,
   CUMULUS__V1__FIELD__VALUE_REFERENCE = 8,
   CUMULUS__V1__FIELD__VALUE_ASSET = 9,
-  CUMULUS__V1__FIELD__VALUE_LIST = 10
+  CUMULUS__V1__FIELD__VALUE_LIST = 10,
+  CUMULUS__V1__FIELD__VALUE_ENCRYPTED = 11
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__FIELD__VALUE__CASE)
 } Cumulus__V1__Field__ValueCase;
 
@@ -130,11 +132,39 @@ struct  Cumulus__V1__Field
     Cumulus__V1__Reference *reference;
     Cumulus__V1__Asset *asset;
     Cumulus__V1__List *list;
+    /*
+     * in private and shared databases only
+     */
+    Cumulus__V1__Encrypted *encrypted;
   };
 };
 #define CUMULUS__V1__FIELD__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__field__descriptor) \
     , {0,NULL}, CUMULUS__V1__FIELD__VALUE__NOT_SET, {0} }
+
+
+/*
+ * A value that only clients can read: they sealed it, and the node keeps it as it is.
+ */
+struct  Cumulus__V1__Encrypted
+{
+  ProtobufCMessage base;
+  /*
+   * what was sealed, as its field number in Field: 2 to 7;
+   */
+  uint32_t kind;
+  /*
+   * 0 for a list without elements
+   */
+  protobuf_c_boolean is_list;
+  /*
+   * not empty
+   */
+  ProtobufCBinaryData sealed;
+};
+#define CUMULUS__V1__ENCRYPTED__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__encrypted__descriptor) \
+    , 0, 0, {0,NULL} }
 
 
 /*
@@ -631,6 +661,25 @@ Cumulus__V1__Field *
 void   cumulus__v1__field__free_unpacked
                      (Cumulus__V1__Field *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__Encrypted methods */
+void   cumulus__v1__encrypted__init
+                     (Cumulus__V1__Encrypted         *message);
+size_t cumulus__v1__encrypted__get_packed_size
+                     (const Cumulus__V1__Encrypted   *message);
+size_t cumulus__v1__encrypted__pack
+                     (const Cumulus__V1__Encrypted   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__encrypted__pack_to_buffer
+                     (const Cumulus__V1__Encrypted   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__Encrypted *
+       cumulus__v1__encrypted__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__encrypted__free_unpacked
+                     (Cumulus__V1__Encrypted *message,
+                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__List methods */
 void   cumulus__v1__list__init
                      (Cumulus__V1__List         *message);
@@ -1041,6 +1090,9 @@ typedef void (*Cumulus__V1__RecordID_Closure)
 typedef void (*Cumulus__V1__Field_Closure)
                  (const Cumulus__V1__Field *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__Encrypted_Closure)
+                 (const Cumulus__V1__Encrypted *message,
+                  void *closure_data);
 typedef void (*Cumulus__V1__List_Closure)
                  (const Cumulus__V1__List *message,
                   void *closure_data);
@@ -1114,6 +1166,7 @@ extern const ProtobufCEnumDescriptor    cumulus__v1__save_policy__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__zone_id__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__record_id__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__field__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__encrypted__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__list__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__location__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__reference__descriptor;

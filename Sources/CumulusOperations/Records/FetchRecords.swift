@@ -74,7 +74,7 @@ package struct FetchRecords: Sendable {
                         )
                         zones[address.zone] = .some(zone)
                     }
-                    let result = try fetch(address, in: zone, reader)
+                    let result = try fetch(address, in: zone, by: caller, reader)
                     if case .success(let record) = result { byteCount += record.fields.count }
                     results.append(result)
                 }
@@ -88,16 +88,27 @@ package struct FetchRecords: Sendable {
     private func fetch(
         _ address: RecordAddress,
         in zone: FoundZone?,
+        by caller: Caller,
         _ reader: ReadTransaction
     ) throws(EngineError) -> Result<RecordView, ServiceError> {
         guard let zone else { return .failure(.zoneNotFound(address.zone.name)) }
-        guard let number = zone.number else { return .failure(.recordNotFound) }
-        let key = RowKey.record(number, address.name)
-        guard let row = try reader.get(key) else { return .failure(.recordNotFound) }
-        let view = try reader.decoding(key.bytes) { () throws(MalformedBytes) in
-            try RecordView(row: row, name: address.name, keys: keys)
-        }
+        let view =
+            try stored(address.name, in: zone.number, reader)
+            ?? UserRecords.unsaved(named: address.name, in: zone, of: caller)
         guard let view else { return .failure(.recordNotFound) }
         return .success(view)
+    }
+
+    private func stored(
+        _ name: String,
+        in zone: ZoneNumber?,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> RecordView? {
+        guard let zone else { return nil }
+        let key = RowKey.record(zone, name)
+        guard let row = try reader.get(key) else { return nil }
+        return try reader.decoding(key.bytes) { () throws(MalformedBytes) in
+            try RecordView(row: row, name: name, keys: keys)
+        }
     }
 }

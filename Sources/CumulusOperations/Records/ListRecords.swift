@@ -1,7 +1,7 @@
 // Lists all records of a zone in the order of their names, a page at a time, from one snapshot.
 //
 // Driven by the session that streams the pages: it asks for the next one when the caller has room
-// for it.
+// for it. Users' own records are not among them.
 
 package import CumulusModel
 package import CumulusStorage
@@ -86,6 +86,8 @@ package struct ListRecords: Sendable {
         var parts = KeyReader(key)
         _ = try parts.number(ZoneNumber.self)
         let name = try parts.text()
+        // Users' records are fetched by name, and found by nobody else.
+        if Names.isUserRecordName(name) { return nil }
         return try reader.decoding(key) { () throws(MalformedBytes) in
             try RecordView(row: value, name: name, keys: keys)
         }

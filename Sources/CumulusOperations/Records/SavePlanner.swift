@@ -105,13 +105,8 @@ struct SavePlanner {
         _ row: RecordRow?,
         _ name: String
     ) -> ModifyOutcome.Failure? {
-        if content.type == "Users" {
-            return ModifyOutcome.Failure(
-                ServiceError(
-                    .invalidArguments,
-                    "records of type 'Users' are made by the server only"
-                )
-            )
+        if let refusal = UserRecords.refusal(of: content, named: name, in: found, by: caller) {
+            return ModifyOutcome.Failure(refusal)
         }
         guard let row, row.type != content.type else { return nil }
         return ModifyOutcome.Failure(
@@ -157,7 +152,7 @@ struct SavePlanner {
                     throw .item(mismatch(name, column, type))
                 }
                 converted.append(field: field)
-            } else if type != .emptyList {
+            } else if !type.isEmptyList {
                 schema.fields[name] = type
                 let key = [content.type, name]
                 registers.append(register(Schema.fieldNamespace, key, type.name))
@@ -189,6 +184,18 @@ struct SavePlanner {
     }
 
     private func checkStorable(_ type: FieldType, _ name: String) throws(PlanFailure) {
+        guard !type.isEncrypted || found.zone.database.kind != .public else {
+            throw .item(
+                ServiceError(
+                    .invalidArguments,
+                    .invalidValue,
+                    """
+                    field '\(name)' is encrypted, which only records of private and shared \
+                    databases may be
+                    """
+                )
+            )
+        }
         guard type == .one(.asset) || type == .list(.asset) else { return }
         throw .item(
             ServiceError(

@@ -160,6 +160,9 @@ struct ZoneBatch {
             by: caller
         )
         if let refusal, row != nil || caller.user.isEmpty { return ModifyOutcome.Failure(refusal) }
+        if Names.isUserRecordName(name), row != nil || name == caller.user {
+            return ModifyOutcome.Failure(UserRecords.deletion)
+        }
         guard let row, let zone = found.number, plan.dying[name] == nil else { return nil }
         var pending = [(name, row.birth.dot)]
         plan.dying[name] = index

@@ -1,0 +1,182 @@
+// Keys of encrypted fields, and what is done with them: values are sealed before a record is sent,
+// and opened when one has come.
+//
+// Called by `Database` for every record, either way. A sealed value is: version (1 byte), key id
+// (8), nonce (12), ciphertext, tag (16), by AES-256-GCM. The names of container, zone, record and
+// field, and the kind of the value are authenticated with it, so that a server can't pass off one
+// field as another. It can still return an older value of the same field.
+
+import Crypto
+import CumulusModel
+import CumulusWire
+
+/// A key that seals and opens encrypted fields: 32 bytes that no server ever gets.
+///
+/// Whoever loses it loses what it sealed.
+///
+/// ```swift
+/// let key = EncryptionKey()          // keep key.text where only you can read it
+/// configuration.encryptionKeys = [key]
+/// note.encryptedValues["diary"] = "Nobody knows."
+/// ```
+public struct EncryptionKey: Hashable, Sendable {
+    let bytes: [UInt8]
+
+    /// A new random key.
+    public init() {
+        bytes = SymmetricKey(size: .bits256).withUnsafeBytes(Array.init)
+    }
+
+    /// The key with that text; nil if it isn't one.
+    public init?(text: String) {
+        guard let bytes = [UInt8](hex: text), bytes.count == 32 else { return nil }
+        self.bytes = bytes
+    }
+
+    /// The key as 64 hexadecimal digits.
+    public var text: String { bytes.hex }
+}
+
+/// The keys of a container's caller.
+package struct Keyring: Sendable {
+    private struct Entry: Sendable {
+        let id: Bytes
+        let key: SymmetricKey
+    }
+
+    private static let version: UInt8 = 1
+    private static let idBytes = 8
+
+    private let container: String
+    private let entries: [Entry]
+
+    /// - Parameter keys: The first one seals; each may open.
+    package init(_ keys: [EncryptionKey], container: String) {
+        self.container = container
+        entries = keys.map { key in
+            let id = SHA256.hash(data: Bytes("cumulus field key".utf8) + key.bytes)
+            return Entry(
+                id: Bytes(id.prefix(Keyring.idBytes)),
+                key: SymmetricKey(data: key.bytes)
+            )
+        }
+    }
+
+    // MARK: Records
+
+    /// The record with all open values sealed, as it is sent.
+    package func sealing(_ record: Record) throws(ServiceError) -> Record {
+        var sealed = record
+        for (field, value) in record.encryptedValues.values {
+            guard case .open(let value) = value else { continue }
+            let place = Place(record: record.recordID, field: field)
+            sealed.receive(encrypted: .sealed(try seal(value, at: place)), for: field)
+        }
+        return sealed
+    }
+
+    /// The record with the values open that one of the keys opens.
+    package func opening(_ record: Record) -> Record {
+        guard !record.encryptedValues.values.isEmpty, !entries.isEmpty else { return record }
+        var opened = record
+        for (field, value) in record.encryptedValues.values {
+            guard case .sealed(let value) = value else { continue }
+            if let value = open(value, at: Place(record: record.recordID, field: field)) {
+                opened.receive(encrypted: .open(value), for: field)
+            }
+        }
+        return opened
+    }
+
+    /// The same for the record in an error.
+    func opening(_ error: ServiceError) -> ServiceError {
+        var error = error
+        error.serverRecord = error.serverRecord.map(opening)
+        return error
+    }
+
+    // MARK: Values
+
+    /// Where a value stands.
+    private struct Place {
+        let record: Record.ID
+        let field: String
+    }
+
+    private func seal(
+        _ value: FieldValue,
+        at place: Place
+    ) throws(ServiceError) -> SealedValue {
+        guard let entry = entries.first else {
+            throw invalid(
+                place,
+                """
+                there is no key; set encryptionKeys in the container's configuration, or name a \
+                file with --encryption-key-file
+                """
+            )
+        }
+        var sealed = SealedValue(kind: value.kind, isList: value.list != nil, bytes: [])
+        guard value.isEncryptable else {
+            throw invalid(place, "references, assets and lists of several kinds can't be encrypted")
+        }
+        var plain = CanonicalWriter()
+        value.encode(to: &plain)
+        do {
+            let box = try AES.GCM.seal(
+                plain.bytes,
+                using: entry.key,
+                authenticating: context(of: sealed, at: place)
+            )
+            sealed.bytes = [Keyring.version] + entry.id + box.nonce + box.ciphertext + box.tag
+        } catch {
+            throw invalid(place, "\(error)")
+        }
+        return sealed
+    }
+
+    private func open(_ sealed: SealedValue, at place: Place) -> FieldValue? {
+        guard sealed.bytes.first == Keyring.version, sealed.bytes.count > 1 + Keyring.idBytes,
+            let entry = entries.first(where: { sealed.bytes[1...].starts(with: $0.id) }),
+            let box = try? AES.GCM.SealedBox(combined: sealed.bytes[(1 + Keyring.idBytes)...]),
+            let plain = try? AES.GCM.open(
+                box,
+                using: entry.key,
+                authenticating: context(of: sealed, at: place)
+            )
+        else { return nil }
+        return FieldValue(encoded: Bytes(plain))
+    }
+
+    /// What is authenticated with a value.
+    ///
+    /// Without the zone's owner, whom each participant calls by another name.
+    private func context(of sealed: SealedValue, at place: Place) -> Bytes {
+        var writer = CanonicalWriter()
+        for part in [
+            "cumulus field", container, place.record.zoneID.zoneName, place.record.recordName,
+            place.field,
+        ] {
+            writer.delimited(Bytes(part.utf8))
+        }
+        writer.varint(UInt64(sealed.kind?.rawValue ?? 0))
+        writer.varint(sealed.isList ? 1 : 0)
+        return writer.bytes
+    }
+
+    private func invalid(_ place: Place, _ why: String) -> ServiceError {
+        ServiceError(
+            .invalidArguments,
+            .invalidValue,
+            "field '\(place.field)' of record '\(place.record.recordName)': \(why)"
+        )
+    }
+}
+
+extension FieldValue {
+    /// Whether it may be encrypted: of a kind that may be, and a list only of one kind.
+    fileprivate var isEncryptable: Bool {
+        guard let list else { return kind?.isEncryptable ?? false }
+        return list.allSatisfy { $0.list == nil && $0.kind == kind && $0.isEncryptable }
+    }
+}

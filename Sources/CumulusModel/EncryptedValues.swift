@@ -1,0 +1,85 @@
+// The fields of a record that only clients can read: they are sealed before they leave a client,
+// and opened by one that has the key.
+//
+// Part of the client's surface; what seals and opens them is the client's keyring.
+
+/// A value as a client sealed it.
+package struct SealedValue: Hashable, Sendable {
+    /// The kind of the value, or of the elements of a list; nil: a list without elements.
+    package var kind: FieldKind?
+    package var isList: Bool
+    package var bytes: Bytes
+
+    package init(kind: FieldKind?, isList: Bool, bytes: Bytes) {
+        self.kind = kind
+        self.isList = isList
+        self.bytes = bytes
+    }
+}
+
+extension Record {
+    /// The fields of a record that the server can't read.
+    ///
+    /// They share the names of the other fields: a field is encrypted or not, as it was when it
+    /// was first saved. Strings, numbers, dates, bytes, locations and lists of them can be
+    /// encrypted, in private and shared databases.
+    public struct EncryptedValues: Hashable, Sendable {
+        package enum Value: Hashable, Sendable {
+            case open(FieldValue)
+            case sealed(SealedValue)
+        }
+
+        package private(set) var values: [String: Value] = [:]
+        package private(set) var changed: Set<String> = []
+
+        /// The value of a field; nil where it has none, or none that the client has a key for.
+        ///
+        /// Setting nil removes the field with the next save.
+        public subscript(key: String) -> FieldValue? {
+            get { if case .open(let value) = values[key] { value } else { nil } }
+            set { set(newValue.map { .open($0) }, for: key) }
+        }
+
+        /// Names of the fields that can be read, sorted.
+        public func allKeys() -> [String] {
+            values.keys.filter { self[$0] != nil }.sorted()
+        }
+
+        /// Names of the fields that the client has no key for, sorted.
+        ///
+        /// They stay as they are on the server unless they are set.
+        public func lockedKeys() -> [String] {
+            values.keys.filter { self[$0] == nil }.sorted()
+        }
+
+        package mutating func set(_ value: Value?, for key: String) {
+            values[key] = value
+            changed.insert(key)
+        }
+
+        /// Puts a value in place that came from the server or was only sealed or opened.
+        package mutating func receive(_ value: Value?, for key: String) {
+            values[key] = value
+        }
+
+        mutating func markSaved() {
+            changed = []
+        }
+
+        mutating func forget(_ key: String) {
+            guard !values.isEmpty || !changed.isEmpty else { return }
+            values[key] = nil
+            changed.remove(key)
+        }
+
+        /// Whether both hold the same values.
+        public static func == (left: EncryptedValues, right: EncryptedValues) -> Bool {
+            left.values == right.values
+        }
+
+        /// Feeds the values.
+        public func hash(into hasher: inout Hasher) {
+            hasher.combine(values)
+        }
+    }
+}
