@@ -52,8 +52,8 @@ extension ClientSession {
         switch method {
         case .recordsFetch:
             let request = try parser.fetchRecords(call.message)
-            try read(call, isOneRead: request.ids.count == 1) { session, scope, caller, reader in
-                try session.page(of: request, from: 0, scope, caller, reader)
+            try read(call) { session, scope, caller, view in
+                try session.page(of: request, from: 0, scope, caller, view)
             }
         case .recordsModify:
             let request = try parser.modifyRecords(call.message)
@@ -63,23 +63,23 @@ extension ClientSession {
             }
         case .recordsList:
             let request = try parser.listRecords(call.message)
-            try list(call) { session, scope, caller, snapshot in
-                let zone = try request.open(scope, by: caller, in: snapshot)
-                return try session.page(of: request, zone, from: nil, snapshot)
+            try list(call) { session, scope, caller, view in
+                let zone = try request.open(scope, by: caller, in: view.reader)
+                return try session.page(of: request, zone, from: nil, view.reader)
             }
         case .recordsListConflicts:
-            try list(call) { session, scope, caller, snapshot in
-                try session.conflicts(of: scope, caller, before: nil, snapshot)
+            try list(call) { session, scope, caller, view in
+                try session.conflicts(of: scope, caller, before: nil, view.reader)
             }
         case .zonesList:
             let request = try parser.listZones(call.message)
-            try read(call, isOneRead: false) { _, scope, caller, reader in
-                Page(message: Answers.zones(try request.run(scope, by: caller, in: reader)))
+            try read(call) { _, scope, caller, view in
+                Page(message: Answers.zones(try request.run(scope, by: caller, in: view.reader)))
             }
         case .zonesFetch:
             let request = try parser.fetchZones(call.message)
-            try read(call, isOneRead: false) { _, scope, caller, reader in
-                Page(message: Answers.fetched(try request.run(scope, by: caller, in: reader)))
+            try read(call) { _, scope, caller, view in
+                Page(message: Answers.fetched(try request.run(scope, by: caller, in: view.reader)))
             }
         case .zonesModify:
             let request = try parser.modifyZones(call.message)
@@ -113,23 +113,18 @@ extension ClientSession {
 
     typealias Read =
         @Sendable (
-            ClientSession, ScopeNumber, Caller, ReadTransaction
+            ClientSession, ScopeNumber, Caller, StoreView
         ) throws -> Page
 
     /// Answers from memory at once, or later from the disk.
-    ///
-    /// Reads that belong together share a snapshot.
-    private func read(_ call: Call, isOneRead: Bool, _ work: @escaping Read) throws {
+    private func read(_ call: Call, _ work: @escaping Read) throws {
         let stream = call.stream
         let scope = try callScope(call.header)
         node.meter.engineCalls.add(1)
         do {
             let number = try scopeNumber(scope, reach: .memory)
-            let reader =
-                isOneRead
-                ? node.gate.latest(reach: .memory)
-                : try node.gate.snapshot(reach: .memory)
-            finish(stream, try work(self, number, identity.caller, reader))
+            let view = node.gate.latestView(reach: .memory)
+            finish(stream, try work(self, number, identity.caller, view))
         } catch EngineError.notInMemory {
             readFromDisk(stream, scope, work)
         } catch FetchRecords.Failure.engine(.notInMemory) {
@@ -148,8 +143,7 @@ extension ClientSession {
             }
             finishLater(stream) {
                 let number = try scopeNumber(scope, reach: .disk)
-                let reader = try node.gate.snapshot(reach: .disk)
-                return try work(self, number, caller, reader)
+                return try work(self, number, caller, node.gate.latestView(reach: .disk))
             }
         }
         if !isQueued { fail(stream, overloaded("too many reads are waiting")) }
@@ -193,21 +187,20 @@ extension ClientSession {
         from start: Int,
         _ scope: ScopeNumber,
         _ caller: Caller,
-        _ reader: ReadTransaction
+        _ view: StoreView
     ) throws -> Page {
         let results = try request.run(
             scope,
             by: caller,
-            in: reader,
-            // A snapshot has zones of its own: another node's state may have replaced them since.
-            zones: request.ids.count == 1 ? node.gate.zones : ZoneDirectory(),
+            in: view.reader,
+            zones: view.zones,
             from: start,
             byteLimit: limits.answerBytes
         )
         let end = start + results.count
         let message = Answers.fetched(results, for: request.ids[start..<end])
         guard end < request.ids.count else { return Page(message: message) }
-        let rest = reader.reaching(.disk)
+        let rest = StoreView(reader: view.reader.reaching(.disk), zones: view.zones)
         return Page(message: message) { [self] in
             try page(of: request, from: end, scope, caller, rest)
         }
@@ -256,9 +249,8 @@ extension ClientSession {
             }
             finishLater(stream) {
                 let number = try scopeNumber(scope, reach: .disk)
-                let snapshot = try node.gate.snapshot(reach: .disk)
                 node.meter.engineCalls.add(1)
-                return try first(self, number, caller, snapshot)
+                return try first(self, number, caller, node.gate.latestView(reach: .disk))
             }
         }
         if !isQueued { fail(stream, overloaded("too many reads are waiting")) }
@@ -473,8 +465,8 @@ extension ClientSession {
         _ call: Call,
         _ work: @escaping @Sendable (ReadTransaction) throws -> Bytes
     ) {
-        readFromDisk(call.stream, .cluster) { _, _, _, reader in
-            Page(message: try work(reader))
+        readFromDisk(call.stream, .cluster) { _, _, _, view in
+            Page(message: try work(view.reader))
         }
     }
 

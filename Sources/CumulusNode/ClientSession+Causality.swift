@@ -28,9 +28,9 @@ extension ClientSession {
 
     /// Says how far the next answer reaches, unless the caller knows.
     func tellCausalToken() {
-        guard identity.wantsTokens, !node.gate.frontier.isAt(toldVersion),
+        guard identity.wantsTokens, !node.gate.visible.isAt(toldVersion),
             let scope = identity.scope, let number = identity.scopeNumber,
-            let (token, version) = node.gate.frontier.token(
+            let (token, version) = node.gate.visible.token(
                 of: number,
                 scope,
                 unless: toldVersion,
@@ -54,7 +54,7 @@ extension ClientSession {
         let rings = node.gate.bell.count
         guard let state = calls[call.stream] else { return false }
         state.behind = nil
-        if node.gate.frontier.covers(needed, number) { return true }
+        if node.gate.visible.covers(needed, number) { return true }
         let deadline = state.waitDeadline ?? waitDeadline(of: state)
         state.waitDeadline = deadline
         state.behind = BehindCall(call: call, needed: needed, deadline: deadline)
@@ -72,9 +72,9 @@ extension ClientSession {
     /// Whether this node lacks what a caller saw, and no other one has it: it was lost when the
     /// cluster, or its only node, went back to a backup.
     func isLost(_ vector: VersionVector, since truncation: HybridTime) -> Bool {
-        guard let number = identity.scopeNumber, !node.gate.frontier.covers(vector, number)
+        guard let number = identity.scopeNumber, !node.gate.visible.covers(vector, number)
         else { return false }
-        return node.isAlone || node.gate.frontier.isMarked(since: truncation, number)
+        return node.isAlone || node.gate.visible.isMarked(since: truncation, number)
     }
 
     /// - Parameter forgives: What is lost is left out.
@@ -116,7 +116,7 @@ extension ClientSession {
         let rings = node.gate.bell.count
         for (stream, call) in calls {
             guard let behind = call.behind else { continue }
-            if node.gate.frontier.covers(behind.needed, number) {
+            if node.gate.visible.covers(behind.needed, number) {
                 dispatch(behind.call)
             } else if calls[stream] != nil {
                 waitForBell(rings)

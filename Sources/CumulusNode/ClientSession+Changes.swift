@@ -15,8 +15,8 @@ extension ClientSession {
         let fetch = try RequestParser(caller: identity.caller, limits: limits)
             .databaseChanges(request, since: token)
         guard reaches(token?.needed, call) else { return }
-        readFromDisk(call.stream, scope) { session, number, caller, reader in
-            let page = try fetch.run(scope, number, by: caller, in: reader)
+        readFromDisk(call.stream, scope) { session, number, caller, view in
+            let page = try fetch.run(scope, number, by: caller, in: view.reader)
             return Page(message: Answers.changes(page, token: session.node.mint.make(page.token)))
         }
     }
@@ -28,8 +28,8 @@ extension ClientSession {
         let fetch = try RequestParser(caller: identity.caller, limits: limits)
             .zoneChanges(request, since: token)
         guard reaches(token?.needed, call) else { return }
-        readFromDisk(call.stream, scope) { session, number, caller, reader in
-            let page = try fetch.run(scope, number, by: caller, in: reader)
+        readFromDisk(call.stream, scope) { session, number, caller, view in
+            let page = try fetch.run(scope, number, by: caller, in: view.reader)
             return Page(
                 message: Answers.changes(
                     page,

@@ -80,7 +80,7 @@ extension ClientSession {
         var feed = feed
         let rings = node.gate.bell.count
         let (wantsReport, asks) = (node.replicas.isWanted(scope), node.replicas.asks(scope))
-        let snapshot = try node.gate.snapshot(reach: .disk)
+        let snapshot = node.gate.latest(reach: .disk)
         node.meter.engineCalls.add(1)
         guard let batch = try feed.next(snapshot, byteLimit: limits.pageBytes) else {
             throw ServiceError(
@@ -137,7 +137,7 @@ extension ClientSession {
                 guard let lease = Lease(node.meter) else {
                     throw overloaded("this node hands its state to \(Lease.limit) others already")
                 }
-                let snapshot = try node.gate.snapshot(reach: .disk)
+                let snapshot = node.gate.latest(reach: .disk)
                 guard let number = try snapshot.scope(scope) else {
                     throw Containers.unknown(scope.container)
                 }

@@ -110,7 +110,7 @@ package final class Node: Sendable {
         let key = configuration.clusterKey ?? dice.bytes(32)
         mint = TokenMint(key: key, run: incarnation)
         started = environment.wallClock()
-        gate = StoreGate(
+        gate = try StoreGate(
             engine: engine,
             state: state,
             clocks: clocks,

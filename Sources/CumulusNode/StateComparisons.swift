@@ -47,7 +47,7 @@ extension Node {
     func state(
         unless known: [ScopeID: VersionVector]
     ) throws(EngineError) -> [(scope: ScopeID, vector: VersionVector, digest: Bytes)] {
-        let reader = try gate.snapshot(reach: .disk)
+        let reader = gate.latest(reach: .disk)
         var found: [(ScopeID, VersionVector, Bytes)] = []
         for (scope, number) in try ScopeDirectory.all(in: reader) {
             let vector = try reader.vector(of: number)
@@ -62,7 +62,7 @@ extension Node {
     /// On a reader thread.
     func compare(_ report: ReportRequest, of nodeID: Bytes, _ scope: ScopeID) throws(EngineError) {
         guard !report.digest.isEmpty else { return }
-        let reader = try gate.snapshot(reach: .disk)
+        let reader = gate.latest(reach: .disk)
         guard let number = try reader.scope(scope),
             try reader.vector(of: number) == report.vector
         else { return }

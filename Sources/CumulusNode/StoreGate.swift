@@ -1,5 +1,5 @@
-// The only door to the store: one writer thread that commits what was waiting with one flush, and a
-// few reader threads.
+// The only door to the store: one writer thread that commits what was waiting with one flush, one
+// that flushes, and a few reader threads.
 //
 // Sessions queue requests here and are called back on their own loops, all of a batch in one hop. A
 // request whose time is up, or that nobody waits for any more, is dropped before it costs the
@@ -40,6 +40,13 @@ package final class CallToken: Sendable {
             "the call's time was up before it was done; try again with more time"
         )
     }
+}
+
+/// One state of the store.
+struct StoreView: Sendable {
+    let reader: ReadTransaction
+    /// Zones that were found in it, or in one that had the same.
+    let zones: ZoneDirectory
 }
 
 package final class StoreGate: Sendable {
@@ -98,10 +105,10 @@ package final class StoreGate: Sendable {
     fileprivate typealias Report = @Sendable () -> Void
 
     package let engine: any StorageEngine
-    package let zones = ZoneDirectory()
     /// Rings after every batch that changed something.
     let bell = CommitBell()
-    let frontier: CausalFrontier
+    let visible: VisibleState
+    private let flusher: Flusher
     private let environment: NodeEnvironment
     private let clocks: PeerClocks
     private let limits: Limits
@@ -109,12 +116,17 @@ package final class StoreGate: Sendable {
     private let writes: WorkQueue<QueuedWrite>
     private let reads: WorkQueue<@Sendable () -> Void>
     private let writer: Mutex<Writer>
-    private let workers = Mutex<[Worker]>([])
+    private let workers = Mutex(Workers())
     private let diskFull = Atomic<Bool>(false)
     /// Why callers' writes are refused; nil: they are not.
     private let stops = Mutex<ServiceError?>(nil)
     /// Scopes in which nothing may change while another node's state is merged in.
     private let held = Mutex<Set<ScopeID>>([])
+
+    private struct Workers {
+        var writer: Worker?
+        var readers: [Worker] = []
+    }
 
     /// What only the writer touches.
     private struct Writer {
@@ -131,13 +143,14 @@ package final class StoreGate: Sendable {
         limits: Limits,
         meter: NodeMeter,
         diskReserve: UInt64
-    ) {
+    ) throws(EngineError) {
         self.engine = engine
         self.environment = environment
         self.clocks = clocks
         self.limits = limits
         self.meter = meter
-        frontier = CausalFrontier(engine: engine, state)
+        visible = VisibleState(try engine.snapshot(), state)
+        flusher = Flusher(engine, meter) { StoreGate.fail($0, environment) }
         writes = WorkQueue(capacity: limits.queuedWrites)
         reads = WorkQueue(capacity: limits.queuedWrites)
         writer = Mutex(Writer(state: state, disk: DiskGuard(reserve: diskReserve)))
@@ -147,10 +160,11 @@ package final class StoreGate: Sendable {
     ///
     /// Without them, `runBatch` and `runRead` do their work in place.
     package func start(readers: Int) {
+        flusher.start()
         workers.withLock { workers in
-            workers.append(Worker(named: "cumulus writer") { while self.runBatch() {} })
-            for _ in 0..<readers {
-                workers.append(Worker(named: "cumulus reader") { while self.runRead() {} })
+            workers.writer = Worker(named: "cumulus writer") { while self.runBatch() {} }
+            workers.readers = (0..<readers).map { _ in
+                Worker(named: "cumulus reader") { while self.runRead() {} }
             }
         }
     }
@@ -160,10 +174,12 @@ package final class StoreGate: Sendable {
         writes.close()
         reads.close()
         let ending = workers.withLock { workers in
-            defer { workers = [] }
+            defer { workers = Workers() }
             return workers
         }
-        for worker in ending { worker.join() }
+        ending.writer?.join()
+        flusher.stop()
+        for reader in ending.readers { reader.join() }
     }
 
     /// Writes are refused because the disk is nearly full.
@@ -178,14 +194,15 @@ package final class StoreGate: Sendable {
         reads.append(work)
     }
 
-    /// One state for several reads.
-    package func snapshot(reach: Reach) throws(EngineError) -> ReadTransaction {
-        ReadTransaction(try engine.snapshot(), reach: reach)
+    /// The newest durable state; it doesn't move.
+    package func latest(reach: Reach) -> ReadTransaction {
+        ReadTransaction(visible.reader, reach: reach)
     }
 
-    /// The newest state, which may move between two reads.
-    package func latest(reach: Reach) -> ReadTransaction {
-        ReadTransaction(engine, reach: reach)
+    /// The same, with the zones that were found in it.
+    func latestView(reach: Reach) -> StoreView {
+        let (reader, zones) = visible.readerAndZones
+        return StoreView(reader: ReadTransaction(reader, reach: reach), zones: zones)
     }
 
     /// Waits for a read and does it.
@@ -240,28 +257,20 @@ package final class StoreGate: Sendable {
     /// Nothing waits for the writer.
     var isIdle: Bool { writes.isEmpty }
 
-    /// Waits for requests and commits a batch of them.
+    /// Waits for requests and applies a batch of them.
     ///
     /// False when the queue is closed and empty.
     package func runBatch() -> Bool {
-        guard let waiting = writes.takeAll() else { return false }
-        let count = batchCount(waiting)
-        writes.putBack(waiting[count...])
-        let batch = waiting[..<count]
-        deliver(writer.withLock { run(batch, &$0) }, for: batch)
-        return true
-    }
-
-    /// How many of the waiting requests share the next flush: at least one.
-    private func batchCount(_ waiting: [QueuedWrite]) -> Int {
         var byteCount = 0
-        for (index, write) in waiting.enumerated() {
+        let batch = writes.take(upTo: limits.writesPerBatch) { write in
             byteCount += write.byteCount
-            if index == limits.writesPerBatch || (index > 0 && byteCount > limits.batchBytes) {
-                return index
-            }
+            return byteCount <= limits.batchBytes
         }
-        return waiting.count
+        guard let batch else { return false }
+        if let applied = writer.withLock({ run(batch, &$0) }) {
+            flusher.add(applied, isLast: writes.isEmpty)
+        }
+        return true
     }
 
     /// What holds for all of a batch: clocks and disks may change while it is made.
@@ -287,10 +296,11 @@ package final class StoreGate: Sendable {
         )
     }
 
+    /// Applies a batch; nil if the store failed.
     private func run(
-        _ batch: ArraySlice<QueuedWrite>,
+        _ batch: [QueuedWrite],
         _ writer: inout sending Writer
-    ) -> [Report] {
+    ) -> Flusher.Batch? {
         let moment = moment(&writer.disk)
         diskFull.store(!moment.hasRoom, ordering: .relaxed)
         var group = GroupCommit(engine: engine, state: writer.state)
@@ -313,21 +323,33 @@ package final class StoreGate: Sendable {
             let count = group.count - housekeeping
             writer.disk.wrote(group.byteCount)
             let zonesVersion = writer.state.zonesVersion
-            writer.state = try group.commit(frontier.begin)
-            frontier.advance()
-            if writer.state.zonesVersion != zonesVersion { zones.clear() }
-            if count > 0 {
-                meter.commits.add(count)
-                meter.flushes.add(1)
-                bell.ring()
+            let (state, isChange) = try group.apply()
+            writer.state = state
+            var next: VisibleState.Next?
+            if isChange {
+                next = VisibleState.Next(
+                    reader: try engine.snapshot(),
+                    scopes: state.scopes,
+                    changesZones: state.zonesVersion != zonesVersion
+                )
+            }
+            return Flusher.Batch(needsFlush: isChange) { [self, next, reports] in
+                if let next { visible.advance(to: next) }
+                if count > 0 {
+                    meter.commits.add(count)
+                    bell.ring()
+                }
+                deliver(reports, for: batch)
             }
         } catch {
-            // The outcome of the batch is unknown: nobody is told anything, and the next start
-            // finds out.
-            environment.fail("the store failed: \(error); the next start recovers")
-            return []
+            StoreGate.fail(error, environment)
+            return nil
         }
-        return reports
+    }
+
+    /// The outcome of a batch is unknown: nobody is told anything, and the next start finds out.
+    private static func fail(_ error: EngineError, _ environment: NodeEnvironment) {
+        environment.fail("the store failed: \(error); the next start recovers")
     }
 
     private func run(
@@ -404,8 +426,7 @@ package final class StoreGate: Sendable {
     }
 
     /// Hands the outcomes out, one hop per loop.
-    private func deliver(_ reports: [Report], for batch: ArraySlice<QueuedWrite>) {
-        guard reports.count == batch.count else { return }
+    private func deliver(_ reports: [Report], for batch: [QueuedWrite]) {
         var hops: [ObjectIdentifier: (loop: any FrameLoop, calls: [Report])] = [:]
         for (write, report) in zip(batch, reports) {
             hops[ObjectIdentifier(write.loop), default: (write.loop, [])].calls.append(report)
@@ -446,7 +467,7 @@ extension StoreGate {
     ) async throws -> Value {
         try await withCheckedThrowingContinuation { waiting in
             let isQueued = self.read { [self] in
-                waiting.resume(with: Result { try read(snapshot(reach: .disk)) })
+                waiting.resume(with: Result { try read(latest(reach: .disk)) })
             }
             if !isQueued { waiting.resume(throwing: StoreGate.busy) }
         }

@@ -1,7 +1,7 @@
 // The zones that fetches found lately, so that a fetch is one read of the store and not three.
 //
-// Shared by the sessions of a node; the writer clears it when a batch that changed zones was
-// committed, before anybody is told of that batch. hot: once per fetch.
+// Shared by those who read from states between two changes of zones; each change begins a new one.
+// hot: once per fetch.
 
 package import CumulusModel
 package import CumulusStorage
@@ -14,13 +14,7 @@ package final class ZoneDirectory: Sendable {
         var zone: String
     }
 
-    private struct State {
-        var zones: [Key: FoundZone] = [:]
-        /// Counts the times that the directory was cleared.
-        var version = 0
-    }
-
-    private let state = Mutex(State())
+    private let zones = Mutex<[Key: FoundZone]>([:])
     private static let capacity = 10_000
 
     package init() {}
@@ -35,24 +29,13 @@ package final class ZoneDirectory: Sendable {
     ) throws(EngineError) -> FoundZone? {
         guard caller.isOwner(named: address.owner) else { return nil }
         let key = Key(scope: scope, database: database, zone: address.name)
-        let (known, version) = state.withLock { ($0.zones[key], $0.version) }
-        if let known { return known }
+        if let known = zones.withLock({ $0[key] }) { return known }
         let found = try reader.find(address, in: database, of: scope, by: caller)
         guard let found else { return nil }
-        state.withLock { state in
-            // What was read before the directory was cleared may be out of date.
-            guard state.version == version else { return }
-            if state.zones.count >= ZoneDirectory.capacity { state.zones = [:] }
-            state.zones[key] = found
+        zones.withLock { zones in
+            if zones.count >= ZoneDirectory.capacity { zones = [:] }
+            zones[key] = found
         }
         return found
-    }
-
-    /// Zones have changed: what was found is forgotten.
-    package func clear() {
-        state.withLock { state in
-            state.zones = [:]
-            state.version += 1
-        }
     }
 }

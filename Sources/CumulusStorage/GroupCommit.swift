@@ -1,7 +1,7 @@
-// One overlay, one batch, one flush, shared by all requests that were waiting.
+// One overlay and one batch, shared by all requests that were waiting.
 //
 // Driven by the node's writer thread, and in place by tests and the simulator. A request that is
-// refused is rolled back and leaves no trace; outcomes count only after `commit` returned.
+// refused is rolled back and leaves no trace; outcomes count only once the batch is flushed.
 
 import CumulusModel
 
@@ -44,21 +44,23 @@ package struct GroupCommit: ~Copyable {
         }
     }
 
-    /// Commits the batch with one flush.
-    ///
-    /// Without writes nothing is flushed.
+    /// Applies the batch, which is durable after the engine's next flush.
     ///
     /// An error means that the outcome is unknown: the process must end.
     ///
-    /// - Parameter begin: Called before the batch can be visible to anybody, with the state that it
-    ///   leads to.
-    package consuming func commit(
-        _ begin: (WriterState) -> Void = { _ in }
-    ) throws(EngineError) -> WriterState {
+    /// - Returns: The state that it leads to, and whether there was anything to apply.
+    package consuming func apply() throws(EngineError) -> (state: WriterState, isChange: Bool) {
         let engine = engine
         let (batch, state) = transaction.finish()
-        begin(state)
-        if !batch.isEmpty { try engine.commit(batch) }
+        if !batch.isEmpty { try engine.apply(batch) }
+        return (state, !batch.isEmpty)
+    }
+
+    /// Applies the batch and flushes it; without writes nothing is flushed.
+    package consuming func commit() throws(EngineError) -> WriterState {
+        let engine = engine
+        let (state, isChange) = try apply()
+        if isChange { try engine.flush() }
         return state
     }
 }

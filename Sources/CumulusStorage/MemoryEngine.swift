@@ -21,9 +21,12 @@ package final class MemoryEngine: StorageEngine {
 
     package func snapshot() -> any EngineReader { state }
 
-    package func commit(_ batch: EngineBatch) {
+    package func apply(_ batch: EngineBatch) {
         committed.withLock { $0.apply(batch) }
     }
+
+    /// Nothing here outlives the process, and everything outlives the engine.
+    package func flush() {}
 
     package func freeBytes() -> UInt64? { nil }
 

@@ -1,4 +1,4 @@
-// An engine in front of another one that counts its commits, and whose disk is as slow, as full or
+// An engine in front of another one that counts its flushes, and whose disk is as slow, as full or
 // as cold as a test wants it.
 
 package import CumulusModel
@@ -8,19 +8,19 @@ import Synchronization
 
 package final class CountingEngine: StorageEngine {
     private let engine: any StorageEngine
-    private let commitCount = Atomic<Int>(0)
+    private let flushCount = Atomic<Int>(0)
     private let free = Atomic<UInt64>(.max)
     private let cold = Atomic<Bool>(false)
-    private let commitSeconds: Double
+    private let flushSeconds: Double
 
-    /// Each commit takes `commitSeconds` longer than the engine behind needs.
-    package init(_ engine: any StorageEngine = MemoryEngine(), commitSeconds: Double = 0) {
+    /// Each flush takes `flushSeconds` longer than the engine behind needs.
+    package init(_ engine: any StorageEngine = MemoryEngine(), flushSeconds: Double = 0) {
         self.engine = engine
-        self.commitSeconds = commitSeconds
+        self.flushSeconds = flushSeconds
     }
 
-    /// How often a batch was committed, each with one flush.
-    package var commits: Int { commitCount.load(ordering: .relaxed) }
+    /// How often it was flushed.
+    package var flushes: Int { flushCount.load(ordering: .relaxed) }
 
     /// What `freeBytes` answers.
     package func setFreeBytes(_ bytes: UInt64) {
@@ -33,13 +33,17 @@ package final class CountingEngine: StorageEngine {
     }
 
     package func snapshot() throws(EngineError) -> any EngineReader {
-        ColdReader(reader: try engine.snapshot(), isCold: cold.load(ordering: .relaxed))
+        ColdReader(reader: try engine.snapshot(), disk: self)
     }
 
-    package func commit(_ batch: EngineBatch) throws(EngineError) {
-        if commitSeconds > 0 { Thread.sleep(forTimeInterval: commitSeconds) }
-        try engine.commit(batch)
-        commitCount.wrappingAdd(1, ordering: .relaxed)
+    package func apply(_ batch: EngineBatch) throws(EngineError) {
+        try engine.apply(batch)
+    }
+
+    package func flush() throws(EngineError) {
+        if flushSeconds > 0 { Thread.sleep(forTimeInterval: flushSeconds) }
+        try engine.flush()
+        flushCount.wrappingAdd(1, ordering: .relaxed)
     }
 
     package func freeBytes() -> UInt64? { free.load(ordering: .relaxed) }
@@ -63,14 +67,16 @@ package final class CountingEngine: StorageEngine {
     }
 
     private var newest: ColdReader {
-        ColdReader(reader: engine, isCold: cold.load(ordering: .relaxed))
+        ColdReader(reader: engine, disk: self)
     }
+
+    fileprivate var isCold: Bool { cold.load(ordering: .relaxed) }
 }
 
 /// A reader that may have nothing in memory.
 private struct ColdReader: EngineReader {
     let reader: any EngineReader
-    let isCold: Bool
+    let disk: CountingEngine
 
     func get(_ family: Family, _ key: Bytes, reach: Reach) throws(EngineError) -> Bytes? {
         try check(reach)
@@ -89,6 +95,6 @@ private struct ColdReader: EngineReader {
     }
 
     private func check(_ reach: Reach) throws(EngineError) {
-        if isCold, reach == .memory { throw .notInMemory }
+        if disk.isCold, reach == .memory { throw .notInMemory }
     }
 }

@@ -34,7 +34,7 @@ package struct LogReplay {
             try replay(number, into: &transaction)
         }
         let (batch, _) = transaction.finish()
-        engine.commit(batch)
+        engine.apply(batch)
         try compare()
     }
 

@@ -138,15 +138,20 @@ extension Bytes {
                 )
                 batch.writes.append(write)
             }
-            engines[1].commit(batch)
-            // News, in another zone.
-            let client = servers[0].container(token: token)
-            try await client.privateCloudDatabase.save(RecordZone(zoneName: "Notes"))
-            await client.close()
+            engines[1].apply(batch)
+            try await makeZone(at: servers[0], token)
             let isFound = try await eventually { try await agreement() == false }
             #expect(isFound)
             await admin.close()
         }
+    }
+
+    /// News, in a zone without records: what was changed behind a node's back shows with the next
+    /// batch.
+    private func makeZone(at server: TestServer, _ token: String) async throws {
+        let client = server.container(token: token)
+        try await client.privateCloudDatabase.save(RecordZone(zoneName: "Notes"))
+        await client.close()
     }
 
     /// An operator lets one node compare itself with the other, and take what that one has.
@@ -166,7 +171,8 @@ extension Bytes {
             #expect(rows.count == 1)
             var batch = EngineBatch()
             batch.writes = rows.map { .init(family: .records, key: $0.key, value: nil) }
-            engines[1].commit(batch)
+            engines[1].apply(batch)
+            try await makeZone(at: servers[1], token)
             let admin = NodeOperator(
                 endpoint: servers[1].endpoint,
                 token: TestServer.operatorToken

@@ -68,7 +68,7 @@ import Testing
         ) { _ in done.withLock { $0 = true } }
         #expect(donor.gate.submit(.init(work, byteCount: 1, loop: InPlaceLoop.shared)))
         #expect(donor.gate.runBatch())
-        let snapshot = try donor.gate.snapshot(reach: .disk)
+        let snapshot = donor.gate.latest(reach: .disk)
         let number = try #require(try snapshot.scope(scope))
         var feed = try StateFeed(StateSource(snapshot, scope: number), to: VersionVector())
         var messages: [Bytes] = []

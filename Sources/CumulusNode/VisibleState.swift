@@ -1,0 +1,136 @@
+// What callers see of the store: all that is durable, and nothing else; and how far that is, as
+// callers may be told.
+//
+// The writer is ahead of it by what is being flushed. The flusher moves it on, in one step, before
+// anybody is told of a batch. Asked by sessions, before they read and before they answer. hot: once
+// per read, once per answer.
+
+import CumulusModel
+import CumulusOperations
+import CumulusReplication
+import CumulusStorage
+import Synchronization
+
+final class VisibleState: Sendable {
+    /// What the writer made that is not visible yet.
+    struct Next: Sendable {
+        var reader: any EngineReader
+        var scopes: [ScopeNumber: ScopeState]
+        var changesZones: Bool
+    }
+
+    /// How far a scope is, and what callers need not wait for there.
+    private struct Reach {
+        var runs = Runs()
+        var truncation = HybridTime(0)
+    }
+
+    private struct State {
+        var reader: any EngineReader
+        var zones = ZoneDirectory()
+        /// Counts the batches.
+        var version: UInt64 = 1
+        /// Those that were written to in this run.
+        var scopes: [ScopeNumber: ScopeState]
+        /// Tokens that were made for this version.
+        var tokens: [ScopeNumber: Bytes] = [:]
+        /// How far other scopes are, as far as they were asked for.
+        var resting: [ScopeNumber: Reach] = [:]
+
+        func reach(of scope: ScopeNumber) -> Reach? {
+            if let known = scopes[scope] {
+                return Reach(runs: known.runs, truncation: known.truncation)
+            }
+            return resting[scope]
+        }
+    }
+
+    private let state: Mutex<State>
+    private let version = Atomic<UInt64>(1)
+
+    init(_ reader: any EngineReader, _ opened: WriterState) {
+        state = Mutex(State(reader: reader, scopes: opened.scopes))
+    }
+
+    // MARK: The flusher
+
+    /// Everybody sees this from now on; it is durable.
+    func advance(to next: Next) {
+        let old = state.withLock { state in
+            defer {
+                state.reader = next.reader
+                state.scopes = next.scopes
+                state.tokens = [:]
+                if next.changesZones { state.zones = ZoneDirectory() }
+                state.version += 1
+                // Whoever gets the new reader finds the new version.
+                version.store(state.version, ordering: .releasing)
+            }
+            return state.reader
+        }
+        // A snapshot is let go of outside the lock.
+        _ = consume old
+    }
+
+    // MARK: Callers
+
+    /// All that is visible now, and nothing that comes later.
+    var reader: any EngineReader { state.withLock { $0.reader } }
+
+    /// The same, with the zones that were found in it.
+    var readerAndZones: (reader: any EngineReader, zones: ZoneDirectory) {
+        state.withLock { ($0.reader, $0.zones) }
+    }
+
+    /// Whether all that is visible by now was visible at that version.
+    func isAt(_ version: UInt64) -> Bool {
+        self.version.load(ordering: .acquiring) == version
+    }
+
+    /// A token that covers all that was visible by now, unless it is that of `version`; and its
+    /// version.
+    func token(
+        of scope: ScopeNumber,
+        _ id: ScopeID,
+        unless version: UInt64,
+        mint: TokenMint
+    ) -> (token: Bytes, version: UInt64)? {
+        load(scope)
+        return state.withLock { state in
+            guard state.version != version else { return nil }
+            if let known = state.tokens[scope] { return (known, state.version) }
+            let reach = state.reach(of: scope) ?? Reach()
+            let token = mint.make(
+                CausalToken(
+                    scope: id,
+                    vector: reach.runs.shortVector,
+                    truncation: reach.truncation
+                )
+            )
+            state.tokens[scope] = token
+            return (token, state.version)
+        }
+    }
+
+    /// Whether all that is visible to everybody who asks from now on.
+    func covers(_ vector: VersionVector, _ scope: ScopeNumber) -> Bool {
+        load(scope)
+        return state.withLock { $0.reach(of: scope)?.runs.covers(vector) ?? vector.isEmpty }
+    }
+
+    /// Whether an operator has marked as lost what a caller saw who knew that mark.
+    func isMarked(since truncation: HybridTime, _ scope: ScopeNumber) -> Bool {
+        load(scope)
+        return state.withLock { truncation < $0.reach(of: scope)?.truncation ?? truncation }
+    }
+
+    /// Reads how far a scope is that nothing was written to in this run.
+    private func load(_ scope: ScopeNumber) {
+        guard state.withLock({ $0.reach(of: scope) == nil }) else { return }
+        let reader = ReadTransaction(self.reader, reach: .disk)
+        guard let runs = try? reader.runs(of: scope),
+            let truncation = try? reader.truncation(of: scope)
+        else { return }
+        state.withLock { $0.resting[scope] = Reach(runs: runs, truncation: truncation) }
+    }
+}
