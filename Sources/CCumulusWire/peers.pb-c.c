@@ -598,7 +598,7 @@ const ProtobufCMessageDescriptor cumulus__v1__vector_entry__descriptor =
   (ProtobufCMessageInit) cumulus__v1__vector_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__pull_request__field_descriptors[2] =
+static const ProtobufCFieldDescriptor cumulus__v1__pull_request__field_descriptors[3] =
 {
   {
     "vector",
@@ -624,15 +624,28 @@ static const ProtobufCFieldDescriptor cumulus__v1__pull_request__field_descripto
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "elsewhere",
+    3,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_FIXED64,
+    offsetof(Cumulus__V1__PullRequest, n_elsewhere),
+    offsetof(Cumulus__V1__PullRequest, elsewhere),
+    NULL,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_PACKED,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__pull_request__field_indices_by_name[] = {
+  2,   /* field[2] = elsewhere */
   1,   /* field[1] = run */
   0,   /* field[0] = vector */
 };
 static const ProtobufCIntRange cumulus__v1__pull_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 2 }
+  { 0, 3 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__pull_request__descriptor =
 {
@@ -642,7 +655,7 @@ const ProtobufCMessageDescriptor cumulus__v1__pull_request__descriptor =
   "Cumulus__V1__PullRequest",
   "cumulus.v1",
   sizeof(Cumulus__V1__PullRequest),
-  2,
+  3,
   cumulus__v1__pull_request__field_descriptors,
   cumulus__v1__pull_request__field_indices_by_name,
   1,  cumulus__v1__pull_request__number_ranges,

@@ -62,7 +62,12 @@ extension ClientSession {
                     throw Containers.unknown(scope.container)
                 }
                 let run = request.run == 0 ? nil : Incarnation(request.run)
-                let feed = OutboundFeed(scope: number, position: request.vector, run: run)
+                let feed = OutboundFeed(
+                    scope: number,
+                    position: request.vector,
+                    run: run,
+                    elsewhere: request.elsewhere.map { Incarnation($0) }
+                )
                 return try page(of: feed, scope)
             }
         }
@@ -91,7 +96,7 @@ extension ClientSession {
         }
         let response = PullResponse(
             commits: batch.commits,
-            vector: asked == nil ? batch.vector : VersionVector(),
+            vector: asked == nil ? batch.vector : batch.news,
             wantsReport: wantsReport
         )
         let rest = feed
@@ -99,7 +104,7 @@ extension ClientSession {
             message: response.encoded(),
             next: { [self] in try page(of: rest, scope, asked: asks) },
             idleSince: batch.isAtEnd ? rings : nil,
-            isSilent: batch.commits.isEmpty && asked == asks
+            isSilent: batch.commits.isEmpty && batch.news.isEmpty && asked == asks
         )
     }
 

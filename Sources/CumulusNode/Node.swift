@@ -65,6 +65,7 @@ package final class Node: Sendable {
     let clockIsFarOff = Atomic<Bool>(false)
     /// By node id, those that this node dialled.
     let connections = Mutex<[Bytes: WeakPeer]>([:])
+    let directRuns = DirectRuns()
     /// This node takes itself off the list.
     let leaving = Atomic<Bool>(false)
     /// Where others reach this node; empty: nobody was told.

@@ -13,6 +13,8 @@ package final class NodeMeter: Sendable {
     package let heldBytes = Atomic<Int>(0)
     package let commits = Atomic<Int>(0)
     package let flushes = Atomic<Int>(0)
+    /// Commits that peers sent, also those that were here already.
+    package let receivedCommits = Atomic<Int>(0)
     /// Calls that reached the engine: reads begun and writes run.
     package let engineCalls = Atomic<Int>(0)
 

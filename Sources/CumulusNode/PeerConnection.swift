@@ -28,6 +28,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     private var serverNonce: Bytes?
     private var isOpen = false
     private var peerID: Bytes = []
+    private var peerRun = Incarnation(0)
     private var isClosing = false
     private var reason = "the peer closed the connection"
     private var nextStream: UInt32 = 1
@@ -44,6 +45,13 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     /// When scopes are looked for that are not being pulled: new ones, and those whose pull ended.
     private var lookTime: Instant?
     private static let lookMilliseconds: Int64 = 1_000
+
+    /// Until when all is asked for of a scope, though others send some of it.
+    private var wholeUntil: [ScopeID: Instant] = [:]
+    private static let wholeMilliseconds: Int64 = 60_000
+
+    /// What others are to send may come so much later than from this peer.
+    private static let markMilliseconds: Int64 = 1_000
 
     /// What was refused is tried again after a longer while: a clock may have been set right.
     private static let pausedMilliseconds: Int64 = 30_000
@@ -68,6 +76,10 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         var hasBegun = false
         /// The peer wants to hear as soon as it is durable here.
         var wantsReport = false
+        /// Runs that the peer does not send.
+        var elsewhere: Set<Incarnation>
+        /// What the peer has of those, and when it has to be here too.
+        var mark: (vector: VersionVector, due: Instant)?
     }
 
     init(
@@ -115,7 +127,10 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         var wake = connection.wakeTime
         if let lookTime { wake = min(wake, lookTime) }
         if let reportTime { wake = min(wake, reportTime) }
-        for pull in pulls.values { if let restart = pull.restart { wake = min(wake, restart) } }
+        for pull in pulls.values {
+            if let restart = pull.restart { wake = min(wake, restart) }
+            if let mark = pull.mark { wake = min(wake, mark.due) }
+        }
         return Turn(output: connection.takeOutput(), wake: wake, closes: isClosing)
     }
 
@@ -127,6 +142,9 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         }
         for (stream, pull) in pulls where pull.restart.map({ $0 <= now }) ?? false {
             stopPulling(stream)
+        }
+        for (stream, pull) in pulls where pull.mark.map({ $0.due <= now }) ?? false {
+            checkMark(of: stream)
         }
         if let lookTime, lookTime <= now { findScopes() }
         if let reportTime, reportTime <= now {
@@ -148,6 +166,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         node.connections.withLock { connections in
             if connections[peerID]?.connection === self { connections[peerID] = nil }
         }
+        if isOpen, node.directRuns.leave(peerID) { node.directRunsChanged() }
         ended(reason)
     }
 
@@ -210,6 +229,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         }
         isOpen = true
         peerID = hello.nodeID
+        peerRun = Incarnation(hello.incarnation)
         node.connections.withLock { $0[peerID] = WeakPeer(connection: self) }
         let now = node.environment.now()
         node.clocks.note(hello.clock, of: peerID, ours: node.environment.wallClock(), now: now)
@@ -250,9 +270,14 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         guard !pulls.values.contains(where: { $0.scope == scope }),
             !transfers.values.contains(where: { $0.scope == scope })
         else { return }
-        let request = PullRequest(vector: vector, run: node.incarnation.value)
+        let elsewhere = elsewhere(scope)
+        let request = PullRequest(
+            vector: vector,
+            run: node.incarnation.value,
+            elsewhere: elsewhere.map(\.value).sorted()
+        )
         let stream = call(.peersPull, scope, request.encoded())
-        pulls[stream] = Pull(scope: scope)
+        pulls[stream] = Pull(scope: scope, elsewhere: elsewhere)
     }
 
     /// Sends a call; returns its stream.
@@ -280,8 +305,14 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         guard let response = try? PullResponse(wire: frame.payload) else {
             throw ProtocolFault("what the peer sent can't be read")
         }
-        if !pull.hasBegun { checkRun(pull.scope, response.vector) }
-        pulls[frame.stream]?.hasBegun = true
+        if pull.hasBegun {
+            note(response.vector, frame.stream)
+        } else {
+            checkRun(pull.scope, response.vector)
+            pulls[frame.stream]?.hasBegun = true
+            if node.directRuns.enter(peerRun, of: peerID, pull.scope) { node.directRunsChanged() }
+        }
+        node.meter.receivedCommits.add(response.commits.count)
         pulls[frame.stream]?.commits += response.commits
         pulls[frame.stream]?.size += frame.payload.count
         if response.wantsReport { pulls[frame.stream]?.wantsReport = true }
@@ -304,7 +335,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
             paused: pull.paused,
             clock: node.clock
         )
-        let (gate, wantsReport) = (node.gate, pull.wantsReport)
+        let (gate, wantsReport, rings) = (node.gate, pull.wantsReport, node.gate.bell.count)
         // What brings nothing wakes nobody.
         let kind: StoreGate.Job.Kind = pull.commits.isEmpty ? .housekeeping : .commits
         let job = StoreGate.Job(kind) { transaction throws(EngineError) in
@@ -319,8 +350,12 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
             case .success(let ((outcome, paused), vector)):
                 if let vector { report(vector, pull.scope) }
                 pause(paused, stream)
-                took(outcome, of: pull.scope, size, stream)
-                submit(stream)
+                if case .waits(let dot) = outcome, pull.elsewhere.contains(dot.incarnation) {
+                    putBack(pull.commits, size, stream, rings)
+                } else {
+                    took(outcome, of: pull.scope, size, stream)
+                    submit(stream)
+                }
             case .failure(let error): close(error.message)
             }
             link.needsTurn()
@@ -414,8 +449,65 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         }
         if let scope = reports.removeValue(forKey: frame.stream) { reported[scope] = nil }
         guard let pull = pulls.removeValue(forKey: frame.stream) else { return }
+        if node.directRuns.leave(peerID, pull.scope) { node.directRunsChanged() }
         if error.reason == .logTruncated { return takeState(of: pull.scope) }
         log("a pull ended", ["scope": "\(pull.scope.container)", "why": "\(error.message)"])
+    }
+
+    // MARK: What others send
+
+    /// Runs that this peer need not send.
+    private func elsewhere(_ scope: ScopeID) -> Set<Incarnation> {
+        if let until = wholeUntil[scope], node.environment.now() < until { return [] }
+        return node.directRuns.elsewhere(than: peerID, scope)
+    }
+
+    /// Pulls anew where others began or ceased to send their own commits; from any thread.
+    func directRunsChanged() {
+        onLoop { connection in
+            for (stream, pull) in connection.pulls
+            where pull.elsewhere != connection.elsewhere(pull.scope) {
+                connection.stopPulling(stream)
+            }
+            if connection.isOpen { connection.findScopes() }
+        }
+    }
+
+    /// The peer has so much of what others send: it is to come soon.
+    private func note(_ vector: VersionVector, _ stream: UInt32) {
+        guard !vector.isEmpty, pulls[stream]?.mark == nil else { return }
+        let due = node.environment.now() + PeerConnection.markMilliseconds
+        pulls[stream]?.mark = (vector, due)
+    }
+
+    /// Looks whether what the peer had came from elsewhere.
+    private func checkMark(of stream: UInt32) {
+        guard let pull = pulls[stream], let mark = pull.mark else { return }
+        pulls[stream]?.mark = nil
+        onReader { [node] in
+            let reader = node.gate.latest(reach: .disk)
+            return try reader.scope(pull.scope).map { try reader.vector(of: $0) }
+        } then: { connection, vector in
+            if vector?.covers(mark.vector) == false { connection.takeAll(stream) }
+        }
+    }
+
+    /// Asks the peer for what others should have sent, too.
+    private func takeAll(_ stream: UInt32) {
+        guard let scope = pulls[stream]?.scope else { return }
+        log("another peer doesn't send its commits; asking this one for them", [:])
+        wholeUntil[scope] = node.environment.now() + PeerConnection.wholeMilliseconds
+        stopPulling(stream)
+        findScopes()
+    }
+
+    /// Keeps commits that depend on what others send until something has come.
+    private func putBack(_ commits: [Bytes], _ size: Int, _ stream: UInt32, _ rings: UInt64) {
+        pulls[stream]?.commits.insert(contentsOf: commits, at: 0)
+        pulls[stream]?.size += size
+        node.gate.bell.wait(after: rings) { [weak self] in
+            self?.onLoop { $0.submit(stream) }
+        }
     }
 
     // MARK: State

@@ -335,10 +335,9 @@ package final class StoreGate: Sendable {
             }
             return Flusher.Batch(needsFlush: isChange) { [self, next, reports] in
                 if let next { visible.advance(to: next) }
-                if count > 0 {
-                    meter.commits.add(count)
-                    bell.ring()
-                }
+                if count > 0 { meter.commits.add(count) }
+                // What brought nothing new wakes nobody.
+                if isChange, count > 0 { bell.ring() }
                 deliver(reports, for: batch)
             }
         } catch {

@@ -122,6 +122,14 @@ struct WeakPeer: Sendable {
     weak var connection: PeerConnection?
 }
 
+extension Node {
+    /// Others send their own commits, or don't any more: what each peer is asked for changes.
+    func directRunsChanged() {
+        let peers = connections.withLock { $0.values.compactMap(\.connection) }
+        for peer in peers { peer.directRunsChanged() }
+    }
+}
+
 extension WireVerdict.Difference {
     fileprivate init(_ difference: StateAudit.Difference, of scope: ScopeID) {
         let kind: Kind =

@@ -13,6 +13,8 @@ package struct OutboundFeed: Sendable {
         package var commits: [Bytes]
         /// What the snapshot has.
         package var vector: VersionVector
+        /// How far it has the runs that the reader takes elsewhere, where that is news.
+        package var news: VersionVector
         /// Nothing more stands in the snapshot.
         package var isAtEnd: Bool
     }
@@ -20,12 +22,25 @@ package struct OutboundFeed: Sendable {
     private let scope: ScopeNumber
     /// What the reader has once it took everything so far.
     package private(set) var position: VersionVector
+    /// Runs that the reader takes elsewhere, and how far it was told that this node has them.
+    private var elsewhere: [Incarnation: UInt64] = [:]
 
-    /// - Parameter run: The reader's own run, whose commits it has and is not sent.
-    package init(scope: ScopeNumber, position: VersionVector, run: Incarnation? = nil) {
+    /// - Parameters:
+    ///   - run: The reader's own run, whose commits it has and is not sent.
+    ///   - elsewhere: Runs whose commits it takes from their own nodes, and is not sent either.
+    package init(
+        scope: ScopeNumber,
+        position: VersionVector,
+        run: Incarnation? = nil,
+        elsewhere: some Sequence<Incarnation> = []
+    ) {
         self.scope = scope
         self.position = position
         if let run { self.position[run] = .max }
+        for run in elsewhere {
+            self.elsewhere[run] = position[run]
+            self.position[run] = .max
+        }
     }
 
     /// The next commits, until they have that many bytes.
@@ -37,7 +52,11 @@ package struct OutboundFeed: Sendable {
     ) throws(EngineError) -> Batch? {
         let vector = try reader.vector(of: scope)
         guard try position.covers(reader.logFloors(of: scope)) else { return nil }
-        var batch = Batch(commits: [], vector: vector, isAtEnd: false)
+        var batch = Batch(commits: [], vector: vector, news: VersionVector(), isAtEnd: false)
+        for (run, told) in elsewhere where vector[run] > told {
+            batch.news[run] = vector[run]
+            elsewhere[run] = vector[run]
+        }
         var room = byteLimit
         while room > 0, !position.covers(vector) {
             let count = batch.commits.count

@@ -10,29 +10,39 @@ package struct PullRequest: Hashable, Sendable {
     package var vector: VersionVector
     /// The caller's incarnation: it has all commits of it.
     package var run: UInt64
+    /// Incarnations whose commits the caller takes from their own nodes; ascending.
+    package var elsewhere: [UInt64]
 
-    package init(vector: VersionVector, run: UInt64 = 0) {
+    package init(vector: VersionVector, run: UInt64 = 0, elsewhere: [UInt64] = []) {
         self.vector = vector
         self.run = run
+        self.elsewhere = elsewhere
     }
 
     package func encoded() -> Bytes {
         var writer = CanonicalWriter()
         writer.vector(1, vector)
         writer.field(2, fixed64: run)
+        if !elsewhere.isEmpty {
+            var packed = CanonicalWriter()
+            for run in elsewhere { packed.fixed64(run) }
+            writer.present(3, bytes: packed.bytes)
+        }
         return writer.bytes
     }
 
     package init(wire bytes: Bytes) throws(MalformedMessage) {
         let message = try CMessage(bytes[...], cumulus__v1__pull_request__unpack)
         run = message.raw.run
+        elsewhere = Array(elements(message.raw.n_elsewhere, message.raw.elsewhere))
         vector = VersionVector(wire: elements(message.raw.n_vector, message.raw.vector))
     }
 }
 
 package struct PullResponse: Hashable, Sendable {
     package var commits: [Bytes]
-    /// What the server has.
+    /// What the server has; after the first response, what it has of the incarnations that it need
+    /// not send.
     package var vector: VersionVector
     /// Somebody waits until the caller holds it durably, and says so.
     package var wantsReport: Bool

@@ -82,6 +82,35 @@ extension Bytes {
         }
     }
 
+    /// In a full mesh a commit comes from its origin, and nobody else sends it.
+    @Test func eachCommitComesOnce() async throws {
+        try await withCluster([MemoryEngine(), MemoryEngine(), MemoryEngine()]) { servers in
+            follow(servers)
+            let token = try await servers[0].makeUser("ada")
+            for server in servers { try await waitForUser(token, at: server) }
+            let client = servers[0].container(token: token)
+            var round = 0
+            func received() async throws -> [Int] {
+                round += 1
+                let before = servers.map { $0.node.meter.receivedCommits.value }
+                for number in 0..<10 {
+                    let record = Record("r\(round)-\(number)", ["title": "t"])
+                    _ = try await client.privateCloudDatabase.save(record)
+                }
+                for server in servers {
+                    #expect(try await title("r\(round)-9", at: server, token) == "t")
+                }
+                // Whoever would send it a second time has had the time.
+                try await Task.sleep(for: .milliseconds(20))
+                return zip(servers, before).map { $0.node.meter.receivedCommits.value - $1 }
+            }
+            // Pulls begin one after the other: at first some are asked for more than they need be.
+            let isOnce = try await eventually { try await received() == [0, 10, 10] }
+            #expect(isOnce)
+            await client.close()
+        }
+    }
+
     /// Nodes that hold the same say the same, and whom they pull from.
     @Test func theStatusShowsThatNodesAreEqual() async throws {
         try await withCluster([MemoryEngine(), MemoryEngine()]) { servers in

@@ -89,6 +89,33 @@ import Testing
         #expect(batch.isAtEnd)
     }
 
+    /// What the reader takes elsewhere it is told of and not sent, also where something depends on
+    /// it.
+    @Test func whatIsTakenElsewhereIsToldOf() throws {
+        let one = try TestStore(seed: 1)
+        let other = try TestStore(copying: one, seed: 2)
+        let run = one.state.incarnation
+        let scope = try other.scopeNumber()
+        var feed = OutboundFeed(scope: scope, position: VersionVector(), elsewhere: [run])
+        func next() throws -> (dots: [Dot], news: [Dot]) {
+            let batch = try #require(try feed.next(other.reader, byteLimit: 1_000))
+            #expect(batch.isAtEnd)
+            return (try batch.commits.map { try CommitHead($0).dot }, batch.news.dots)
+        }
+        try one.save([SaveItem("a", ["a": 1])])
+        try other.take(from: one)
+        try other.save([SaveItem("b", ["a": 1])])
+        let first = try next()
+        #expect(first.dots == [Dot(other.state.incarnation, 1)])
+        #expect(first.news == [Dot(run, 1)])
+        let second = try next()
+        #expect(second.dots == [] && second.news == [])
+        try one.save([SaveItem("c", ["a": 1])])
+        try other.take(from: one)
+        let third = try next()
+        #expect(third.dots == [] && third.news == [Dot(run, 2)])
+    }
+
     @Test func aTruncatedLogSaysSo() throws {
         let store = try TestStore()
         try store.save([SaveItem("r", ["a": 1])])

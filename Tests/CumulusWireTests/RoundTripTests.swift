@@ -139,7 +139,8 @@ import Testing
                 let shift = UInt64.random(in: 0..<64, using: &dice)
                 vector[Incarnation(dice.next() | 1)] = dice.next() >> shift
             }
-            let request = PullRequest(vector: vector, run: dice.next())
+            let elsewhere = Self.list(using: &dice) { $0.next() }
+            let request = PullRequest(vector: vector, run: dice.next(), elsewhere: elsewhere)
             Self.expectLibraryAgrees("PullRequest", request.encoded())
             #expect(try PullRequest(wire: request.encoded()) == request)
             let commits = Self.list(using: &dice, Self.bytes)

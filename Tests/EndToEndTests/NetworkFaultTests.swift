@@ -122,6 +122,34 @@ import Testing
         }
     }
 
+    /// A link that carries nothing, and that nobody knows of: what its node made comes by another
+    /// one.
+    @Test func whatALinkKeepsBackComesByAnother() async throws {
+        let cluster = try FaultCluster()
+        do {
+            try await cluster.start()
+            let containers = try [0, 2].map { try cluster.container($0) }
+            func carries(_ name: String) async throws -> Bool {
+                let id = Record.ID(recordName: name)
+                let record = Record(recordType: "Note", recordID: id)
+                _ = try await containers[0].privateCloudDatabase.save(record)
+                return try await eventually(seconds: 5) {
+                    (try? await containers[1].privateCloudDatabase.record(for: id)) != nil
+                }
+            }
+            #expect(try await carries("before"))
+            // Pulls have settled by then.
+            try await Task.sleep(for: .milliseconds(1_500))
+            cluster.network.cut(0, 2)
+            for number in 0..<3 { #expect(try await carries("n\(number)")) }
+            for container in containers { await container.close() }
+            await cluster.close()
+        } catch {
+            await cluster.close()
+            throw error
+        }
+    }
+
     /// Links stop one after the other and are released in another order.
     @Test func linksThatClogOneByOne() async throws {
         try await withLoad { cluster in

@@ -66,10 +66,15 @@ struct  Cumulus__V1__PullRequest
    * the caller's incarnation: it has all commits of it, and is sent none
    */
   uint64_t run;
+  /*
+   * incarnations whose commits the caller takes from their own nodes: it
+   */
+  size_t n_elsewhere;
+  uint64_t *elsewhere;
 };
 #define CUMULUS__V1__PULL_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__pull_request__descriptor) \
-    , 0,NULL, 0 }
+    , 0,NULL, 0, 0,NULL }
 
 
 struct  Cumulus__V1__PullResponse
@@ -81,10 +86,13 @@ struct  Cumulus__V1__PullResponse
   size_t n_commits;
   ProtobufCBinaryData *commits;
   /*
-   * in the first response: what the server has
+   * in the first response what the server has, in later ones what it has
    */
   size_t n_vector;
   Cumulus__V1__VectorEntry **vector;
+  /*
+   * of the incarnations in 'elsewhere', where that is news
+   */
   /*
    * somebody waits: send a PEERS_REPORT as soon as this is durable
    */
