@@ -55,7 +55,9 @@ package struct RecordConflict: Sendable {
         while let message = try await stream.next() {
             let page = try decoding { try ListConflictsResponse.conflicts(wire: message) }
             for wire in page {
-                if let conflict = RecordConflict(wire), try !visit(conflict) { return }
+                guard var conflict = RecordConflict(wire) else { continue }
+                conflict.lost = core.keyring.opening(conflict.lost)
+                if try !visit(conflict) { return }
             }
         }
     }

@@ -15,11 +15,12 @@ struct ClusterCommand: AsyncParsableCommand {
 
               cumulusd --data DIR --cluster-key FILE --peers HOST:PORT
 
-            It takes over the state of that member and finds the others by itself. Beyond one \
-            machine nodes need certificates; 'cumulus cluster certificate' makes them.
+            'cumulus cluster join' writes these settings into a file. The new node takes over the \
+            state of that member and finds the others by itself. Beyond one machine nodes need \
+            certificates; 'cumulus cluster certificate' makes them.
             """,
         subcommands: [
-            Initialise.self, Status.self, Verify.self, Leave.self, Remove.self,
+            Initialise.self, Join.self, Status.self, Verify.self, Leave.self, Remove.self,
             TruncateMarker.self, CertificateCommand.self,
         ]
     )

@@ -102,6 +102,37 @@ import Testing
         #expect(try await node.end(SIGTERM) == .exit(0))
     }
 
+    @Test func aNodeJoinsWithTheSettingsThatWereMade() async throws {
+        let first = try await start("first")
+        let second = try await start("second", beside: first)
+        while try await states(at: first).count < 2 {}
+        let file = "\(folder.path)/third.json"
+        let join = [
+            "cluster", "join", file, "--cluster-key", key, "--data", "\(folder.path)/third",
+        ]
+        let made = try await run(join + ["--listen", "127.0.0.1:0"], at: first)
+        let peers: [JSON] = [.string(try first.endpoint), .string(try second.endpoint)]
+        #expect(made["peers"] == .array(peers))
+        let third = try await NodeProcess.ready(
+            data: "\(folder.path)/third",
+            arguments: ["--config", file]
+        )
+        while try await states(at: third).count < 3 {}
+        #expect(try await states(at: third) == ["member", "member", "this node"])
+        for (extra, words) in [([], "exists"), (["--listen", try second.endpoint], "listens on")] {
+            let path = extra.isEmpty ? file : "\(folder.path)/fourth.json"
+            let again = try await CommandLineRun(
+                join.map { $0 == file ? path : $0 } + extra,
+                variables: [
+                    "CUMULUS_ENDPOINT": try first.endpoint,
+                    "CUMULUS_OPERATOR_TOKEN_FILE": first.operatorTokenFile,
+                ]
+            )
+            #expect(again.code == 65)
+            #expect(again.errors.contains(words), "\(again.errors)")
+        }
+    }
+
     /// The removed node's process ends, and stays down; without its data it is a new member.
     @Test func aRemovedNodeEndsAndComesBackAsANewOne() async throws {
         let first = try await start("first")

@@ -1,0 +1,60 @@
+// `cumulus cluster join`: the settings of a new node, from what a member says of the others.
+
+import ArgumentParser
+import Cumulus
+import Foundation
+
+extension ClusterCommand {
+    struct Join: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Write the settings of a new node of the cluster; starting it does the rest.",
+            discussion: help(
+                """
+                cumulus cluster join node3.json --cluster-key cluster.key --data node3 \
+                --listen 127.0.0.1:7423 --operator-token-file operator.token
+                """,
+                note: """
+                    The cluster's key is DATA/cluster.key of any member, or what 'cumulus cluster \
+                    init' made: copy it to the new node's machine. The member that is asked tells \
+                    the others' addresses; the new node takes over the state of one of them. \
+                    Beyond one machine, add tlsCertificate, tlsKey and tlsAuthority to the file.
+                    """
+            )
+        )
+
+        @Argument(help: "The file of settings to make.") var file: String
+        @Option(help: "File with the cluster's key, on the new node's machine.")
+        var clusterKey: String
+        @Option(help: "Directory of the new node's data.") var data: String
+        @Option(help: "Where the new node listens.") var listen = "127.0.0.1:7420"
+        @OptionGroup var connection: Connection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            guard !FileManager.default.fileExists(atPath: file) else {
+                throw InputProblem("\(file) exists: a node may be using it; name another file")
+            }
+            let members = try await connection.withOperator { try await $0.members() }
+            let peers = self.peers(members)
+            guard !peers.contains(listen) else {
+                throw InputProblem("a member listens on \(listen); choose another --listen")
+            }
+            let settings: JSON = [
+                "data": .string(data), "listen": .string(listen),
+                "clusterKey": .string(clusterKey),
+                "peers": .string(peers.joined(separator: ",")),
+            ]
+            try KeyFile.write(settings.text, to: file)
+            output.show(
+                ["settings": .string(file), "peers": .array(peers.map(JSON.string))],
+                rows: [["made \(file)"], ["start the node: cumulusd --config \(file)"]]
+            )
+        }
+
+        /// Where members are reached; the one that is asked, where it was.
+        private func peers(_ members: [NodeOperator.Member]) -> [String] {
+            let others = members.filter { !$0.isThis && !$0.isRemoved }.map(\.endpoint)
+            return [connection.endpoints[0]] + others.filter { !$0.isEmpty }.sorted()
+        }
+    }
+}
