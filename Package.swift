@@ -28,7 +28,6 @@ let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
 let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift-nio")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
-let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 let log = Target.Dependency.product(name: "Logging", package: "swift-log")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
@@ -52,8 +51,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
         // SHA-256 for tags, digests, the hash chain of the log and stored tokens.
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
-        // The queue in front of the writer, part of which is taken at a time.
-        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         // Structured logs of the node.
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         // Flags, help texts and exit codes of the two programs.
@@ -95,7 +92,7 @@ let package = Package(
             "CumulusNode",
             [
                 "CumulusOperations", "CumulusReplication", "CumulusStorage", "CumulusWire",
-                "CumulusModel", deque, log,
+                "CumulusModel", log,
             ]
         ),
         room(

@@ -184,7 +184,8 @@ extension ClientCore.Settings {
             hello: hello,
             keyring: Keyring(
                 configuration.encryptionKeys,
-                container: String(decoding: hello.container, as: UTF8.self)
+                container: String(decoding: hello.container, as: UTF8.self),
+                environment: configuration.environment
             ),
             callMilliseconds: max(1, seconds * 1_000 + attoseconds / 1_000_000_000_000_000),
             silenceMilliseconds: configuration.silenceMilliseconds

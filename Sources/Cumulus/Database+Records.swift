@@ -199,8 +199,8 @@ extension Database {
             parts[parts.count - 1].byteCount += byteCount
         }
         for record in records {
-            let sealed = try core.keyring.sealing(record)
-            let bytes = sealed.encodedSave(allKeys: policy == .allKeys)
+            let isWhole = policy == .allKeys
+            let bytes = try core.keyring.sealing(record, all: isWhole).encodedSave(allKeys: isWhole)
             makeRoom(bytes.count + 8)
             parts[parts.count - 1].saves.append((record, bytes))
         }

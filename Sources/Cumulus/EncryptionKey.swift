@@ -2,9 +2,9 @@
 // and opened when one has come.
 //
 // Called by `Database` for every record, either way. A sealed value is: version (1 byte), key id
-// (8), nonce (12), ciphertext, tag (16), by AES-256-GCM. The names of container, zone, record and
-// field, and the kind of the value are authenticated with it, so that a server can't pass off one
-// field as another. It can still return an older value of the same field.
+// (8), nonce (12), ciphertext, tag (16), by AES-256-GCM. The names of container, environment, zone,
+// record, type and field, and the kind of the value are authenticated with it, so that a server
+// can't pass off one field as another. It can still return an older value of the same field.
 
 import Crypto
 import CumulusModel
@@ -48,11 +48,17 @@ package struct Keyring: Sendable {
     private static let idBytes = 8
 
     private let container: String
+    private let environment: Environment
     private let entries: [Entry]
 
     /// - Parameter keys: The first one seals; each may open.
-    package init(_ keys: [EncryptionKey], container: String) {
+    package init(
+        _ keys: [EncryptionKey],
+        container: String,
+        environment: Environment = .development
+    ) {
         self.container = container
+        self.environment = environment
         entries = keys.map { key in
             let id = SHA256.hash(data: Bytes("cumulus field key".utf8) + key.bytes)
             return Entry(
@@ -64,12 +70,13 @@ package struct Keyring: Sendable {
 
     // MARK: Records
 
-    /// The record with all open values sealed, as it is sent.
-    package func sealing(_ record: Record) throws(ServiceError) -> Record {
+    /// The record with the values sealed that are sent: those that changed, or all.
+    package func sealing(_ record: Record, all: Bool = true) throws(ServiceError) -> Record {
         var sealed = record
         for (field, value) in record.encryptedValues.values {
             guard case .open(let value) = value else { continue }
-            let place = Place(record: record.recordID, field: field)
+            guard all || record.encryptedValues.changed.contains(field) else { continue }
+            let place = Place(record: record, field: field)
             sealed.receive(encrypted: .sealed(try seal(value, at: place)), for: field)
         }
         return sealed
@@ -81,7 +88,7 @@ package struct Keyring: Sendable {
         var opened = record
         for (field, value) in record.encryptedValues.values {
             guard case .sealed(let value) = value else { continue }
-            if let value = open(value, at: Place(record: record.recordID, field: field)) {
+            if let value = open(value, at: Place(record: record, field: field)) {
                 opened.receive(encrypted: .open(value), for: field)
             }
         }
@@ -99,8 +106,9 @@ package struct Keyring: Sendable {
 
     /// Where a value stands.
     private struct Place {
-        let record: Record.ID
+        let record: Record
         let field: String
+        var recordID: Record.ID { record.recordID }
     }
 
     private func seal(
@@ -154,8 +162,8 @@ package struct Keyring: Sendable {
     private func context(of sealed: SealedValue, at place: Place) -> Bytes {
         var writer = CanonicalWriter()
         for part in [
-            "cumulus field", container, place.record.zoneID.zoneName, place.record.recordName,
-            place.field,
+            "cumulus field", container, environment.name, place.recordID.zoneID.zoneName,
+            place.recordID.recordName, place.record.recordType, place.field,
         ] {
             writer.delimited(Bytes(part.utf8))
         }
@@ -168,7 +176,7 @@ package struct Keyring: Sendable {
         ServiceError(
             .invalidArguments,
             .invalidValue,
-            "field '\(place.field)' of record '\(place.record.recordName)': \(why)"
+            "field '\(place.field)' of record '\(place.recordID.recordName)': \(why)"
         )
     }
 }

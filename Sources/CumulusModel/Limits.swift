@@ -35,7 +35,7 @@ package struct Limits: Hashable, Sendable {
     /// Requests waiting for the writer.
     package var queuedWrites = 4_096
     /// Requests, and bytes of them, that share one flush.
-    package var writesPerBatch = 32
+    package var writesPerBatch = 256
     package var batchBytes = 4 << 20
     /// Records that one commit deletes by cascade before the rest is left to a sweep.
     package var cascadeRecords = 1_000

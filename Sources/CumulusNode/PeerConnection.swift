@@ -52,6 +52,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
 
     /// What others are to send may come so much later than from this peer.
     private static let markMilliseconds: Int64 = 1_000
+    private static let soonMilliseconds: Int64 = 20
 
     /// What was refused is tried again after a longer while: a clock may have been set right.
     private static let pausedMilliseconds: Int64 = 30_000
@@ -80,6 +81,12 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         var elsewhere: Set<Incarnation>
         /// What the peer has of those, and when it has to be here too.
         var mark: (vector: VersionVector, due: Instant)?
+        /// What it told since.
+        var news = VersionVector()
+        /// How often what it has was not here in time.
+        var misses = 0
+        /// Until when commits are held back that depend on what others send.
+        var heldUntil: Instant?
     }
 
     init(
@@ -130,7 +137,9 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         for pull in pulls.values {
             if let restart = pull.restart { wake = min(wake, restart) }
             if let mark = pull.mark { wake = min(wake, mark.due) }
+            if let heldUntil = pull.heldUntil { wake = min(wake, heldUntil) }
         }
+        for end in wholeUntil.values { wake = min(wake, end) }
         return Turn(output: connection.takeOutput(), wake: wake, closes: isClosing)
     }
 
@@ -143,8 +152,13 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         for (stream, pull) in pulls where pull.restart.map({ $0 <= now }) ?? false {
             stopPulling(stream)
         }
-        for (stream, pull) in pulls where pull.mark.map({ $0.due <= now }) ?? false {
-            checkMark(of: stream)
+        for (stream, pull) in pulls {
+            if let mark = pull.mark, mark.due <= now { checkMark(of: stream) }
+            if let heldUntil = pull.heldUntil, heldUntil <= now { takeAll(stream) }
+        }
+        for (scope, end) in wholeUntil where end <= now {
+            wholeUntil[scope] = nil
+            directRunsChanged(in: scope)
         }
         if let lookTime, lookTime <= now { findScopes() }
         if let reportTime, reportTime <= now {
@@ -166,7 +180,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         node.connections.withLock { connections in
             if connections[peerID]?.connection === self { connections[peerID] = nil }
         }
-        if isOpen, node.directRuns.leave(peerID) { node.directRunsChanged() }
+        if isOpen, node.directRuns.leave(peerID) { node.directRunsChanged(in: nil) }
         ended(reason)
     }
 
@@ -305,12 +319,13 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         guard let response = try? PullResponse(wire: frame.payload) else {
             throw ProtocolFault("what the peer sent can't be read")
         }
-        if pull.hasBegun {
-            note(response.vector, frame.stream)
-        } else {
+        note(response.vector, frame.stream)
+        if !pull.hasBegun {
             checkRun(pull.scope, response.vector)
             pulls[frame.stream]?.hasBegun = true
-            if node.directRuns.enter(peerRun, of: peerID, pull.scope) { node.directRunsChanged() }
+            if node.directRuns.enter(peerRun, of: peerID, pull.scope) {
+                node.directRunsChanged(in: pull.scope)
+            }
         }
         node.meter.receivedCommits.add(response.commits.count)
         pulls[frame.stream]?.commits += response.commits
@@ -351,8 +366,11 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
                 if let vector { report(vector, pull.scope) }
                 pause(paused, stream)
                 if case .waits(let dot) = outcome, pull.elsewhere.contains(dot.incarnation) {
+                    // Some before it may have been taken.
+                    lookAround(pull.scope)
                     putBack(pull.commits, size, stream, rings)
                 } else {
+                    pulls[stream]?.heldUntil = nil
                     took(outcome, of: pull.scope, size, stream)
                     submit(stream)
                 }
@@ -391,17 +409,20 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         switch outcome {
         case .taken(let count):
             grant(size, stream)
-            // Containers are made in the cluster's scope, and members are listed there.
-            if scope == .cluster, count > 0 {
-                findScopes()
-                checkMembership()
-            }
+            if count > 0 { lookAround(scope) }
         case .waits(let dot):
             log("a commit was not sent; pulling anew", ["commit": "\(dot)"])
             stopPulling(stream)
         case .malformed(let what): close("the peer sent a damaged commit: \(what)")
         case .unknownScope: stopPulling(stream)
         }
+    }
+
+    /// Containers are made in the cluster's scope, and members are listed there.
+    private func lookAround(_ scope: ScopeID) {
+        guard scope == .cluster else { return }
+        findScopes()
+        checkMembership()
     }
 
     /// Notes which origins are refused, and tells an operator once per connection.
@@ -449,7 +470,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         }
         if let scope = reports.removeValue(forKey: frame.stream) { reported[scope] = nil }
         guard let pull = pulls.removeValue(forKey: frame.stream) else { return }
-        if node.directRuns.leave(peerID, pull.scope) { node.directRunsChanged() }
+        if node.directRuns.leave(peerID, pull.scope) { node.directRunsChanged(in: pull.scope) }
         if error.reason == .logTruncated { return takeState(of: pull.scope) }
         log("a pull ended", ["scope": "\(pull.scope.container)", "why": "\(error.message)"])
     }
@@ -462,33 +483,65 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         return node.directRuns.elsewhere(than: peerID, scope)
     }
 
-    /// Pulls anew where others began or ceased to send their own commits; from any thread.
-    func directRunsChanged() {
+    /// Pulls anew where others began or ceased to send their own commits, in a while: there may be
+    /// more of it; from any thread.
+    ///
+    /// - Parameter scope: nil: in any scope.
+    func directRunsChanged(in scope: ScopeID?) {
         onLoop { connection in
-            for (stream, pull) in connection.pulls
-            where pull.elsewhere != connection.elsewhere(pull.scope) {
-                connection.stopPulling(stream)
+            let changed = connection.pulls.filter { _, pull in
+                (scope == nil || pull.scope == scope)
+                    && pull.elsewhere != connection.elsewhere(pull.scope)
             }
-            if connection.isOpen { connection.findScopes() }
+            for stream in changed.keys { connection.stopPulling(stream) }
+            if !changed.isEmpty { connection.lookSoon() }
         }
     }
 
-    /// The peer has so much of what others send: it is to come soon.
+    private func lookSoon() {
+        guard isOpen else { return }
+        let soon = node.environment.now() + PeerConnection.soonMilliseconds
+        lookTime = min(lookTime ?? soon, soon)
+    }
+
+    /// The peer has so much of what others send: it is to be here soon.
     private func note(_ vector: VersionVector, _ stream: UInt32) {
-        guard !vector.isEmpty, pulls[stream]?.mark == nil else { return }
+        guard let pull = pulls[stream] else { return }
+        for dot in vector.dots where pull.elsewhere.contains(dot.incarnation) {
+            pulls[stream]?.news.cover(dot)
+        }
+        mark(stream)
+    }
+
+    /// What the peer told last has to be here in time, if nothing else is being waited for.
+    private func mark(_ stream: UInt32) {
+        guard let pull = pulls[stream], pull.mark == nil, !pull.news.isEmpty else { return }
         let due = node.environment.now() + PeerConnection.markMilliseconds
-        pulls[stream]?.mark = (vector, due)
+        pulls[stream]?.mark = (pull.news, due)
+        pulls[stream]?.news = VersionVector()
     }
 
     /// Looks whether what the peer had came from elsewhere.
+    ///
+    /// It may be here and wait for this node's own disk: that is looked at twice.
     private func checkMark(of stream: UInt32) {
         guard let pull = pulls[stream], let mark = pull.mark else { return }
-        pulls[stream]?.mark = nil
+        let now = node.environment.now()
+        pulls[stream]?.mark?.due = now + PeerConnection.markMilliseconds
         onReader { [node] in
             let reader = node.gate.latest(reach: .disk)
             return try reader.scope(pull.scope).map { try reader.vector(of: $0) }
         } then: { connection, vector in
-            if vector?.covers(mark.vector) == false { connection.takeAll(stream) }
+            guard let pull = connection.pulls[stream], let vector else { return }
+            if vector.covers(mark.vector) {
+                connection.pulls[stream]?.mark = nil
+                connection.pulls[stream]?.misses = 0
+                connection.mark(stream)
+            } else if pull.misses > 0 {
+                connection.takeAll(stream)
+            } else {
+                connection.pulls[stream]?.misses = 1
+            }
         }
     }
 
@@ -498,11 +551,14 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         log("another peer doesn't send its commits; asking this one for them", [:])
         wholeUntil[scope] = node.environment.now() + PeerConnection.wholeMilliseconds
         stopPulling(stream)
-        findScopes()
+        lookSoon()
     }
 
     /// Keeps commits that depend on what others send until something has come.
     private func putBack(_ commits: [Bytes], _ size: Int, _ stream: UInt32, _ rings: UInt64) {
+        guard let pull = pulls[stream] else { return }
+        let patience = PeerConnection.markMilliseconds
+        pulls[stream]?.heldUntil = pull.heldUntil ?? node.environment.now() + patience
         pulls[stream]?.commits.insert(contentsOf: commits, at: 0)
         pulls[stream]?.size += size
         node.gate.bell.wait(after: rings) { [weak self] in

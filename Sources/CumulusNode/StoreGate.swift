@@ -1,5 +1,5 @@
-// The only door to the store: one writer thread that commits what was waiting with one flush, one
-// that flushes, and a few reader threads.
+// The only door to the store: one writer thread that commits what was waiting with one flush, and a
+// few reader threads.
 //
 // Sessions queue requests here and are called back on their own loops, all of a batch in one hop. A
 // request whose time is up, or that nobody waits for any more, is dropped before it costs the
@@ -108,7 +108,6 @@ package final class StoreGate: Sendable {
     /// Rings after every batch that changed something.
     let bell = CommitBell()
     let visible: VisibleState
-    private let flusher: Flusher
     private let environment: NodeEnvironment
     private let clocks: PeerClocks
     private let limits: Limits
@@ -116,17 +115,12 @@ package final class StoreGate: Sendable {
     private let writes: WorkQueue<QueuedWrite>
     private let reads: WorkQueue<@Sendable () -> Void>
     private let writer: Mutex<Writer>
-    private let workers = Mutex(Workers())
+    private let workers = Mutex<[Worker]>([])
     private let diskFull = Atomic<Bool>(false)
     /// Why callers' writes are refused; nil: they are not.
     private let stops = Mutex<ServiceError?>(nil)
     /// Scopes in which nothing may change while another node's state is merged in.
     private let held = Mutex<Set<ScopeID>>([])
-
-    private struct Workers {
-        var writer: Worker?
-        var readers: [Worker] = []
-    }
 
     /// What only the writer touches.
     private struct Writer {
@@ -150,7 +144,6 @@ package final class StoreGate: Sendable {
         self.limits = limits
         self.meter = meter
         visible = VisibleState(try engine.snapshot(), state)
-        flusher = Flusher(engine, meter) { StoreGate.fail($0, environment) }
         writes = WorkQueue(capacity: limits.queuedWrites)
         reads = WorkQueue(capacity: limits.queuedWrites)
         writer = Mutex(Writer(state: state, disk: DiskGuard(reserve: diskReserve)))
@@ -160,11 +153,10 @@ package final class StoreGate: Sendable {
     ///
     /// Without them, `runBatch` and `runRead` do their work in place.
     package func start(readers: Int) {
-        flusher.start()
         workers.withLock { workers in
-            workers.writer = Worker(named: "cumulus writer") { while self.runBatch() {} }
-            workers.readers = (0..<readers).map { _ in
-                Worker(named: "cumulus reader") { while self.runRead() {} }
+            workers.append(Worker(named: "cumulus writer") { while self.runBatch() {} })
+            for _ in 0..<readers {
+                workers.append(Worker(named: "cumulus reader") { while self.runRead() {} })
             }
         }
     }
@@ -174,12 +166,10 @@ package final class StoreGate: Sendable {
         writes.close()
         reads.close()
         let ending = workers.withLock { workers in
-            defer { workers = Workers() }
+            defer { workers = [] }
             return workers
         }
-        ending.writer?.join()
-        flusher.stop()
-        for reader in ending.readers { reader.join() }
+        for worker in ending { worker.join() }
     }
 
     /// Writes are refused because the disk is nearly full.
@@ -257,20 +247,28 @@ package final class StoreGate: Sendable {
     /// Nothing waits for the writer.
     var isIdle: Bool { writes.isEmpty }
 
-    /// Waits for requests and applies a batch of them.
+    /// Waits for requests and commits a batch of them.
     ///
     /// False when the queue is closed and empty.
     package func runBatch() -> Bool {
-        var byteCount = 0
-        let batch = writes.take(upTo: limits.writesPerBatch) { write in
-            byteCount += write.byteCount
-            return byteCount <= limits.batchBytes
-        }
-        guard let batch else { return false }
-        if let applied = writer.withLock({ run(batch, &$0) }) {
-            flusher.add(applied, isLast: writes.isEmpty)
-        }
+        guard let waiting = writes.takeAll() else { return false }
+        let count = batchCount(waiting)
+        writes.putBack(waiting[count...])
+        let batch = waiting[..<count]
+        deliver(writer.withLock { run(batch, &$0) }, for: batch)
         return true
+    }
+
+    /// How many of the waiting requests share the next flush: at least one.
+    private func batchCount(_ waiting: [QueuedWrite]) -> Int {
+        var byteCount = 0
+        for (index, write) in waiting.enumerated() {
+            byteCount += write.byteCount
+            if index == limits.writesPerBatch || (index > 0 && byteCount > limits.batchBytes) {
+                return index
+            }
+        }
+        return waiting.count
     }
 
     /// What holds for all of a batch: clocks and disks may change while it is made.
@@ -296,11 +294,10 @@ package final class StoreGate: Sendable {
         )
     }
 
-    /// Applies a batch; nil if the store failed.
     private func run(
-        _ batch: [QueuedWrite],
+        _ batch: ArraySlice<QueuedWrite>,
         _ writer: inout sending Writer
-    ) -> Flusher.Batch? {
+    ) -> [Report] {
         let moment = moment(&writer.disk)
         diskFull.store(!moment.hasRoom, ordering: .relaxed)
         var group = GroupCommit(engine: engine, state: writer.state)
@@ -320,35 +317,42 @@ package final class StoreGate: Sendable {
                     if case .housekeeping = job.kind { housekeeping += group.count - before }
                 }
             }
-            let count = group.count - housekeeping
-            writer.disk.wrote(group.byteCount)
-            let zonesVersion = writer.state.zonesVersion
-            let (state, isChange) = try group.apply()
-            writer.state = state
-            var next: VisibleState.Next?
-            if isChange {
-                next = VisibleState.Next(
-                    reader: try engine.snapshot(),
-                    scopes: state.scopes,
-                    changesZones: state.zonesVersion != zonesVersion
-                )
-            }
-            return Flusher.Batch(needsFlush: isChange) { [self, next, reports] in
-                if let next { visible.advance(to: next) }
-                if count > 0 { meter.commits.add(count) }
-                // What brought nothing new wakes nobody.
-                if isChange, count > 0 { bell.ring() }
-                deliver(reports, for: batch)
-            }
+            try commit(group, housekeeping, &writer)
         } catch {
-            StoreGate.fail(error, environment)
-            return nil
+            // The outcome of the batch is unknown: nobody is told anything, and the next start
+            // finds out.
+            environment.fail("the store failed: \(error); the next start recovers")
+            return []
         }
+        return reports
     }
 
-    /// The outcome of a batch is unknown: nobody is told anything, and the next start finds out.
-    private static func fail(_ error: EngineError, _ environment: NodeEnvironment) {
-        environment.fail("the store failed: \(error); the next start recovers")
+    /// Makes a batch durable, and then visible.
+    private func commit(
+        _ group: consuming GroupCommit,
+        _ housekeeping: Int,
+        _ writer: inout sending Writer
+    ) throws(EngineError) {
+        // What changes nothing is not seen, and wakes nobody.
+        guard !group.isEmpty else {
+            writer.state = try group.commit()
+            return
+        }
+        let count = group.count - housekeeping
+        let zonesVersion = writer.state.zonesVersion
+        writer.disk.wrote(group.byteCount)
+        writer.state = try group.commit()
+        visible.advance(
+            to: VisibleState.Next(
+                reader: try engine.snapshot(),
+                scopes: writer.state.scopes,
+                changesZones: writer.state.zonesVersion != zonesVersion
+            )
+        )
+        guard count > 0 else { return }
+        meter.commits.add(count)
+        meter.flushes.add(1)
+        bell.ring()
     }
 
     private func run(
@@ -425,7 +429,8 @@ package final class StoreGate: Sendable {
     }
 
     /// Hands the outcomes out, one hop per loop.
-    private func deliver(_ reports: [Report], for batch: [QueuedWrite]) {
+    private func deliver(_ reports: [Report], for batch: ArraySlice<QueuedWrite>) {
+        guard reports.count == batch.count else { return }
         var hops: [ObjectIdentifier: (loop: any FrameLoop, calls: [Report])] = [:]
         for (write, report) in zip(batch, reports) {
             hops[ObjectIdentifier(write.loop), default: (write.loop, [])].calls.append(report)

@@ -124,9 +124,11 @@ struct WeakPeer: Sendable {
 
 extension Node {
     /// Others send their own commits, or don't any more: what each peer is asked for changes.
-    func directRunsChanged() {
+    ///
+    /// - Parameter scope: nil: in any scope.
+    func directRunsChanged(in scope: ScopeID?) {
         let peers = connections.withLock { $0.values.compactMap(\.connection) }
-        for peer in peers { peer.directRunsChanged() }
+        for peer in peers { peer.directRunsChanged(in: scope) }
     }
 }
 

@@ -1,9 +1,8 @@
 // What callers see of the store: all that is durable, and nothing else; and how far that is, as
 // callers may be told.
 //
-// The writer is ahead of it by what is being flushed. The flusher moves it on, in one step, before
-// anybody is told of a batch. Asked by sessions, before they read and before they answer. hot: once
-// per read, once per answer.
+// The writer moves it on after each batch, in one step, before anybody is told of the batch. Asked
+// by sessions, before they read and before they answer. hot: once per read, once per answer.
 
 import CumulusModel
 import CumulusOperations
@@ -52,7 +51,7 @@ final class VisibleState: Sendable {
         state = Mutex(State(reader: reader, scopes: opened.scopes))
     }
 
-    // MARK: The flusher
+    // MARK: The writer
 
     /// Everybody sees this from now on; it is durable.
     func advance(to next: Next) {

@@ -4,14 +4,13 @@
 // queues.
 
 import CumulusModel
-import DequeModule
 import Foundation
 import Synchronization
 
 final class WorkQueue<Item: Sendable>: @unchecked Sendable {
     // `items` and `isClosed` are touched only under `condition`.
     private let condition = NSCondition()
-    private var items = Deque<Item>()
+    private var items: [Item] = []
     private var isClosed = false
     private let capacity: Int
 
@@ -29,20 +28,14 @@ final class WorkQueue<Item: Sendable>: @unchecked Sendable {
         return true
     }
 
-    /// Waits for items and takes some: at least one, at most `count`, and none behind the first
-    /// that has no room; nil when the queue is closed and empty.
-    func take(upTo count: Int, while hasRoom: (Item) -> Bool) -> [Item]? {
+    /// Waits for items and takes all of them; nil when the queue is closed and empty.
+    func takeAll() -> [Item]? {
         condition.lock()
         defer { condition.unlock() }
         while items.isEmpty && !isClosed { condition.wait() }
-        guard let first = items.popFirst() else { return nil }
-        var taken = [first]
-        _ = hasRoom(first)
-        while taken.count < count, let next = items.first, hasRoom(next) {
-            taken.append(next)
-            items.removeFirst()
-        }
-        return taken
+        guard !items.isEmpty else { return nil }
+        defer { items = [] }
+        return items
     }
 
     /// Waits for one item; nil when the queue is closed and empty.
@@ -50,7 +43,15 @@ final class WorkQueue<Item: Sendable>: @unchecked Sendable {
         condition.lock()
         defer { condition.unlock() }
         while items.isEmpty && !isClosed { condition.wait() }
-        return items.popFirst()
+        return items.isEmpty ? nil : items.removeFirst()
+    }
+
+    /// Puts items back in front that were taken and are not yet due.
+    func putBack(_ rest: ArraySlice<Item>) {
+        guard !rest.isEmpty else { return }
+        condition.lock()
+        defer { condition.unlock() }
+        items.insert(contentsOf: rest, at: 0)
     }
 
     var isEmpty: Bool {

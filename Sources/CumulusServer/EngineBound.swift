@@ -1,12 +1,10 @@
 // `cumulusd bound engine`: the engine alone commits the rows that saves write, in a fresh store.
 //
 // The bound of durable saves: no network, no protocol, no checks. As the node does, it reads the
-// old record before it writes the new one, and applies one half of `--in-flight` saves while the
-// other half is flushed.
+// old record before it writes the new one, and commits `--in-flight` saves with one flush.
 
 import ArgumentParser
 import CumulusModel
-import CumulusNode
 import CumulusStorage
 import Foundation
 import RocksDBStorage
@@ -19,7 +17,7 @@ struct EngineBound: ParsableCommand {
 
     @Option(help: "Directory for the store; must not hold one.") var data: String
     @Option(help: "How long to measure.") var seconds = 10.0
-    @Option(help: "Saves that are not durable yet, at most.") var inFlight = 64
+    @Option(help: "Saves per commit.") var inFlight = 64
     @Option(help: "Records that are there before.") var records = 100_000
     @Option(help: "Memory: small or standard.") var profile = "standard"
 
@@ -31,16 +29,9 @@ struct EngineBound: ParsableCommand {
         for start in stride(from: 0, to: records, by: 200) {
             try saver.save(Array(start..<min(start + 200, records)))
         }
-        let flusher = Flusher(engine, NodeMeter()) { print("the store failed: \($0)") }
-        flusher.start()
-        defer { flusher.stop() }
-        let count = max(1, inFlight / 2)
-        let room = DispatchSemaphore(value: min(2, inFlight))
         let figure = try BoundFigure.measure(seconds: seconds) {
-            room.wait()
-            try saver.apply(saver.choose(count))
-            flusher.add(.init(needsFlush: true) { room.signal() }, isLast: inFlight == 1)
-            return count
+            try saver.save(saver.choose(inFlight))
+            return inFlight
         }
         try figure.printLine()
     }
@@ -72,20 +63,15 @@ private struct EngineSaver {
         return Array(chosen)
     }
 
+    /// One commit with one flush.
     mutating func save(_ indices: [Int]) throws {
-        try apply(indices)
-        try engine.flush()
-    }
-
-    /// One batch, durable with the next flush.
-    mutating func apply(_ indices: [Int]) throws {
         var batch = EngineBatch()
         for index in indices { try add(index, to: &batch) }
         put(.vector(scope, incarnation), Bytes(repeating: 1, count: 48), in: &batch)
         put(.zoneState(zone), Bytes(repeating: 2, count: 24), in: &batch)
         put(.zoneHead(1, incarnation, "_defaultZone"), Bytes(repeating: 3, count: 4), in: &batch)
         put(.node, Bytes(repeating: 4, count: 56), in: &batch)
-        try engine.apply(batch)
+        try engine.commit(batch)
     }
 
     private mutating func add(_ index: Int, to batch: inout EngineBatch) throws {

@@ -1,7 +1,7 @@
-// One overlay and one batch, shared by all requests that were waiting.
+// One overlay, one batch, one flush, shared by all requests that were waiting.
 //
 // Driven by the node's writer thread, and in place by tests and the simulator. A request that is
-// refused is rolled back and leaves no trace; outcomes count only once the batch is flushed.
+// refused is rolled back and leaves no trace; outcomes count only after `commit` returned.
 
 import CumulusModel
 
@@ -15,6 +15,9 @@ package struct GroupCommit: ~Copyable {
         self.engine = engine
         transaction = WriteTransaction(engine: engine, state: state)
     }
+
+    /// There is nothing to commit.
+    package var isEmpty: Bool { transaction.isEmpty }
 
     /// Bytes that the batch has gathered so far.
     package var byteCount: Int { transaction.byteCount }
@@ -44,23 +47,15 @@ package struct GroupCommit: ~Copyable {
         }
     }
 
-    /// Applies the batch, which is durable after the engine's next flush.
+    /// Commits the batch with one flush.
+    ///
+    /// Without writes nothing is flushed.
     ///
     /// An error means that the outcome is unknown: the process must end.
-    ///
-    /// - Returns: The state that it leads to, and whether there was anything to apply.
-    package consuming func apply() throws(EngineError) -> (state: WriterState, isChange: Bool) {
-        let engine = engine
-        let (batch, state) = transaction.finish()
-        if !batch.isEmpty { try engine.apply(batch) }
-        return (state, !batch.isEmpty)
-    }
-
-    /// Applies the batch and flushes it; without writes nothing is flushed.
     package consuming func commit() throws(EngineError) -> WriterState {
         let engine = engine
-        let (state, isChange) = try apply()
-        if isChange { try engine.flush() }
+        let (batch, state) = transaction.finish()
+        if !batch.isEmpty { try engine.commit(batch) }
         return state
     }
 }

@@ -21,12 +21,9 @@ package final class MemoryEngine: StorageEngine {
 
     package func snapshot() -> any EngineReader { state }
 
-    package func apply(_ batch: EngineBatch) {
+    package func commit(_ batch: EngineBatch) {
         committed.withLock { $0.apply(batch) }
     }
-
-    /// Nothing here outlives the process, and everything outlives the engine.
-    package func flush() {}
 
     package func freeBytes() -> UInt64? { nil }
 

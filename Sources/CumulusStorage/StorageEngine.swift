@@ -7,12 +7,9 @@
 //
 // An engine promises:
 // - keys are ordered as unsigned bytes, a prefix before what it begins;
-// - `apply` is all or nothing, also after a crash, and reads see it when it returns;
-// - what was applied is durable, a crash of the machine included, when a `flush` that began after
-//   it has returned; batches become durable in the order in which they were applied;
-// - after either threw `.failed`, the outcome of what was not flushed is unknown and the process
-//   must end;
-// - a snapshot sees exactly the batches applied before it was taken, for as long as it lives.
+// - `commit` is all or nothing, and durable when it returns (a crash of the machine included);
+// - after `commit` threw `.failed`, the outcome of that batch is unknown and the process must end;
+// - a snapshot sees exactly the batches committed before it was taken, for as long as it lives.
 
 package import CumulusModel
 
@@ -58,7 +55,7 @@ package enum EngineError: Error, Equatable, Sendable {
     case notInMemory
     /// A stored row or file is damaged.
     case corrupt(String)
-    /// The engine can't go on. After a batch or a flush: its outcome is unknown.
+    /// The engine can't go on. After a commit: its outcome is unknown.
     case failed(String)
 }
 
@@ -78,18 +75,14 @@ package protocol EngineReader: Sendable {
     ) throws(EngineError)
 }
 
-/// An ordered store that takes batches.
+/// An ordered store that commits batches.
 ///
-/// Read as itself it shows the newest state, durable or not; a snapshot shows one state.
+/// Read as itself it shows the newest committed state; reads that belong together use a snapshot.
 package protocol StorageEngine: EngineReader {
     func snapshot() throws(EngineError) -> any EngineReader
 
-    /// Takes the batch in. Called by one thread at a time.
-    func apply(_ batch: EngineBatch) throws(EngineError)
-
-    /// Makes durable what was applied before. Called by one thread at a time, not necessarily the
-    /// one that applies, which may go on meanwhile.
-    func flush() throws(EngineError)
+    /// Commits the batch and flushes. Called by one thread at a time.
+    func commit(_ batch: EngineBatch) throws(EngineError)
 
     /// Free bytes on the file system that holds the data; nil where that means nothing.
     func freeBytes() -> UInt64?
@@ -101,18 +94,12 @@ package protocol StorageEngine: EngineReader {
 }
 
 extension StorageEngine {
-    /// Takes the batch in and makes it durable.
-    package func commit(_ batch: EngineBatch) throws(EngineError) {
-        try apply(batch)
-        try flush()
-    }
-
     package func copy(to directory: String) throws(EngineError) {
         throw .failed("this store is in memory only")
     }
 }
 
-/// What changes in one step of the engine: range deletes first, then the writes.
+/// What one commit of the engine changes: range deletes first, then the writes.
 ///
 /// At most one write per key.
 package struct EngineBatch: Sendable {
@@ -136,7 +123,7 @@ package struct EngineBatch: Sendable {
 
     package var isEmpty: Bool { deletedRanges.isEmpty && writes.isEmpty }
 
-    /// Bytes of keys and values: what the batch adds to the disk, roughly.
+    /// Bytes of keys and values: what the commit adds to the disk, roughly.
     package var byteCount: Int {
         writes.reduce(0) { $0 + $1.key.count + ($1.value?.count ?? 0) }
     }

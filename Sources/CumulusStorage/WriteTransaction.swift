@@ -135,6 +135,9 @@ package struct WriteTransaction: ~Copyable, RowReader {
 
     // MARK: The batch
 
+    /// Nothing was written.
+    package var isEmpty: Bool { overlay.isEmpty }
+
     /// Bytes that the batch has gathered so far.
     package var byteCount: Int { overlay.byteCount }
 

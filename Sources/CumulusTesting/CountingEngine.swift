@@ -1,4 +1,4 @@
-// An engine in front of another one that counts its flushes, and whose disk is as slow, as full or
+// An engine in front of another one that counts its commits, and whose disk is as slow, as full or
 // as cold as a test wants it.
 
 package import CumulusModel
@@ -8,19 +8,19 @@ import Synchronization
 
 package final class CountingEngine: StorageEngine {
     private let engine: any StorageEngine
-    private let flushCount = Atomic<Int>(0)
+    private let commitCount = Atomic<Int>(0)
     private let free = Atomic<UInt64>(.max)
     private let cold = Atomic<Bool>(false)
-    private let flushSeconds: Double
+    private let commitSeconds: Double
 
-    /// Each flush takes `flushSeconds` longer than the engine behind needs.
-    package init(_ engine: any StorageEngine = MemoryEngine(), flushSeconds: Double = 0) {
+    /// Each commit takes `commitSeconds` longer than the engine behind needs.
+    package init(_ engine: any StorageEngine = MemoryEngine(), commitSeconds: Double = 0) {
         self.engine = engine
-        self.flushSeconds = flushSeconds
+        self.commitSeconds = commitSeconds
     }
 
-    /// How often it was flushed.
-    package var flushes: Int { flushCount.load(ordering: .relaxed) }
+    /// How often a batch was committed, each with one flush.
+    package var commits: Int { commitCount.load(ordering: .relaxed) }
 
     /// What `freeBytes` answers.
     package func setFreeBytes(_ bytes: UInt64) {
@@ -36,14 +36,10 @@ package final class CountingEngine: StorageEngine {
         ColdReader(reader: try engine.snapshot(), disk: self)
     }
 
-    package func apply(_ batch: EngineBatch) throws(EngineError) {
-        try engine.apply(batch)
-    }
-
-    package func flush() throws(EngineError) {
-        if flushSeconds > 0 { Thread.sleep(forTimeInterval: flushSeconds) }
-        try engine.flush()
-        flushCount.wrappingAdd(1, ordering: .relaxed)
+    package func commit(_ batch: EngineBatch) throws(EngineError) {
+        if commitSeconds > 0 { Thread.sleep(forTimeInterval: commitSeconds) }
+        try engine.commit(batch)
+        commitCount.wrappingAdd(1, ordering: .relaxed)
     }
 
     package func freeBytes() -> UInt64? { free.load(ordering: .relaxed) }

@@ -34,7 +34,7 @@ package struct LogReplay {
             try replay(number, into: &transaction)
         }
         let (batch, _) = transaction.finish()
-        engine.apply(batch)
+        engine.commit(batch)
         try compare()
     }
 

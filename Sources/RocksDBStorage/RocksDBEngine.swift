@@ -3,8 +3,8 @@
 // `cumulusd` opens one per node. Opening refuses, with one clear line, whatever would lose
 // acknowledged rows or bring RocksDB down: see `RocksDBError`. Once open it keeps the promises of
 // `StorageEngine`; the store is closed when the engine and its snapshots are gone. Every error of a
-// batch or a flush, and every error that RocksDB met in the background, is `.failed`: the process
-// has to end, and the next start recovers.
+// commit, and every error that RocksDB met in the background, is `.failed`: the process has to end,
+// and the next start recovers.
 
 import CRocksDB
 package import CumulusModel
@@ -18,7 +18,6 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
     private let store: RocksDBStore
     private let newest: RocksDBReader
     private let writing: OpaquePointer
-    private let flushing: Bool
 
     /// Opens the store in `directory`, or makes one where there is none.
     ///
@@ -48,8 +47,7 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
         notes = inspection.tornEnds
         newest = RocksDBReader(store, frozen: false)
         writing = rocksdb_writeoptions_create()
-        rocksdb_writeoptions_set_sync(writing, 0)
-        self.flushing = flushing
+        rocksdb_writeoptions_set_sync(writing, flushing ? 1 : 0)
     }
 
     deinit { rocksdb_writeoptions_destroy(writing) }
@@ -76,15 +74,8 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
         RocksDBReader(store, frozen: true)
     }
 
-    package func apply(_ batch: EngineBatch) throws(EngineError) {
-        try RocksDBBatch(batch, store).apply(to: store, writing)
-    }
-
-    package func flush() throws(EngineError) {
-        guard flushing else { return }
-        var message: RocksDBMessage?
-        rocksdb_flush_wal(store.database, 1, &message)
-        if let message { throw .failed(takeText(message)) }
+    package func commit(_ batch: EngineBatch) throws(EngineError) {
+        try RocksDBBatch(batch, store).commit(to: store, writing)
         guard store.value(of: "rocksdb.background-errors", nil) == 0 else {
             throw .failed("RocksDB couldn't write or merge its tables; its file LOG says why")
         }

@@ -167,7 +167,7 @@ extension Bytes {
                 )
                 batch.writes.append(write)
             }
-            engines[1].apply(batch)
+            engines[1].commit(batch)
             try await makeZone(at: servers[0], token)
             let isFound = try await eventually { try await agreement() == false }
             #expect(isFound)
@@ -200,7 +200,7 @@ extension Bytes {
             #expect(rows.count == 1)
             var batch = EngineBatch()
             batch.writes = rows.map { .init(family: .records, key: $0.key, value: nil) }
-            engines[1].apply(batch)
+            engines[1].commit(batch)
             try await makeZone(at: servers[1], token)
             let admin = NodeOperator(
                 endpoint: servers[1].endpoint,

@@ -23,11 +23,11 @@ import Testing
         }
         let counting = CountingEngine(MemoryEngine(reopening: engine))
         try await withServer(engine: counting) { server in
-            let flushes = counting.flushes
+            let commits = counting.commits
             let client = try RawClient(greeting: server.endpoint, token: token)
             let again = try client.modify(request, id: id).saves[0].get()
             #expect(again.recordChangeTag == first?.recordChangeTag)
-            #expect(counting.flushes == flushes)
+            #expect(counting.commits == commits)
             #expect(try client.fetch("first")[0].get().recordChangeTag == first?.recordChangeTag)
         }
     }

@@ -11,12 +11,12 @@ import Testing
     // MARK: Group commit
 
     @Test func sixtyFourSaversShareFlushes() async throws {
-        let engine = CountingEngine(flushSeconds: 0.001)
+        let engine = CountingEngine(commitSeconds: 0.001)
         try await withServer(engine: engine) { server in
             let container = try await server.container(user: "ada", connections: 4)
             let database = container.privateCloudDatabase
             _ = try await database.save(Record("first"))
-            let before = engine.flushes
+            let before = engine.commits
             let flushes = server.node.meter.flushes.value
             let saves = 64 * 20
             await withThrowingTaskGroup(of: Void.self) { group in
@@ -28,9 +28,9 @@ import Testing
                     }
                 }
             }
-            let shared = engine.flushes - before
-            #expect(shared * 4 <= saves, "\(shared) flushes for \(saves) saves")
-            #expect(server.node.meter.flushes.value - flushes == shared)
+            let commits = engine.commits - before
+            #expect(commits * 4 <= saves, "\(commits) commits for \(saves) saves")
+            #expect(server.node.meter.flushes.value - flushes == commits)
             await container.close()
         }
     }
@@ -40,9 +40,9 @@ import Testing
         try await withServer(engine: engine) { server in
             let container = try await server.container(user: "ada")
             for number in 0..<50 {
-                let before = engine.flushes
+                let before = engine.commits
                 _ = try await container.privateCloudDatabase.save(Record("r\(number)"))
-                #expect(engine.flushes == before + 1)
+                #expect(engine.commits == before + 1)
             }
             await container.close()
         }
@@ -55,10 +55,10 @@ import Testing
                 greeting: server.endpoint,
                 token: try await server.makeUser("ada")
             )
-            let before = engine.flushes
+            let before = engine.commits
             let refused = try client.save([Record("_hidden")])
             #expect(refused[0].refusal?.code == .invalidArguments)
-            #expect(engine.flushes == before)
+            #expect(engine.commits == before)
         }
     }
 
@@ -73,10 +73,10 @@ import Testing
             engine.setFreeBytes(1 << 20)
             // What the file system said last counts for 100 ms.
             try await Task.sleep(for: .milliseconds(110))
-            let flushes = engine.flushes
+            let commits = engine.commits
             let error = try error { _ = try client.save([Record("refused")]) }
             #expect(error.code == .serviceUnavailable && error.reason == .diskFull)
-            #expect(engine.flushes == flushes)
+            #expect(engine.commits == commits)
             #expect(server.node.state == "disk full")
             #expect(try client.fetch("before")[0].get()["title"] == "a note")
             #expect(try client.fetch("refused")[0].refusal?.code == .unknownItem)

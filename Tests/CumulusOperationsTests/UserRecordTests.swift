@@ -113,6 +113,17 @@ import Testing
         #expect(try store.fetch(Self.annaName, in: .public, by: Self.anna).get().type == "Users")
     }
 
+    @Test func itGoesWithNobody() throws {
+        _ = try save(SaveItem("note"), by: Self.ben)
+        let owned: [FieldValue] = [.owner("note"), .list([.link("a"), .owner("note")])]
+        for field in owned {
+            let item = SaveItem(Self.annaName, ["friend": field], type: "Users")
+            #expect(try save(item, by: Self.anna) == .permissionFailure)
+        }
+        let linked = SaveItem(Self.annaName, ["link": .link("note")], type: "Users")
+        #expect(try save(linked, by: Self.anna) == nil)
+    }
+
     @Test func listsLeaveItOut() throws {
         _ = try save(SaveItem(Self.annaName, ["nick": "A."], type: "Users"), by: Self.anna)
         _ = try save(SaveItem("note"), by: Self.anna)

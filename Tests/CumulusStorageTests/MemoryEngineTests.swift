@@ -17,10 +17,10 @@ import Testing
 
     @Test func reopeningSeesNothingThatIsCommittedToTheOldEngineLater() {
         let old = MemoryEngine()
-        old.apply(Self.batch(writing: [1]))
+        old.commit(Self.batch(writing: [1]))
         let new = MemoryEngine(reopening: old)
-        old.apply(Self.batch(writing: [2]))
-        new.apply(Self.batch(writing: [3]))
+        old.commit(Self.batch(writing: [2]))
+        new.commit(Self.batch(writing: [3]))
         #expect(new.get(.meta, [1], reach: .memory) == [])
         #expect(new.get(.meta, [2], reach: .memory) == nil)
         #expect(old.get(.meta, [3], reach: .memory) == nil)
@@ -37,11 +37,11 @@ import Testing
     @Test func ascendingKeysStayCheap() {
         let engine = MemoryEngine()
         for number in UInt32(0)..<20_000 {
-            engine.apply(Self.batch(writing: withUnsafeBytes(of: number.bigEndian) { Bytes($0) }))
+            engine.commit(Self.batch(writing: withUnsafeBytes(of: number.bigEndian) { Bytes($0) }))
         }
         var batch = EngineBatch()
         batch.deletedRanges = [(.meta, KeyRange(start: [0, 0, 0, 5], end: [0, 0, 0x4e, 0x1f]))]
-        engine.apply(batch)
+        engine.commit(batch)
         var left: [Bytes] = []
         let whole = KeyRange(start: [], end: [1])
         engine.scan(.meta, whole, backwards: false, reach: .memory) { key, _ in

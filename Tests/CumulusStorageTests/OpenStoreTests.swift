@@ -50,7 +50,7 @@ import Testing
     private static func commit(_ key: RowKey, _ value: Bytes?, to engine: MemoryEngine) {
         var batch = EngineBatch()
         batch.writes = [.init(family: key.family, key: key.bytes, value: value)]
-        engine.apply(batch)
+        engine.commit(batch)
     }
 
     @Test(arguments: [1, 3, 5] as [UInt32]) func anotherFormatIsRefusedAndLeftAsItIs(

@@ -66,7 +66,7 @@ import Testing
         }
         try Self.compareScan(transaction, model, using: &dice)
         let (batch, _) = transaction.finish()
-        store.engine.apply(batch)
+        store.engine.commit(batch)
         let whole = KeyRange.all(.change)
         let left = try store.reader.rows(.index, whole).map(StoredRow.init)
         #expect(left == Self.rows(model, in: whole, backwards: false))

@@ -21,7 +21,7 @@ struct ScratchStore {
         var transaction = WriteTransaction(engine: engine, state: state)
         scope = try transaction.makeScope(ScopeID(container: "c", environment: .development))
         let (batch, state) = transaction.finish()
-        engine.apply(batch)
+        engine.commit(batch)
         self.state = state
     }
 

@@ -108,6 +108,17 @@ import Testing
         try await finish()
     }
 
+    /// A save that sends nothing encrypted needs no key.
+    @Test func whatIsNotSentIsNotSealed() async throws {
+        var record = try await database([key]).save(Self.diary())
+        record["title"] = "Changed"
+        let saved = try await database([]).save(record)
+        #expect(saved["title"] == "Changed")
+        let fetched = try await database([key]).record(for: Self.id)
+        #expect(fetched.encryptedValues["text"] == "nobody knows")
+        try await finish()
+    }
+
     @Test func aNewKeySealsAndAnOldOneStillOpens() async throws {
         try await database([key]).save(Self.diary())
         let new = EncryptionKey()
@@ -133,8 +144,15 @@ import Testing
         var elsewhere = Record(recordType: "Diary", recordID: Record.ID(recordName: "other"))
         elsewhere.receive(encrypted: text, for: "text")
         #expect(keyring.opening(elsewhere).encryptedValues.lockedKeys() == ["text"])
-        let other = Keyring([key], container: "d")
-        #expect(other.opening(sealed).encryptedValues.allKeys() == [])
+        for other in [
+            Keyring([key], container: "d"),
+            Keyring([key], container: "c", environment: .production),
+        ] {
+            #expect(other.opening(sealed).encryptedValues.allKeys() == [])
+        }
+        var typed = Record(recordType: "Note", recordID: Self.id)
+        typed.receive(encrypted: text, for: "text")
+        #expect(keyring.opening(typed).encryptedValues.lockedKeys() == ["text"])
         guard case .sealed(let value) = text else { return }
         for index in value.bytes.indices {
             var bent = value

@@ -37,7 +37,7 @@ enum ImportRules {
         // Shell and real I/O.
         "CumulusNode": system.union([
             "CumulusModel", "CumulusOperations", "CumulusReplication", "CumulusStorage",
-            "CumulusWire", "DequeModule", "Logging",
+            "CumulusWire", "Logging",
         ]),
         "CumulusTransport": system.union([
             "Crypto", "CumulusModel", "CumulusWire", "NIOCore", "NIOPosix", "NIOSSL", "NIOTLS",

@@ -72,6 +72,6 @@ enum UserRecords {
 
     static let deletion = ServiceError(
         .permissionFailure,
-        "users' records can't be deleted; remove their fields instead"
+        "users' records can't be deleted, alone or with others; remove their fields instead"
     )
 }

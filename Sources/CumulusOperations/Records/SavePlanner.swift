@@ -325,6 +325,9 @@ struct SavePlanner {
             }
             for (element, reference) in references.enumerated() {
                 let name = reference.recordName
+                if reference.action == .deleteSelf, Names.isUserRecordName(put.recordName) {
+                    throw .item(UserRecords.deletion)
+                }
                 if let birth = try birth(of: name, plan, in: &transaction) {
                     put.targets.append(.init(field: field, element: element, birth: birth))
                 }
