@@ -1,5 +1,6 @@
 // Simulated clusters keep every invariant; and each rule, broken on purpose, is missed by somebody.
 
+import CumulusStorage
 import CumulusTesting
 import Testing
 
@@ -7,6 +8,24 @@ import Testing
     @Test(arguments: 1...60) func everyInvariantHolds(seed: UInt64) throws {
         let verdict = try Simulation().run(seed: seed)
         #expect(verdict.violations.isEmpty, "seed \(seed): \(verdict.violations.first as Any)")
+    }
+
+    /// A batch of which one half is lost is noticed, and histories with pairs have some.
+    @Test func halfABatchIsNoticed() throws {
+        var cluster = try SimulatedCluster(3, seed: 4, collecting: true, pairing: true)
+        try cluster.run(steps: 160)
+        #expect(cluster.pairs?.faults == [])
+        #expect(cluster.pairs?.found ?? 0 > 50)
+        let store = cluster.stores[0]
+        let rows = try store.reader.rows(.records, .all(.record)).filter {
+            String(decoding: $0.key, as: UTF8.self).contains("pair-b")
+        }
+        #expect(!rows.isEmpty)
+        var batch = EngineBatch()
+        batch.writes = rows.map { .init(family: .records, key: $0.key, value: nil) }
+        try store.engine.commit(batch)
+        try cluster.checkPairs(0)
+        #expect(cluster.pairs?.faults.isEmpty == false)
     }
 
     /// A checker that finds nothing here would find nothing ever.

@@ -19,7 +19,7 @@ package struct Checker: Sendable {
     package static let all = [
         convergence, replay, chains, acknowledged, dependencies, deaths, orphans, vectors,
         frontiers,
-        derived, changes,
+        derived, changes, batches,
     ]
 
     /// All nodes hold the same.
@@ -186,6 +186,9 @@ package struct Checker: Sendable {
             try DerivedRows.differences(in: store.engine).map { "node \(number): \($0)" }
         }
     }
+
+    /// Batches are there whole or not at all, at every instant, and two of them never mix.
+    package static let batches = Checker(name: "batches") { $0.pairs?.faults ?? [] }
 
     /// Clients that fetch changes hold what the nodes show, whichever node they ask.
     package static let changes = Checker(name: "changes") { cluster in

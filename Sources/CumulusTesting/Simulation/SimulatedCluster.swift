@@ -102,13 +102,18 @@ package struct SimulatedCluster {
     /// Those of them that stood in one store only when it went back to a backup.
     package private(set) var excused: Set<Dot> = []
 
+    /// nil: nobody writes pairs.
+    package var pairs: Pairs?
+
     package init(
         _ count: Int,
         seed: UInt64,
         breaking broken: SimulatedRule? = nil,
         collecting collects: Bool = false,
+        pairing: Bool = false,
         isTold: Bool = false
     ) throws {
+        pairs = pairing ? Pairs(dice: SeededGenerator(seed: ~seed)) : nil
         dice = SeededGenerator(seed: seed)
         self.broken = broken
         self.collects = collects
@@ -162,6 +167,7 @@ package struct SimulatedCluster {
             case 25..<70: try edit(one, retryingAt: other)
             default: try pull(one, from: other, limit: pick([1, 2, 5, 12, .max]))
             }
+            try stepPairs(one, other)
         }
     }
 

@@ -31,6 +31,7 @@ package struct Simulation {
             // Where nobody forgets, nodes agree on more: every fourth history shows that. And state
             // that is handed over would mend the wrong outcome of a tie.
             collecting: seed % 4 != 0 && broken != .ties,
+            pairing: seed % 5 == 4,
             isTold: isTold
         )
         try cluster.run(steps: steps)
