@@ -10,6 +10,13 @@ import Testing
         #expect(verdict.violations.isEmpty, "seed \(seed): \(verdict.violations.first as Any)")
     }
 
+    /// Seed 47205: merged states left a child without its owner, which the next sweep deletes; the
+    /// history ended without one.
+    @Test func whatAMergeLeavesIsSwept() throws {
+        let verdict = try Simulation().run(seed: 47_205)
+        #expect(verdict.violations.isEmpty, "\(verdict.violations.first as Any)")
+    }
+
     /// A batch of which one half is lost is noticed, and histories with pairs have some.
     @Test func halfABatchIsNoticed() throws {
         var cluster = try SimulatedCluster(3, seed: 4, collecting: true, pairing: true)

@@ -178,7 +178,6 @@ package struct SimulatedCluster {
         // What is made up for on the way travels too.
         for _ in 0..<20 {
             let before = acknowledged.count
-            for one in works.indices where syncs[one] == nil { try sweep(one) }
             for _ in works.indices {
                 for one in works.indices {
                     for other in works.indices {
@@ -188,6 +187,7 @@ package struct SimulatedCluster {
                     }
                 }
             }
+            for one in works.indices { try sweep(one) }
             if acknowledged.count == before { break }
         }
         for _ in 0..<200 { try fetchChanges(from: Int.random(in: works.indices, using: &dice)) }
