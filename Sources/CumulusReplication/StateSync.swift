@@ -74,7 +74,7 @@ package struct StateSync: Sendable {
             _ = try transaction.replace([], with: record.rows, of: record.name, at: place)
             let isOurs = try transaction.decoding(Bytes(record.name.utf8)) {
                 () throws(MalformedBytes) in
-                try record.rows[0].hasOwner(by: transaction.state)
+                try record.rows.hasOwner(by: transaction.state)
             }
             if isOurs { suspects[page.zone, default: []].append(record.name) }
         }
@@ -334,14 +334,16 @@ extension StateOffer.Increment {
     }
 }
 
-extension RecordRow {
-    /// Whether a run for which a node owes wrote a reference to a record with which this one goes.
+extension [RecordRow] {
+    /// Whether a run for which a node owes wrote, in one of these lives, a reference to a record
+    /// with which that life goes; what waits behind another life may be shown by the merge.
     fileprivate func hasOwner(by state: WriterState) throws(MalformedBytes) -> Bool {
-        try backReferences().contains { owner in
-            guard owner.kind == .deleteSelf, let stamp = stamp(of: owner.field) else {
-                return false
+        for life in self {
+            for owner in try life.backReferences() where owner.kind == .deleteSelf {
+                guard let stamp = life.stamp(of: owner.field) else { continue }
+                if state.owes(for: stamp.dot.incarnation) { return true }
             }
-            return state.owes(for: stamp.dot.incarnation)
         }
+        return false
     }
 }

@@ -10,9 +10,9 @@ import Testing
         #expect(verdict.violations.isEmpty, "seed \(seed): \(verdict.violations.first as Any)")
     }
 
-    /// Seed 47205: merged states left a child without its owner, which the next sweep deletes; the
-    /// history ended without one.
-    @Test func whatAMergeLeavesIsSwept() throws {
+    /// Seed 47205: a life of the donor's that waited behind another was shown by the merge, its
+    /// owner long dead; only lives that the donor showed had been looked at.
+    @Test func aMergeLeavesNoOrphan() throws {
         let verdict = try Simulation().run(seed: 47_205)
         #expect(verdict.violations.isEmpty, "\(verdict.violations.first as Any)")
     }
