@@ -1171,7 +1171,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[26] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[28] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -1194,6 +1194,8 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[26] =
   { "OPERATOR_TRUNCATE", "CUMULUS__V1__METHOD__OPERATOR_TRUNCATE", 57 },
   { "OPERATOR_VERIFY", "CUMULUS__V1__METHOD__OPERATOR_VERIFY", 58 },
   { "OPERATOR_LEAVE", "CUMULUS__V1__METHOD__OPERATOR_LEAVE", 59 },
+  { "OPERATOR_LIST_MERGE_POLICIES", "CUMULUS__V1__METHOD__OPERATOR_LIST_MERGE_POLICIES", 60 },
+  { "OPERATOR_SET_MERGE_POLICY", "CUMULUS__V1__METHOD__OPERATOR_SET_MERGE_POLICY", 61 },
   { "PEERS_PULL", "CUMULUS__V1__METHOD__PEERS_PULL", 64 },
   { "PEERS_STATE", "CUMULUS__V1__METHOD__PEERS_STATE", 65 },
   { "PEERS_REPORT", "CUMULUS__V1__METHOD__PEERS_REPORT", 66 },
@@ -1201,13 +1203,13 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[26] =
   { "CHANGES_ZONE", "CUMULUS__V1__METHOD__CHANGES_ZONE", 81 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 5},{32, 8},{48, 9},{64, 21},{80, 24},{0, 26}
+{0, 0},{16, 5},{32, 8},{48, 9},{64, 23},{80, 26},{0, 28}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[26] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[28] =
 {
   { "ACCOUNTS_WHO_AM_I", 8 },
-  { "CHANGES_DATABASE", 24 },
-  { "CHANGES_ZONE", 25 },
+  { "CHANGES_DATABASE", 26 },
+  { "CHANGES_ZONE", 27 },
   { "METHOD_UNKNOWN", 0 },
   { "OPERATOR_ADD_TOKEN", 14 },
   { "OPERATOR_ADD_USER", 13 },
@@ -1216,14 +1218,16 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[26
   { "OPERATOR_LEAVE", 20 },
   { "OPERATOR_LIST_CONTAINERS", 10 },
   { "OPERATOR_LIST_MEMBERS", 15 },
+  { "OPERATOR_LIST_MERGE_POLICIES", 21 },
   { "OPERATOR_LIST_USERS", 12 },
   { "OPERATOR_REMOVE_MEMBER", 16 },
+  { "OPERATOR_SET_MERGE_POLICY", 22 },
   { "OPERATOR_STATUS", 9 },
   { "OPERATOR_TRUNCATE", 18 },
   { "OPERATOR_VERIFY", 19 },
-  { "PEERS_PULL", 21 },
-  { "PEERS_REPORT", 23 },
-  { "PEERS_STATE", 22 },
+  { "PEERS_PULL", 23 },
+  { "PEERS_REPORT", 25 },
+  { "PEERS_STATE", 24 },
   { "RECORDS_FETCH", 1 },
   { "RECORDS_LIST", 3 },
   { "RECORDS_LIST_CONFLICTS", 4 },
@@ -1239,9 +1243,9 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  26,
+  28,
   cumulus__v1__method__enum_values_by_number,
-  26,
+  28,
   cumulus__v1__method__enum_values_by_name,
   6,
   cumulus__v1__method__value_ranges,

@@ -805,7 +805,7 @@ const ProtobufCMessageDescriptor cumulus__v1__operation__descriptor =
   (ProtobufCMessageInit) cumulus__v1__operation__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__put__field_descriptors[9] =
+static const ProtobufCFieldDescriptor cumulus__v1__put__field_descriptors[10] =
 {
   {
     "record_name",
@@ -904,6 +904,18 @@ static const ProtobufCFieldDescriptor cumulus__v1__put__field_descriptors[9] =
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
+    "is_full",
+    9,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Put, is_full),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
     "fields",
     10,
     PROTOBUF_C_LABEL_REPEATED,
@@ -919,19 +931,19 @@ static const ProtobufCFieldDescriptor cumulus__v1__put__field_descriptors[9] =
 static const unsigned cumulus__v1__put__field_indices_by_name[] = {
   7,   /* field[7] = absorbed */
   1,   /* field[1] = birth */
-  8,   /* field[8] = fields */
+  9,   /* field[9] = fields */
   3,   /* field[3] = increments */
+  8,   /* field[8] = is_full */
   5,   /* field[5] = parent */
   0,   /* field[0] = record_name */
   4,   /* field[4] = reset_counters */
   6,   /* field[6] = targets */
   2,   /* field[2] = type */
 };
-static const ProtobufCIntRange cumulus__v1__put__number_ranges[2 + 1] =
+static const ProtobufCIntRange cumulus__v1__put__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 10, 8 },
-  { 0, 9 }
+  { 0, 10 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__put__descriptor =
 {
@@ -941,10 +953,10 @@ const ProtobufCMessageDescriptor cumulus__v1__put__descriptor =
   "Cumulus__V1__Put",
   "cumulus.v1",
   sizeof(Cumulus__V1__Put),
-  9,
+  10,
   cumulus__v1__put__field_descriptors,
   cumulus__v1__put__field_indices_by_name,
-  2,  cumulus__v1__put__number_ranges,
+  1,  cumulus__v1__put__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__put__init,
   NULL,NULL,NULL    /* reserved[123] */
 };

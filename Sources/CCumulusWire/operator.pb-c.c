@@ -1447,6 +1447,276 @@ void   cumulus__v1__leave_response__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__leave_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__list_merge_policies_request__init
+                     (Cumulus__V1__ListMergePoliciesRequest         *message)
+{
+  static const Cumulus__V1__ListMergePoliciesRequest init_value = CUMULUS__V1__LIST_MERGE_POLICIES_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__list_merge_policies_request__get_packed_size
+                     (const Cumulus__V1__ListMergePoliciesRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_merge_policies_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__list_merge_policies_request__pack
+                     (const Cumulus__V1__ListMergePoliciesRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_merge_policies_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__list_merge_policies_request__pack_to_buffer
+                     (const Cumulus__V1__ListMergePoliciesRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_merge_policies_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ListMergePoliciesRequest *
+       cumulus__v1__list_merge_policies_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ListMergePoliciesRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__list_merge_policies_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__list_merge_policies_request__free_unpacked
+                     (Cumulus__V1__ListMergePoliciesRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__list_merge_policies_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__list_merge_policies_response__init
+                     (Cumulus__V1__ListMergePoliciesResponse         *message)
+{
+  static const Cumulus__V1__ListMergePoliciesResponse init_value = CUMULUS__V1__LIST_MERGE_POLICIES_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__list_merge_policies_response__get_packed_size
+                     (const Cumulus__V1__ListMergePoliciesResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_merge_policies_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__list_merge_policies_response__pack
+                     (const Cumulus__V1__ListMergePoliciesResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_merge_policies_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__list_merge_policies_response__pack_to_buffer
+                     (const Cumulus__V1__ListMergePoliciesResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_merge_policies_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ListMergePoliciesResponse *
+       cumulus__v1__list_merge_policies_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ListMergePoliciesResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__list_merge_policies_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__list_merge_policies_response__free_unpacked
+                     (Cumulus__V1__ListMergePoliciesResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__list_merge_policies_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__set_merge_policy_request__init
+                     (Cumulus__V1__SetMergePolicyRequest         *message)
+{
+  static const Cumulus__V1__SetMergePolicyRequest init_value = CUMULUS__V1__SET_MERGE_POLICY_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__set_merge_policy_request__get_packed_size
+                     (const Cumulus__V1__SetMergePolicyRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__set_merge_policy_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__set_merge_policy_request__pack
+                     (const Cumulus__V1__SetMergePolicyRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__set_merge_policy_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__set_merge_policy_request__pack_to_buffer
+                     (const Cumulus__V1__SetMergePolicyRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__set_merge_policy_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__SetMergePolicyRequest *
+       cumulus__v1__set_merge_policy_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__SetMergePolicyRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__set_merge_policy_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__set_merge_policy_request__free_unpacked
+                     (Cumulus__V1__SetMergePolicyRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__set_merge_policy_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__set_merge_policy_response__init
+                     (Cumulus__V1__SetMergePolicyResponse         *message)
+{
+  static const Cumulus__V1__SetMergePolicyResponse init_value = CUMULUS__V1__SET_MERGE_POLICY_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__set_merge_policy_response__get_packed_size
+                     (const Cumulus__V1__SetMergePolicyResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__set_merge_policy_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__set_merge_policy_response__pack
+                     (const Cumulus__V1__SetMergePolicyResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__set_merge_policy_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__set_merge_policy_response__pack_to_buffer
+                     (const Cumulus__V1__SetMergePolicyResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__set_merge_policy_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__SetMergePolicyResponse *
+       cumulus__v1__set_merge_policy_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__SetMergePolicyResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__set_merge_policy_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__set_merge_policy_response__free_unpacked
+                     (Cumulus__V1__SetMergePolicyResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__set_merge_policy_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__merge_policy__init
+                     (Cumulus__V1__MergePolicy         *message)
+{
+  static const Cumulus__V1__MergePolicy init_value = CUMULUS__V1__MERGE_POLICY__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__merge_policy__get_packed_size
+                     (const Cumulus__V1__MergePolicy *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__merge_policy__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__merge_policy__pack
+                     (const Cumulus__V1__MergePolicy *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__merge_policy__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__merge_policy__pack_to_buffer
+                     (const Cumulus__V1__MergePolicy *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__merge_policy__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__MergePolicy *
+       cumulus__v1__merge_policy__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__MergePolicy *)
+     protobuf_c_message_unpack (&cumulus__v1__merge_policy__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__merge_policy__free_unpacked
+                     (Cumulus__V1__MergePolicy *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__merge_policy__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__field_group__init
+                     (Cumulus__V1__FieldGroup         *message)
+{
+  static const Cumulus__V1__FieldGroup init_value = CUMULUS__V1__FIELD_GROUP__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__field_group__get_packed_size
+                     (const Cumulus__V1__FieldGroup *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__field_group__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__field_group__pack
+                     (const Cumulus__V1__FieldGroup *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__field_group__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__field_group__pack_to_buffer
+                     (const Cumulus__V1__FieldGroup *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__field_group__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__FieldGroup *
+       cumulus__v1__field_group__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__FieldGroup *)
+     protobuf_c_message_unpack (&cumulus__v1__field_group__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__field_group__free_unpacked
+                     (Cumulus__V1__FieldGroup *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__field_group__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 #define cumulus__v1__who_am_irequest__field_descriptors NULL
 #define cumulus__v1__who_am_irequest__field_indices_by_name NULL
 #define cumulus__v1__who_am_irequest__number_ranges NULL
@@ -3140,6 +3410,240 @@ const ProtobufCMessageDescriptor cumulus__v1__leave_response__descriptor =
   (ProtobufCMessageInit) cumulus__v1__leave_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
+#define cumulus__v1__list_merge_policies_request__field_descriptors NULL
+#define cumulus__v1__list_merge_policies_request__field_indices_by_name NULL
+#define cumulus__v1__list_merge_policies_request__number_ranges NULL
+const ProtobufCMessageDescriptor cumulus__v1__list_merge_policies_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ListMergePoliciesRequest",
+  "ListMergePoliciesRequest",
+  "Cumulus__V1__ListMergePoliciesRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ListMergePoliciesRequest),
+  0,
+  cumulus__v1__list_merge_policies_request__field_descriptors,
+  cumulus__v1__list_merge_policies_request__field_indices_by_name,
+  0,  cumulus__v1__list_merge_policies_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__list_merge_policies_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__list_merge_policies_response__field_descriptors[1] =
+{
+  {
+    "policies",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__ListMergePoliciesResponse, n_policies),
+    offsetof(Cumulus__V1__ListMergePoliciesResponse, policies),
+    &cumulus__v1__merge_policy__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__list_merge_policies_response__field_indices_by_name[] = {
+  0,   /* field[0] = policies */
+};
+static const ProtobufCIntRange cumulus__v1__list_merge_policies_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__list_merge_policies_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ListMergePoliciesResponse",
+  "ListMergePoliciesResponse",
+  "Cumulus__V1__ListMergePoliciesResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ListMergePoliciesResponse),
+  1,
+  cumulus__v1__list_merge_policies_response__field_descriptors,
+  cumulus__v1__list_merge_policies_response__field_indices_by_name,
+  1,  cumulus__v1__list_merge_policies_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__list_merge_policies_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__set_merge_policy_request__field_descriptors[1] =
+{
+  {
+    "policy",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__SetMergePolicyRequest, policy),
+    &cumulus__v1__merge_policy__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__set_merge_policy_request__field_indices_by_name[] = {
+  0,   /* field[0] = policy */
+};
+static const ProtobufCIntRange cumulus__v1__set_merge_policy_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__set_merge_policy_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.SetMergePolicyRequest",
+  "SetMergePolicyRequest",
+  "Cumulus__V1__SetMergePolicyRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__SetMergePolicyRequest),
+  1,
+  cumulus__v1__set_merge_policy_request__field_descriptors,
+  cumulus__v1__set_merge_policy_request__field_indices_by_name,
+  1,  cumulus__v1__set_merge_policy_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__set_merge_policy_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__set_merge_policy_response__field_descriptors[1] =
+{
+  {
+    "existed",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__SetMergePolicyResponse, existed),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__set_merge_policy_response__field_indices_by_name[] = {
+  0,   /* field[0] = existed */
+};
+static const ProtobufCIntRange cumulus__v1__set_merge_policy_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__set_merge_policy_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.SetMergePolicyResponse",
+  "SetMergePolicyResponse",
+  "Cumulus__V1__SetMergePolicyResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__SetMergePolicyResponse),
+  1,
+  cumulus__v1__set_merge_policy_response__field_descriptors,
+  cumulus__v1__set_merge_policy_response__field_indices_by_name,
+  1,  cumulus__v1__set_merge_policy_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__set_merge_policy_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__merge_policy__field_descriptors[3] =
+{
+  {
+    "record_type",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__MergePolicy, record_type),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "unit",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__MergePolicy, unit),
+    &cumulus__v1__merge_unit__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "groups",
+    3,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__MergePolicy, n_groups),
+    offsetof(Cumulus__V1__MergePolicy, groups),
+    &cumulus__v1__field_group__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__merge_policy__field_indices_by_name[] = {
+  2,   /* field[2] = groups */
+  0,   /* field[0] = record_type */
+  1,   /* field[1] = unit */
+};
+static const ProtobufCIntRange cumulus__v1__merge_policy__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__merge_policy__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.MergePolicy",
+  "MergePolicy",
+  "Cumulus__V1__MergePolicy",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__MergePolicy),
+  3,
+  cumulus__v1__merge_policy__field_descriptors,
+  cumulus__v1__merge_policy__field_indices_by_name,
+  1,  cumulus__v1__merge_policy__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__merge_policy__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__field_group__field_descriptors[1] =
+{
+  {
+    "fields",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Cumulus__V1__FieldGroup, n_fields),
+    offsetof(Cumulus__V1__FieldGroup, fields),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__field_group__field_indices_by_name[] = {
+  0,   /* field[0] = fields */
+};
+static const ProtobufCIntRange cumulus__v1__field_group__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__field_group__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.FieldGroup",
+  "FieldGroup",
+  "Cumulus__V1__FieldGroup",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__FieldGroup),
+  1,
+  cumulus__v1__field_group__field_descriptors,
+  cumulus__v1__field_group__field_indices_by_name,
+  1,  cumulus__v1__field_group__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__field_group__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
 static const ProtobufCEnumValue cumulus__v1__agreement__enum_values_by_number[3] =
 {
   { "NOT_COMPARED", "CUMULUS__V1__AGREEMENT__NOT_COMPARED", 0 },
@@ -3198,5 +3702,35 @@ const ProtobufCEnumDescriptor cumulus__v1__difference_kind__descriptor =
   cumulus__v1__difference_kind__enum_values_by_name,
   1,
   cumulus__v1__difference_kind__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
+};
+static const ProtobufCEnumValue cumulus__v1__merge_unit__enum_values_by_number[3] =
+{
+  { "MERGE_FIELDS", "CUMULUS__V1__MERGE_UNIT__MERGE_FIELDS", 0 },
+  { "MERGE_GROUPS", "CUMULUS__V1__MERGE_UNIT__MERGE_GROUPS", 1 },
+  { "MERGE_RECORD", "CUMULUS__V1__MERGE_UNIT__MERGE_RECORD", 2 },
+};
+static const ProtobufCIntRange cumulus__v1__merge_unit__value_ranges[] = {
+{0, 0},{0, 3}
+};
+static const ProtobufCEnumValueIndex cumulus__v1__merge_unit__enum_values_by_name[3] =
+{
+  { "MERGE_FIELDS", 0 },
+  { "MERGE_GROUPS", 1 },
+  { "MERGE_RECORD", 2 },
+};
+const ProtobufCEnumDescriptor cumulus__v1__merge_unit__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "cumulus.v1.MergeUnit",
+  "MergeUnit",
+  "Cumulus__V1__MergeUnit",
+  "cumulus.v1",
+  3,
+  cumulus__v1__merge_unit__enum_values_by_number,
+  3,
+  cumulus__v1__merge_unit__enum_values_by_name,
+  1,
+  cumulus__v1__merge_unit__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };

@@ -48,6 +48,17 @@ package struct NodeOperator: Sendable {
         package var since: Timestamp
     }
 
+    /// How concurrent changes of a type's records come together.
+    package struct TypeMergePolicy: Hashable, Sendable {
+        package var recordType: String
+        package var policy: MergePolicy
+
+        package init(recordType: String, policy: MergePolicy) {
+            self.recordType = recordType
+            self.policy = policy
+        }
+    }
+
     /// A node that belongs to the cluster, or did.
     package struct Member: Sendable {
         package var nodeID: String
@@ -215,6 +226,33 @@ package struct NodeOperator: Sendable {
         try await call(.operatorTruncate) { try OperatorMessages.truncated(wire: $0) }
     }
 
+    /// The types of a container's environment whose records don't merge by fields.
+    package func mergePolicies(
+        in container: String,
+        _ environment: Environment
+    ) async throws -> [TypeMergePolicy] {
+        try await call(.operatorListMergePolicies, container: container, environment) {
+            try WireMergePolicy.list(wire: $0).map(TypeMergePolicy.init)
+        }
+    }
+
+    /// Sets how concurrent changes of a type's records come together.
+    ///
+    /// True if it was set already.
+    package func setMergePolicy(
+        _ policy: TypeMergePolicy,
+        in container: String,
+        _ environment: Environment
+    ) async throws -> Bool {
+        let message = policy.wire.encoded()
+        return try await call(
+            .operatorSetMergePolicy,
+            message: message,
+            container: container,
+            environment
+        ) { try WireMergePolicy.existed(wire: $0) }
+    }
+
     package func containers() async throws -> [String] {
         try await call(.operatorListContainers) { try OperatorMessages.containers(wire: $0) }
     }
@@ -259,13 +297,46 @@ package struct NodeOperator: Sendable {
         name: Bytes? = nil,
         message: Bytes = [],
         container: String? = nil,
+        _ environment: Environment? = nil,
         _ decode: (Bytes) throws -> Value
     ) async throws -> Value {
         var header = CallHeader(method)
         header.container = Bytes((container ?? "").utf8)
+        header.environment = environment.map { UInt32($0.rawValue) } ?? 0
         let message = name.map { OperatorMessages.request(name: $0) } ?? message
         let messages = try await core.read(method, message, header: header)
         return try decoding { try decode(messages.first ?? []) }
+    }
+}
+
+extension NodeOperator.TypeMergePolicy {
+    fileprivate init(_ wire: WireMergePolicy) {
+        recordType = String(decoding: wire.recordType, as: UTF8.self)
+        switch wire.unit {
+        case WireMergePolicy.units.groups:
+            policy = .groups(
+                wire.groups.map { group in
+                    FieldGroup(group.map { String(decoding: $0, as: UTF8.self) })
+                }
+            )
+        case WireMergePolicy.units.record: policy = .record
+        default: policy = .fields
+        }
+    }
+
+    fileprivate var wire: WireMergePolicy {
+        var wire = WireMergePolicy(
+            recordType: Bytes(recordType.utf8),
+            unit: WireMergePolicy.units.fields
+        )
+        switch policy {
+        case .fields: break
+        case .record: wire.unit = WireMergePolicy.units.record
+        case .groups(let groups):
+            wire.unit = WireMergePolicy.units.groups
+            wire.groups = groups.map { group in group.fields.map { Bytes($0.utf8) } }
+        }
+        return wire
     }
 }
 

@@ -20,7 +20,7 @@ struct Main: AsyncParsableCommand {
         subcommands: [
             RecordCommand.self, ZoneCommand.self, ChangesCommand.self, ImportCommand.self,
             ExportCommand.self, UserCommand.self, ClusterCommand.self,
-            ConflictsCommand.self, BackupCommand.self, ContainerCommand.self,
+            ConflictsCommand.self, PolicyCommand.self, BackupCommand.self, ContainerCommand.self,
             StatusCommand.self, Bench.self, ConfigCommand.self,
         ]
     )

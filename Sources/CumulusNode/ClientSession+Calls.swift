@@ -98,7 +98,7 @@ extension ClientSession {
         case .operatorStatus, .operatorListContainers, .operatorCreateContainer,
             .operatorListUsers, .operatorAddUser, .operatorAddToken, .operatorListMembers,
             .operatorRemoveMember, .operatorBackUp, .operatorTruncate, .operatorVerify,
-            .operatorLeave:
+            .operatorLeave, .operatorListMergePolicies, .operatorSetMergePolicy:
             guard identity.caller.role == .operator else {
                 throw ServiceError(
                     .permissionFailure,
@@ -424,6 +424,8 @@ extension ClientSession {
                 try await node.leave(by: deadline)
                 return []
             }
+        case .operatorListMergePolicies: try listMergePolicies(call)
+        case .operatorSetMergePolicy: try setMergePolicy(call)
         default: throw ServiceError(.internalError, "this is not an operator's call")
         }
     }
@@ -452,12 +454,30 @@ extension ClientSession {
         }
     }
 
+    private func listMergePolicies(_ call: Call) throws {
+        let scope = try callScope(call.header)
+        readFromDisk(call.stream, scope) { _, number, _, view in
+            let policies = try MergePolicies.all(in: number, view.reader)
+            return Page(message: WireMergePolicy.answer(policies.map(WireMergePolicy.init)))
+        }
+    }
+
+    private func setMergePolicy(_ call: Call) throws {
+        let entry = try MergePolicies.Entry(checking: WireMergePolicy(wire: call.message))
+        let scope = try callScope(call.header)
+        change(call, .setMergePolicy(entry), in: scope) { _, answer in
+            guard case .mergePolicy(let existed) = answer else { return [] }
+            return [WireMergePolicy.answer(existed: existed)]
+        }
+    }
+
     private func change(
         _ call: Call,
         _ operation: WriteRequest.Operation,
+        in scope: ScopeID = .cluster,
         _ encode: @escaping Encode
     ) {
-        let request = WriteRequest(operation, scope: .cluster, caller: identity.caller)
+        let request = WriteRequest(operation, scope: scope, caller: identity.caller)
         submit(call, request, nil, encode)
     }
 

@@ -18,6 +18,8 @@ package struct WriteRequest: Sendable {
         /// By its node id.
         case removeMember(Bytes)
         case truncate
+        /// The only one of an operator's that concerns a container.
+        case setMergePolicy(MergePolicies.Entry)
     }
 
     package enum Answer: Hashable, Sendable {
@@ -27,6 +29,7 @@ package struct WriteRequest: Sendable {
         case token
         case member(existed: Bool)
         case truncated(scopes: Int)
+        case mergePolicy(existed: Bool)
     }
 
     package var operation: Operation
@@ -64,6 +67,9 @@ package struct WriteRequest: Sendable {
         guard let number = try transaction.scope(scope) else {
             return (.failure(Containers.unknown(scope.container)), false)
         }
+        if case .setMergePolicy(let entry) = operation {
+            return try setMergePolicy(entry, number, &transaction)
+        }
         if let requestID {
             if let error = checkAge(of: requestID, now: transaction.now) {
                 return (.failure(error), false)
@@ -81,6 +87,21 @@ package struct WriteRequest: Sendable {
         return (.success(.modified(outcome)), true)
     }
 
+    private func setMergePolicy(
+        _ entry: MergePolicies.Entry,
+        _ scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> (Result<Answer, ServiceError>, keep: Bool) {
+        if let refusal = operatorsOnly { return (.failure(refusal), false) }
+        let isNew = try MergePolicies.set(entry, in: scope, &transaction)
+        return (.success(.mergePolicy(existed: !isNew)), isNew)
+    }
+
+    private var operatorsOnly: ServiceError? {
+        if caller.role == .operator { return nil }
+        return ServiceError(.permissionFailure, "only an operator may do this")
+    }
+
     private func modify(
         _ scope: ScopeNumber,
         _ transaction: inout WriteTransaction
@@ -90,7 +111,7 @@ package struct WriteRequest: Sendable {
             try request.run(scope, by: caller, requestID, in: &transaction)
         case .modifyZones(let request):
             try request.run(scope, by: caller, requestID, in: &transaction)
-        case .createContainer, .addUser, .addToken, .removeMember, .truncate:
+        case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy:
             .failure(ServiceError(.invalidArguments, "an operator's request names no container"))
         }
     }
@@ -148,7 +169,7 @@ package struct WriteRequest: Sendable {
             switch operation {
             case .modifyRecords(let request): try done.outcome(of: request, transaction)
             case .modifyZones(let request): try done.outcome(of: request, transaction)
-            case .createContainer, .addUser, .addToken, .removeMember, .truncate:
+            case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy:
                 ModifyOutcome(saves: 0, deletes: 0)
             }
         outcome.dots = row.dots
@@ -173,18 +194,14 @@ package struct WriteRequest: Sendable {
         case .modifyRecords(let request):
             request.isAtomic || request.saves.count + request.deletes.count == 1
         case .modifyZones(let request): request.saves.count + request.deletes.count == 1
-        case .createContainer, .addUser, .addToken, .removeMember, .truncate: true
+        case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy: true
         }
     }
 
     private func administer(
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> (Result<Answer, ServiceError>, keep: Bool) {
-        guard caller.role == .operator else {
-            return (
-                .failure(ServiceError(.permissionFailure, "only an operator may do this")), false
-            )
-        }
+        if let refusal = operatorsOnly { return (.failure(refusal), false) }
         switch operation {
         case .createContainer(let name):
             let existed = try Containers.create(name, in: &transaction)
@@ -206,7 +223,7 @@ package struct WriteRequest: Sendable {
             return (.success(.member(existed: existed)), existed)
         case .truncate:
             return (.success(.truncated(scopes: try Truncation.mark(in: &transaction))), true)
-        case .modifyRecords, .modifyZones:
+        case .modifyRecords, .modifyZones, .setMergePolicy:
             return (.failure(Containers.unknown("")), false)
         }
     }

@@ -266,7 +266,7 @@ extension RegisterRow {
     /// The highest stamp stands; but the first to give a field its type keeps it, so that what is
     /// stored fits.
     func replaces(_ current: RegisterRow, in namespace: String) -> Bool {
-        let isFirst = Schema.holds(namespace) && current.value != nil && value != nil
+        let isFirst = Schema.isFixed(namespace) && current.value != nil && value != nil
         return isFirst ? stamp < current.stamp : stamp > current.stamp
     }
 }

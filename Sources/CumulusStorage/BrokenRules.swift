@@ -34,4 +34,6 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let seen = BrokenRules(rawValue: 1024)
     /// A run counts as retired once a later one depends on it, however far it has come since.
     package static let retired = BrokenRules(rawValue: 2048)
+    /// What a put of a whole record leaves out stays.
+    package static let floors = BrokenRules(rawValue: 4096)
 }

@@ -102,6 +102,10 @@ extension Commit {
         ///
         /// Ascending.
         package var absorbed: [Dot]
+        /// The put says all of the record: what older commits set vanishes.
+        ///
+        /// Sums of counters stay.
+        package var isFull: Bool
         /// Fields without a value are removed.
         ///
         /// What sets a counter carries its base.
@@ -116,6 +120,7 @@ extension Commit {
             resetCounters = []
             targets = []
             absorbed = []
+            isFull = false
         }
     }
 
@@ -219,6 +224,7 @@ extension Commit.Put {
             }
         }
         for birth in absorbed { writer.field(8, dot: birth) }
+        writer.field(9, varint: isFull ? 1 : 0)
         writer.raw(fields.bytes)
     }
 }
@@ -394,6 +400,10 @@ extension Commit.Put {
         while true {
             let start = reader.position
             guard let (number, type) = try reader.nextField() else { break }
+            if number == 9, type == .varint {
+                isFull = try reader.varint() == 1
+                continue
+            }
             guard type == .delimited else { throw MalformedBytes("a put holds something unknown") }
             switch number {
             case 1: recordName = try reader.text()

@@ -143,6 +143,25 @@ package struct RecordBody: Hashable, Sendable {
         return merged
     }
 
+    /// This body, removals included, with those fields of another that it doesn't name.
+    package func completed(by others: RecordBody) -> RecordBody {
+        var completed = RecordBody()
+        completed.reserveCapacity(for: self, others)
+        var index = 0
+        for other in others.entries {
+            var order = 1
+            while index < entries.count, order > 0 {
+                order = RecordBody.order(others, other, self, entries[index])
+                if order < 0 { break }
+                completed.append(entries[index], of: self)
+                index += 1
+            }
+            if order != 0 { completed.append(other, of: others) }
+        }
+        for entry in entries[index...] { completed.append(entry, of: self) }
+        return completed
+    }
+
     /// This body with an INT64 field of that value.
     package func replacing(_ name: String, withInt64 value: Int64) -> RecordBody {
         var change = RecordBody()

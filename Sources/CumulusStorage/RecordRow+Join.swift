@@ -17,10 +17,10 @@ extension RecordRow {
         let counters = try joinedCounters(with: other)
         joinFields(of: other)
         self.counters = counters
-        try settleCounters()
-        floor = max(floor, other.floor)
         parent = RecordRow.later(parent, other.parent)
         share = RecordRow.later(share, other.share)
+        raiseFloor(to: max(floor, other.floor))
+        try settleCounters()
         if other.modified > modified {
             modified = other.modified
             modifiedBy = other.modifiedBy

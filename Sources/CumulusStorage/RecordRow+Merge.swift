@@ -2,9 +2,10 @@
 // own, by stamp.
 //
 // Called by `ApplyCommit`. The outcome is a function of the commits that were applied, not of their
-// order: every part is a register that keeps its highest stamp, or a sum. Where a value falls that
-// its origin and the winner's did not know of each other, a `Clash` says so. hot: once per saved
-// record, by the short way that needs no comparing.
+// order: every part is a register that keeps its highest stamp, or a sum. A put of a whole record
+// raises the life's floor: registers with older stamps are gone, whenever they arrive. Where a
+// value falls that its origin and the winner's did not know of each other, a `Clash` says so. hot:
+// once per saved record, by the short way that needs no comparing.
 
 package import CumulusModel
 
@@ -16,6 +17,27 @@ package struct Clash: Hashable, Sendable {
     package var loser: Stamp
     /// The losing fields, in the form of a record's body.
     package var lost: Bytes
+}
+
+extension Clash {
+    /// Where whole records met, what one commit loses to another is told at once.
+    fileprivate static func ofWholes(_ clashes: [Clash]) -> [Clash] {
+        let sorted = clashes.sorted { $0.field.utf8.lexicographicallyPrecedes($1.field.utf8) }
+        var wholes: [Clash] = []
+        for clash in sorted {
+            let known = wholes.firstIndex {
+                $0.winner == clash.winner && $0.loser == clash.loser
+            }
+            if let known {
+                wholes[known].lost += clash.lost
+            } else {
+                var whole = clash
+                whole.field = ""
+                wholes.append(whole)
+            }
+        }
+        return wholes
+    }
 }
 
 /// An increment that a retry at another node made a second time: it counts no more.
@@ -60,8 +82,10 @@ package struct PutMerge {
         let fields = isLatest ? put.fields : winners(in: row)
         try row.set(fields, targets: put.targets, resets: put.resetCounters, stamp)
         if let change = put.parent { setParent(change, of: &row) }
+        if put.isFull { raiseFloor(of: &row, isLatest: isLatest) }
         for increment in put.increments { try row.add(increment, stamp) }
         try row.void(doubled)
+        if put.isFull { clashes = Clash.ofWholes(clashes) }
         if stamp >= row.modified {
             row.modified = stamp
             row.modifiedBy = commit.user
@@ -74,8 +98,8 @@ package struct PutMerge {
         var winners = RecordBody()
         for entry in put.fields.entries {
             let name = put.fields.name(of: entry)
-            let known = row.register(named: name)
-            guard let known, !cut.covers(known.stamp.dot) else {
+            let known = row.register(named: name) ?? (stamp: row.floor, bytes: [])
+            guard !cut.covers(known.stamp.dot) else {
                 winners.append(entry, of: put.fields)
                 continue
             }
@@ -83,20 +107,31 @@ package struct PutMerge {
             let wins = isTie || stamp > known.stamp
             if wins { winners.append(entry, of: put.fields) }
             let incoming = entry.type == nil ? [] : Bytes(put.fields.bytes[entry.whole])
-            clashes.append(
-                Clash(
-                    field: name,
-                    winner: max(stamp, known.stamp),
-                    loser: min(stamp, known.stamp),
-                    lost: wins ? known.bytes : incoming
-                )
-            )
+            note(name, known.stamp, lost: wins ? known.bytes : incoming)
         }
         return winners
     }
 
+    /// What the put doesn't name vanishes if it is older.
+    private mutating func raiseFloor(of row: inout RecordRow, isLatest: Bool) {
+        guard stamp > row.floor, !broken.contains(.floors) else { return }
+        if !isLatest {
+            for (entry, set) in zip(row.body.entries, row.fieldStamps)
+            where set < stamp && !cut.covers(set.dot) {
+                note(row.body.name(of: entry), set, lost: Bytes(row.body.bytes[entry.whole]))
+            }
+        }
+        row.raiseFloor(to: stamp)
+    }
+
+    /// The put and what another commit wrote don't know of each other: one of them is lost.
+    private mutating func note(_ field: String, _ other: Stamp, lost: Bytes) {
+        let (winner, loser) = (max(stamp, other), min(stamp, other))
+        clashes.append(Clash(field: field, winner: winner, loser: loser, lost: lost))
+    }
+
     private func setParent(_ change: Commit.ParentChange, of row: inout RecordRow) {
-        guard stamp > row.parent?.stamp ?? .zero else { return }
+        guard stamp > row.parent?.stamp ?? .zero, stamp >= row.floor else { return }
         row.parent = RecordRow.NamedTarget(
             name: change.recordName.isEmpty ? nil : change.recordName,
             birth: change.birth,
@@ -175,7 +210,8 @@ extension RecordRow {
 
     /// Lets each counter show what its base and its sums say.
     ///
-    /// One that was removed shows again when it was incremented later.
+    /// One that was removed, or left out by a put of the whole record, shows again when it was
+    /// incremented later.
     mutating func settleCounters() throws(MalformedBytes) {
         for counter in counters {
             let entry = body.entry(named: counter.field)
@@ -186,8 +222,8 @@ extension RecordRow {
                     let index = body.entries.firstIndex(of: entry)
                 else { continue }
                 show(counter, stamp: fieldStamps[index])
-            } else if counter.latest > removal ?? .zero {
-                show(counter, stamp: removal ?? birth)
+            } else if counter.latest > removal ?? .zero, counter.latest >= floor {
+                show(counter, stamp: removal ?? floor)
             }
         }
     }
@@ -197,6 +233,29 @@ extension RecordRow {
         var shown = RecordBody()
         shown.append(counter.field, int64: counter.value)
         merge(shown, absent: absent.filter { $0.name != counter.field }, stamp)
+    }
+
+    // MARK: Floor
+
+    /// Drops what was set before the floor; a counter that was set before it keeps its sums only.
+    mutating func raiseFloor(to floor: Stamp) {
+        self.floor = floor
+        if let parent, parent.stamp < floor { self.parent = nil }
+        absent.removeAll { $0.stamp < floor }
+        if fieldStamps.contains(where: { $0 < floor }) { dropFieldsBelowFloor() }
+        for index in counters.indices where stamp(of: counters[index].field) == nil {
+            counters[index].base = 0
+        }
+    }
+
+    private mutating func dropFieldsBelowFloor() {
+        var kept = RecordBody()
+        for (entry, stamp) in zip(body.entries, fieldStamps) where stamp >= floor {
+            kept.append(entry, of: body)
+        }
+        fieldStamps.removeAll { $0 < floor }
+        body = kept
+        targets.removeAll { kept.entry(named: $0.field) == nil }
     }
 
     // MARK: Merging bodies

@@ -327,6 +327,11 @@ extension WriteTransaction {
             else { throw .corrupt("a schema register is damaged") }
             schema.fields[String(decoding: field, as: UTF8.self)] = type
         }
+        if let merge = try self.register(scope, Schema.mergeNamespace, [name])?.value {
+            schema.merge = try decoding(name) { () throws(MalformedBytes) in
+                try MergePolicy(register: merge)
+            }
+        }
         state.schema[key] = schema
         return schema
     }
@@ -347,8 +352,15 @@ extension WriteTransaction {
 package enum Schema {
     package static let typeNamespace = "type"
     package static let fieldNamespace = "field"
+    package static let mergeNamespace = "merge"
 
+    /// Whether a type is read anew when a register of this namespace changes.
     static func holds(_ namespace: String) -> Bool {
+        isFixed(namespace) || namespace == mergeNamespace
+    }
+
+    /// Whether what was written first stands.
+    static func isFixed(_ namespace: String) -> Bool {
         namespace == typeNamespace || namespace == fieldNamespace
     }
 }

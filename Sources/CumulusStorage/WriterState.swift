@@ -10,6 +10,7 @@ package import CumulusModel
 package struct TypeSchema: Hashable, Sendable {
     package var exists: Bool
     package var fields: [String: FieldType]
+    package var merge = MergePolicy.fields
 }
 
 /// The writer's view of one scope's logs.

@@ -5,7 +5,7 @@
 // left. Names are few, so that conflicts, cascades, parents and recreated zones happen all the
 // time.
 
-import CumulusModel
+package import CumulusModel
 package import CumulusOperations
 import CumulusStorage
 
@@ -36,7 +36,8 @@ package struct RandomWork {
 
     private var lives = 0
 
-    package init(seed: UInt64) throws {
+    /// `merging`: the policy of the type that everything is saved as.
+    package init(seed: UInt64, merging policy: MergePolicy = .fields) throws {
         store = try TestStore(seed: seed)
         dice = SeededGenerator(seed: seed &* 0x5851_F42D)
         // Fixes the types of the fields, in a zone that nothing else touches.
@@ -47,6 +48,11 @@ package struct RandomWork {
             in: ZoneAddress(name: "schema")
         )
         try store.modify(ModifyRecords(database: .private, saves: [first]), by: .alice)
+        guard policy != .fields else { return }
+        let entry = MergePolicies.Entry(recordType: RandomWork.recordType, policy: policy)
+        try store.run(
+            WriteRequest(.setMergePolicy(entry), scope: store.scope, caller: .administrator)
+        )
     }
 
     // MARK: Running
@@ -113,6 +119,8 @@ package struct RandomWork {
 
     // MARK: Making requests
 
+    /// Of nearly all records.
+    package static let recordType = "Note"
     private static let names = ["a", "b", "c", "d", "e", "f", "g", "h"]
     private static let users = ["_alice", "_bob"]
     private static let zones = ["_defaultZone", "x", "y"]
@@ -176,7 +184,7 @@ package struct RandomWork {
         return SaveItem(
             name,
             isOther ? [:] : fields,
-            type: isOther ? "Other" : "Note",
+            type: isOther ? "Other" : RandomWork.recordType,
             in: zone,
             tag: tag(of: name, in: zone, isPublic, by: caller),
             increments: isOther ? [:] : increments,

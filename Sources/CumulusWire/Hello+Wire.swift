@@ -198,6 +198,8 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case operatorTruncate = 57
     case operatorVerify = 58
     case operatorLeave = 59
+    case operatorListMergePolicies = 60
+    case operatorSetMergePolicy = 61
     case peersPull = 64
     case peersState = 65
     case peersReport = 66

@@ -30,7 +30,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(
             nouns == [
                 "record", "zone", "import", "export", "user", "container", "status", "bench",
-                "config", "cluster", "changes", "conflicts", "backup",
+                "config", "cluster", "changes", "conflicts", "backup", "policy",
             ]
         )
     }
@@ -51,6 +51,15 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
 }
 
 @Suite struct ArgumentTests {
+    @Test(arguments: [
+        [], ["--merge", "record", "--group", "a,b"], ["--merge", "groups"], ["--group", "a"],
+        ["--group", "a,b", "--group", "b,c"],
+    ]) func policiesThatCanNotBe(words: [String]) {
+        #expect(throws: (any Error).self) {
+            try Main.parseAsRoot(["policy", "set", "Page"] + words)
+        }
+    }
+
     private func parse<Command: ParsableCommand>(
         _ words: String...,
         as type: Command.Type

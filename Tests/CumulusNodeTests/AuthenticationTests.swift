@@ -220,11 +220,41 @@ import Testing
             let methods: [Method] = [
                 .operatorStatus, .operatorListContainers, .operatorCreateContainer,
                 .operatorListUsers, .operatorAddUser, .operatorAddToken,
+                .operatorListMergePolicies, .operatorSetMergePolicy,
             ]
             for method in methods {
                 let error = try error { _ = try client.perform(method) }
                 #expect(error.code == .permissionFailure, "\(method)")
             }
+        }
+    }
+
+    @Test func policiesThatCanNotBeAreRefused() async throws {
+        try await withServer { server in
+            let client = try greetAsOperator(server)
+            let group = ["a", "b"].map { Bytes($0.utf8) }
+            let type = Bytes("Page".utf8)
+            let wrong = [
+                WireMergePolicy(recordType: [], unit: 2),
+                WireMergePolicy(recordType: type, unit: 3),
+                WireMergePolicy(recordType: type, unit: 1),
+                WireMergePolicy(recordType: type, unit: 2, groups: [group]),
+                WireMergePolicy(recordType: type, unit: 1, groups: [[[0xFF], [0xFE]]]),
+                WireMergePolicy(recordType: type, unit: 1, groups: [group, group]),
+            ]
+            for policy in wrong {
+                let refusal = try error {
+                    _ = try perform(.operatorSetMergePolicy, policy.encoded(), client)
+                }
+                #expect(refusal.code == .invalidArguments, "\(policy)")
+            }
+            let right = WireMergePolicy(recordType: type, unit: 1, groups: [group])
+            for existed in [false, true] {
+                let answer = try perform(.operatorSetMergePolicy, right.encoded(), client)
+                #expect(try WireMergePolicy.existed(wire: answer) == existed)
+            }
+            let listed = try perform(.operatorListMergePolicies, [], client)
+            #expect(try WireMergePolicy.list(wire: listed) == [right])
         }
     }
 

@@ -41,7 +41,7 @@ import Testing
         simulation.broken = rule
         // Few histories show these two: the search begins near one.
         let isRare = rule == .tokenHorizon || rule == .laterHorizon
-        let first: UInt64 = isRare ? 250 : 1
+        let first: UInt64 = isRare ? 280 : 1
         let noticing = (first...first + 400).first { seed in
             (try? simulation.run(seed: seed).violations.isEmpty) != true
         }

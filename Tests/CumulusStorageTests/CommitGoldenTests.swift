@@ -58,6 +58,16 @@ import Testing
         #expect(types == [.one(.reference), nil, .list(.reference), .one(.string)])
     }
 
+    @Test func aPutOfAWholeRecordSaysSo() throws {
+        for (name, isFull) in [("Commit-put-full", true), ("Commit-put", false)] {
+            guard case .put(let put) = try Commit(Golden(name).bytes).operations[0] else {
+                Issue.record("not a put")
+                return
+            }
+            #expect(put.isFull == isFull)
+        }
+    }
+
     @Test func theOtherOperationsSayWhatTheFilesSay() throws {
         let incarnation = Incarnation(0x1122_3344_5566_7788)
         let births = [Dot(incarnation, 3), Dot(incarnation, 4)]

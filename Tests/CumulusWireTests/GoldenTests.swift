@@ -100,6 +100,13 @@ import Testing
         "TruncateResponse": {
             OperatorMessages.truncated(scopes: try OperatorMessages.truncated(wire: $0))
         },
+        "ListMergePoliciesResponse": {
+            WireMergePolicy.answer(try WireMergePolicy.list(wire: $0))
+        },
+        "SetMergePolicyRequest": { try WireMergePolicy(wire: $0).encoded() },
+        "SetMergePolicyResponse": {
+            WireMergePolicy.answer(existed: try WireMergePolicy.existed(wire: $0))
+        },
         "VerifyRequest": { try VerifyRequest(wire: $0).encoded() },
         "VerifyResponse": { try WireVerdict(wire: $0).encoded() },
         "ReportRequest": { try ReportRequest(wire: $0).encoded() },

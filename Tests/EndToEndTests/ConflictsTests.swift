@@ -23,19 +23,23 @@ import Testing
         let zoneID = RecordZone.ID(zoneName: "Notes")
         var database: Database { container.privateCloudDatabase }
 
-        func save(_ name: String, _ fields: [String: FieldValue?], adding: [String: Int64] = [:])
-            async throws
-        {
-            try await save([(name, fields)], adding: adding)
+        func save(
+            _ name: String,
+            _ fields: [String: FieldValue?],
+            adding: [String: Int64] = [:],
+            type: String = "Note"
+        ) async throws {
+            try await save([(name, fields)], adding: adding, type: type)
         }
 
         /// Saves records in one batch.
         func save(
             _ items: [(name: String, fields: [String: FieldValue?])],
-            adding: [String: Int64] = [:]
+            adding: [String: Int64] = [:],
+            type: String = "Note"
         ) async throws {
             let records = items.map { name, fields in
-                var record = Record(recordType: "Note", recordID: id(name))
+                var record = Record(recordType: type, recordID: id(name))
                 for (key, value) in fields { record[key] = value }
                 for (key, delta) in adding { record.increment(key, by: delta) }
                 return record
@@ -161,5 +165,74 @@ import Testing
         #expect(shown.code == 1)
         for side in sides { await side.container.close() }
         for server in servers { try await server.stop() }
+    }
+
+    /// The same by policies: a page is of one save, and so are an invoice's amount and currency.
+    @Test func policiesSayWhatChangesAsOne() async throws {
+        let servers = [
+            try await TestServer(clusterKey: Self.key), try await TestServer(clusterKey: Self.key),
+        ]
+        let token = try await servers[0].makeUser("ada")
+        let (one, other) = (
+            Side(server: servers[0], container: servers[0].container(token: token)),
+            Side(server: servers[1], container: servers[1].container(token: token))
+        )
+        let file = "\(folder.path)/operator.token"
+        try Data(TestServer.operatorToken.utf8).write(to: URL(filePath: file))
+        for words in [["Page", "--merge", "record"], ["Invoice", "--group", "amount,currency"]] {
+            let run = try await policy(["set"] + words, at: one, file)
+            #expect(run.code == 0, "\(run.errors)")
+        }
+        servers[0].follow([servers[1]])
+        servers[1].follow([servers[0]])
+        try await one.database.save(RecordZone(zoneID: one.zoneID))
+        try await one.save("page", ["title": "Oslo", "text": "A city"], type: "Page")
+        try await one.save("bill", ["amount": 10, "currency": "NOK", "paid": 0], type: "Invoice")
+        while await (try? other.all())?.count != 2 {}
+        let listed = try await policy(["list"], at: other, file)
+        #expect(listed.output.contains("Invoice  amount+currency"), "\(listed.output)")
+        #expect(listed.output.contains("Page     record"), "\(listed.output)")
+
+        // Cut apart.
+        for server in servers { await server.unfollow() }
+        try await one.save("page", ["title": "Oslo, Norway"], type: "Page")
+        try await one.save("bill", ["amount": 12, "paid": 1], type: "Invoice")
+        try await other.save("page", ["text": "A capital"], type: "Page")
+        try await other.save("bill", ["currency": "EUR"], type: "Invoice")
+
+        // Healed.
+        servers[0].follow([servers[1]])
+        servers[1].follow([servers[0]])
+        let wanted: [String: [String: FieldValue]] = [
+            "page": ["title": "Oslo", "text": "A capital"],
+            "bill": ["amount": 10, "currency": "EUR", "paid": 1],
+        ]
+        for side in [one, other] {
+            for _ in 0..<500 where try await side.all() != wanted {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            #expect(try await side.all() == wanted)
+            let found = try await conflicts(at: side, ["--mine"], ["CUMULUS_TOKEN": token])
+            #expect(
+                found == [
+                    "bill amount {amount: 12}", "bill currency {currency: NOK}",
+                    "page null {text: A city, title: Oslo, Norway}",
+                ]
+            )
+        }
+        for side in [one, other] { await side.container.close() }
+        for server in servers { try await server.stop() }
+    }
+
+    private func policy(
+        _ words: [String],
+        at side: Side,
+        _ tokenFile: String
+    ) async throws -> CommandLineRun {
+        try await CommandLineRun(
+            ["policy"] + words
+                + ["--endpoint", side.server.endpoint, "--container", TestServer.container],
+            variables: ["CUMULUS_OPERATOR_TOKEN_FILE": tokenFile]
+        )
     }
 }

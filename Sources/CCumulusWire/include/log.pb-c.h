@@ -164,6 +164,10 @@ struct  Cumulus__V1__Put
   size_t n_absorbed;
   Cumulus__V1__Dot **absorbed;
   /*
+   * all of the record: fields and a parent that older commits set vanish, counters aside
+   */
+  protobuf_c_boolean is_full;
+  /*
    * sorted; without a value: removed. What sets a counter carries its base
    */
   size_t n_fields;
@@ -171,7 +175,7 @@ struct  Cumulus__V1__Put
 };
 #define CUMULUS__V1__PUT__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__put__descriptor) \
-    , {0,NULL}, NULL, {0,NULL}, 0,NULL, 0,NULL, NULL, 0,NULL, 0,NULL, 0,NULL }
+    , {0,NULL}, NULL, {0,NULL}, 0,NULL, 0,NULL, NULL, 0,NULL, 0,NULL, 0, 0,NULL }
 
 
 struct  Cumulus__V1__ParentChange

@@ -48,6 +48,12 @@ typedef struct Cumulus__V1__VerifyResponse Cumulus__V1__VerifyResponse;
 typedef struct Cumulus__V1__Difference Cumulus__V1__Difference;
 typedef struct Cumulus__V1__LeaveRequest Cumulus__V1__LeaveRequest;
 typedef struct Cumulus__V1__LeaveResponse Cumulus__V1__LeaveResponse;
+typedef struct Cumulus__V1__ListMergePoliciesRequest Cumulus__V1__ListMergePoliciesRequest;
+typedef struct Cumulus__V1__ListMergePoliciesResponse Cumulus__V1__ListMergePoliciesResponse;
+typedef struct Cumulus__V1__SetMergePolicyRequest Cumulus__V1__SetMergePolicyRequest;
+typedef struct Cumulus__V1__SetMergePolicyResponse Cumulus__V1__SetMergePolicyResponse;
+typedef struct Cumulus__V1__MergePolicy Cumulus__V1__MergePolicy;
+typedef struct Cumulus__V1__FieldGroup Cumulus__V1__FieldGroup;
 
 
 /* --- enums --- */
@@ -73,6 +79,21 @@ typedef enum _Cumulus__V1__DifferenceKind {
   CUMULUS__V1__DIFFERENCE_KIND__MISSING_THERE = 2
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__DIFFERENCE_KIND)
 } Cumulus__V1__DifferenceKind;
+typedef enum _Cumulus__V1__MergeUnit {
+  /*
+   * each field on its own; the default
+   */
+  CUMULUS__V1__MERGE_UNIT__MERGE_FIELDS = 0,
+  /*
+   * the fields of each group together, all others on their own
+   */
+  CUMULUS__V1__MERGE_UNIT__MERGE_GROUPS = 1,
+  /*
+   * the whole record
+   */
+  CUMULUS__V1__MERGE_UNIT__MERGE_RECORD = 2
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__MERGE_UNIT)
+} Cumulus__V1__MergeUnit;
 
 /* --- messages --- */
 
@@ -583,6 +604,88 @@ struct  Cumulus__V1__LeaveResponse
 #define CUMULUS__V1__LEAVE_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__leave_response__descriptor) \
      }
+
+
+struct  Cumulus__V1__ListMergePoliciesRequest
+{
+  ProtobufCMessage base;
+};
+#define CUMULUS__V1__LIST_MERGE_POLICIES_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_merge_policies_request__descriptor) \
+     }
+
+
+/*
+ * Of the container and environment in the call's header.
+ */
+struct  Cumulus__V1__ListMergePoliciesResponse
+{
+  ProtobufCMessage base;
+  /*
+   * of types that have another one than the default
+   */
+  size_t n_policies;
+  Cumulus__V1__MergePolicy **policies;
+};
+#define CUMULUS__V1__LIST_MERGE_POLICIES_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_merge_policies_response__descriptor) \
+    , 0,NULL }
+
+
+struct  Cumulus__V1__SetMergePolicyRequest
+{
+  ProtobufCMessage base;
+  Cumulus__V1__MergePolicy *policy;
+};
+#define CUMULUS__V1__SET_MERGE_POLICY_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__set_merge_policy_request__descriptor) \
+    , NULL }
+
+
+struct  Cumulus__V1__SetMergePolicyResponse
+{
+  ProtobufCMessage base;
+  /*
+   * it was set already
+   */
+  protobuf_c_boolean existed;
+};
+#define CUMULUS__V1__SET_MERGE_POLICY_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__set_merge_policy_response__descriptor) \
+    , 0 }
+
+
+/*
+ * What of a type's records changes as one, when nodes change it without knowing of each other.
+ */
+struct  Cumulus__V1__MergePolicy
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData record_type;
+  Cumulus__V1__MergeUnit unit;
+  /*
+   * of MERGE_GROUPS: at least one
+   */
+  size_t n_groups;
+  Cumulus__V1__FieldGroup **groups;
+};
+#define CUMULUS__V1__MERGE_POLICY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__merge_policy__descriptor) \
+    , {0,NULL}, CUMULUS__V1__MERGE_UNIT__MERGE_FIELDS, 0,NULL }
+
+
+struct  Cumulus__V1__FieldGroup
+{
+  ProtobufCMessage base;
+  /*
+   * at least two; a field is in one group at most
+   */
+  size_t n_fields;
+  ProtobufCBinaryData *fields;
+};
+#define CUMULUS__V1__FIELD_GROUP__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__field_group__descriptor) \
+    , 0,NULL }
 
 
 /* Cumulus__V1__WhoAmIRequest methods */
@@ -1193,6 +1296,120 @@ Cumulus__V1__LeaveResponse *
 void   cumulus__v1__leave_response__free_unpacked
                      (Cumulus__V1__LeaveResponse *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__ListMergePoliciesRequest methods */
+void   cumulus__v1__list_merge_policies_request__init
+                     (Cumulus__V1__ListMergePoliciesRequest         *message);
+size_t cumulus__v1__list_merge_policies_request__get_packed_size
+                     (const Cumulus__V1__ListMergePoliciesRequest   *message);
+size_t cumulus__v1__list_merge_policies_request__pack
+                     (const Cumulus__V1__ListMergePoliciesRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__list_merge_policies_request__pack_to_buffer
+                     (const Cumulus__V1__ListMergePoliciesRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ListMergePoliciesRequest *
+       cumulus__v1__list_merge_policies_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__list_merge_policies_request__free_unpacked
+                     (Cumulus__V1__ListMergePoliciesRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__ListMergePoliciesResponse methods */
+void   cumulus__v1__list_merge_policies_response__init
+                     (Cumulus__V1__ListMergePoliciesResponse         *message);
+size_t cumulus__v1__list_merge_policies_response__get_packed_size
+                     (const Cumulus__V1__ListMergePoliciesResponse   *message);
+size_t cumulus__v1__list_merge_policies_response__pack
+                     (const Cumulus__V1__ListMergePoliciesResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__list_merge_policies_response__pack_to_buffer
+                     (const Cumulus__V1__ListMergePoliciesResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ListMergePoliciesResponse *
+       cumulus__v1__list_merge_policies_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__list_merge_policies_response__free_unpacked
+                     (Cumulus__V1__ListMergePoliciesResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__SetMergePolicyRequest methods */
+void   cumulus__v1__set_merge_policy_request__init
+                     (Cumulus__V1__SetMergePolicyRequest         *message);
+size_t cumulus__v1__set_merge_policy_request__get_packed_size
+                     (const Cumulus__V1__SetMergePolicyRequest   *message);
+size_t cumulus__v1__set_merge_policy_request__pack
+                     (const Cumulus__V1__SetMergePolicyRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__set_merge_policy_request__pack_to_buffer
+                     (const Cumulus__V1__SetMergePolicyRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__SetMergePolicyRequest *
+       cumulus__v1__set_merge_policy_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__set_merge_policy_request__free_unpacked
+                     (Cumulus__V1__SetMergePolicyRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__SetMergePolicyResponse methods */
+void   cumulus__v1__set_merge_policy_response__init
+                     (Cumulus__V1__SetMergePolicyResponse         *message);
+size_t cumulus__v1__set_merge_policy_response__get_packed_size
+                     (const Cumulus__V1__SetMergePolicyResponse   *message);
+size_t cumulus__v1__set_merge_policy_response__pack
+                     (const Cumulus__V1__SetMergePolicyResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__set_merge_policy_response__pack_to_buffer
+                     (const Cumulus__V1__SetMergePolicyResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__SetMergePolicyResponse *
+       cumulus__v1__set_merge_policy_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__set_merge_policy_response__free_unpacked
+                     (Cumulus__V1__SetMergePolicyResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__MergePolicy methods */
+void   cumulus__v1__merge_policy__init
+                     (Cumulus__V1__MergePolicy         *message);
+size_t cumulus__v1__merge_policy__get_packed_size
+                     (const Cumulus__V1__MergePolicy   *message);
+size_t cumulus__v1__merge_policy__pack
+                     (const Cumulus__V1__MergePolicy   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__merge_policy__pack_to_buffer
+                     (const Cumulus__V1__MergePolicy   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__MergePolicy *
+       cumulus__v1__merge_policy__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__merge_policy__free_unpacked
+                     (Cumulus__V1__MergePolicy *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__FieldGroup methods */
+void   cumulus__v1__field_group__init
+                     (Cumulus__V1__FieldGroup         *message);
+size_t cumulus__v1__field_group__get_packed_size
+                     (const Cumulus__V1__FieldGroup   *message);
+size_t cumulus__v1__field_group__pack
+                     (const Cumulus__V1__FieldGroup   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__field_group__pack_to_buffer
+                     (const Cumulus__V1__FieldGroup   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__FieldGroup *
+       cumulus__v1__field_group__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__field_group__free_unpacked
+                     (Cumulus__V1__FieldGroup *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__WhoAmIRequest_Closure)
@@ -1291,6 +1508,24 @@ typedef void (*Cumulus__V1__LeaveRequest_Closure)
 typedef void (*Cumulus__V1__LeaveResponse_Closure)
                  (const Cumulus__V1__LeaveResponse *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__ListMergePoliciesRequest_Closure)
+                 (const Cumulus__V1__ListMergePoliciesRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__ListMergePoliciesResponse_Closure)
+                 (const Cumulus__V1__ListMergePoliciesResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__SetMergePolicyRequest_Closure)
+                 (const Cumulus__V1__SetMergePolicyRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__SetMergePolicyResponse_Closure)
+                 (const Cumulus__V1__SetMergePolicyResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__MergePolicy_Closure)
+                 (const Cumulus__V1__MergePolicy *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__FieldGroup_Closure)
+                 (const Cumulus__V1__FieldGroup *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -1299,6 +1534,7 @@ typedef void (*Cumulus__V1__LeaveResponse_Closure)
 
 extern const ProtobufCEnumDescriptor    cumulus__v1__agreement__descriptor;
 extern const ProtobufCEnumDescriptor    cumulus__v1__difference_kind__descriptor;
+extern const ProtobufCEnumDescriptor    cumulus__v1__merge_unit__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__who_am_irequest__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__who_am_iresponse__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__node_status_request__descriptor;
@@ -1331,6 +1567,12 @@ extern const ProtobufCMessageDescriptor cumulus__v1__verify_response__descriptor
 extern const ProtobufCMessageDescriptor cumulus__v1__difference__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__leave_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__leave_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__list_merge_policies_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__list_merge_policies_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__set_merge_policy_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__set_merge_policy_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__merge_policy__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__field_group__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -37,10 +37,16 @@ struct SavePlanner {
             put.absorbed = try engine { () throws(EngineError) in
                 try transaction.siblings(of: row, named: name, in: found.number)
             }
-            try planCounters(&put, row, in: &transaction)
             try planReferences(&put, row, &plan, in: &transaction)
             try planParent(content, &put, plan, in: &transaction)
+            try checkIncrements(content, row, in: &transaction)
+            if let row, let schema = plan.schemas[content.type] {
+                put.complete(by: schema.merge, from: row)
+                put.keepParent(of: row)
+            }
+            try planCounters(&put, row)
             try checkSize(put, row)
+            try checkCommitSize(put, &plan)
             try checkFieldCount(put, row)
         } catch {
             switch error {
@@ -241,15 +247,13 @@ struct SavePlanner {
 
     // MARK: Counters
 
-    /// What sets a counter carries the base that gives the wanted value; what removes one, the base
-    /// that gives 0.
-    private func planCounters(
-        _ put: inout Commit.Put,
+    private func checkIncrements(
+        _ content: SaveItem.Content,
         _ row: RecordRow?,
         in transaction: inout WriteTransaction
     ) throws(PlanFailure) {
-        for increment in put.increments {
-            if put.fields.entry(named: increment.field) != nil {
+        for increment in content.increments {
+            if content.fields.entry(named: increment.field) != nil {
                 throw .item(
                     ServiceError(
                         .invalidArguments,
@@ -260,6 +264,11 @@ struct SavePlanner {
             }
             try checkOverflow(increment, row, in: &transaction)
         }
+    }
+
+    /// What sets a counter carries the base that gives the wanted value; what removes one, the base
+    /// that gives 0.
+    private func planCounters(_ put: inout Commit.Put, _ row: RecordRow?) throws(PlanFailure) {
         for counter in row?.counters ?? [] {
             guard let entry = put.fields.entry(named: counter.field) else { continue }
             let total = counter.total ?? 0
@@ -437,6 +446,29 @@ struct SavePlanner {
                 .limitExceeded,
                 .tooLarge,
                 "record too large: its fields take \(size) bytes, the limit is \(limit)"
+            )
+        )
+    }
+
+    /// A commit travels in one frame, and with whole records it can be larger than its request.
+    private func checkCommitSize(
+        _ put: Commit.Put,
+        _ plan: inout ZoneBatch.Plan
+    ) throws(PlanFailure) {
+        let limit = request.limits.requestBytes + request.limits.recordBytes
+        let size = plan.fieldBytes + put.fields.bytes.count
+        guard size > limit else {
+            plan.fieldBytes = size
+            return
+        }
+        throw .item(
+            ServiceError(
+                .limitExceeded,
+                .tooLarge,
+                """
+                with all that changes with it by its type's merge policy, this batch takes more \
+                than \(limit) bytes; save fewer records at once
+                """
             )
         )
     }

@@ -19,7 +19,7 @@ package struct Checker: Sendable {
     package static let all = [
         convergence, replay, chains, acknowledged, dependencies, deaths, orphans, vectors,
         frontiers,
-        derived, changes, batches,
+        derived, changes, batches, wholes,
     ]
 
     /// All nodes hold the same.
@@ -193,5 +193,82 @@ package struct Checker: Sendable {
     /// Clients that fetch changes hold what the nodes show, whichever node they ask.
     package static let changes = Checker(name: "changes") { cluster in
         cluster.clients.flatMap(\.faults)
+    }
+}
+
+// MARK: - Merge policies
+
+extension Checker {
+    /// What changes as one is of one save: of all that touched it, the latest one's.
+    package static let wholes = Checker(name: "wholes") { cluster in
+        switch cluster.policy {
+        case .fields: []
+        case .groups(let groups): try mixedGroups(groups, cluster)
+        case .record: try mixedRecords(cluster)
+        }
+    }
+
+    private static func mixedGroups(
+        _ groups: [FieldGroup],
+        _ cluster: SimulatedCluster
+    ) throws -> [String] {
+        try StoredRecords.all(in: cluster.stores[0].reader).flatMap { place, row in
+            groups.filter { group in
+                // A counter's sums are everybody's.
+                let fields = group.fields.filter { name in
+                    !row.counters.contains { $0.field == name }
+                }
+                let stamps = Set(fields.map { row.stamp(of: $0) })
+                return stamps.count > 1 && stamps != [nil, row.birth]
+            }.map { "'\(place.name)' mixes saves in its group \($0.fields)" }
+        }
+    }
+
+    private static func mixedRecords(_ cluster: SimulatedCluster) throws -> [String] {
+        let latest = try latestPuts(cluster)
+        return try StoredRecords.all(in: cluster.stores[0].reader).compactMap { place, row in
+            guard !row.isDead, row.type == RandomWork.recordType else { return nil }
+            guard let (put, stamp) = latest[Life(place: place, birth: row.birth.dot)] else {
+                return "nobody saved '\(place.name)'"
+            }
+            let counters = Set(row.counters.map(\.field))
+            var shown: [String: Bytes] = [:]
+            for (entry, set) in zip(row.body.entries, row.fieldStamps)
+            where !counters.contains(row.body.name(of: entry)) {
+                shown[row.body.name(of: entry)] = Bytes(row.body.bytes[entry.whole])
+                if set != stamp { return "'\(place.name)' holds a field of \(set.dot)" }
+            }
+            var saved: [String: Bytes] = [:]
+            for entry in put.fields.entries
+            where entry.type != nil && !counters.contains(put.fields.name(of: entry)) {
+                saved[put.fields.name(of: entry)] = Bytes(put.fields.bytes[entry.whole])
+            }
+            let isWhole = shown == saved && row.parent?.name ?? "" == put.parent?.recordName ?? ""
+            return isWhole ? nil : "'\(place.name)' is not what \(stamp.dot) saved"
+        }
+    }
+
+    /// The latest save of each life.
+    private static func latestPuts(
+        _ cluster: SimulatedCluster
+    ) throws -> [Life: (put: Commit.Put, stamp: Stamp)] {
+        var latest: [Life: (put: Commit.Put, stamp: Stamp)] = [:]
+        let commits = try cluster.commits(within: cluster.stores[0].vector())
+        for (commit, _) in commits.values.joined() {
+            guard let zone = commit.zone else { continue }
+            for case .put(let put) in commit.operations {
+                let place = RecordRow.Place(
+                    database: zone.database,
+                    zone: zone.name,
+                    generation: zone.generation,
+                    name: put.recordName
+                )
+                let life = Life(place: place, birth: put.birth ?? commit.stamp.dot)
+                if commit.stamp > latest[life]?.stamp ?? .zero {
+                    latest[life] = (put, commit.stamp)
+                }
+            }
+        }
+        return latest
     }
 }

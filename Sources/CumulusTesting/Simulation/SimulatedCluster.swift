@@ -46,6 +46,8 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
     case seen
     /// A run is retired as long as it has no more commits than a later one depends on.
     case retired
+    /// What a save of a whole record leaves out vanishes.
+    case floors
 
     /// The part of it that stores break.
     var inStores: BrokenRules {
@@ -62,6 +64,7 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
         case .nodeBehind: .nodeBehind
         case .seen: .seen
         case .retired: .retired
+        case .floors: .floors
         default: []
         }
     }
@@ -71,6 +74,8 @@ package struct SimulatedCluster {
     package private(set) var works: [RandomWork] = []
     var dice: SeededGenerator
     package let broken: SimulatedRule?
+    /// What of a record changes as one.
+    package let policy: MergePolicy
     /// Logs are truncated, tombstones purged, and state is handed over.
     package let collects: Bool
     /// State syncs under way, by the node that takes the state.
@@ -111,16 +116,19 @@ package struct SimulatedCluster {
         breaking broken: SimulatedRule? = nil,
         collecting collects: Bool = false,
         pairing: Bool = false,
+        merging policy: MergePolicy = .fields,
         isTold: Bool = false
     ) throws {
         pairs = pairing ? Pairs(dice: SeededGenerator(seed: ~seed)) : nil
         dice = SeededGenerator(seed: seed)
         self.broken = broken
         self.collects = collects
+        self.policy = policy
         self.isTold = isTold
         incarnations = Array(repeating: [], count: count)
         for number in 0..<count {
-            works.append(try RandomWork(seed: seed &* 64 &+ UInt64(number) &+ 1))
+            let seed = seed &* 64 &+ UInt64(number) &+ 1
+            works.append(try RandomWork(seed: seed, merging: policy))
             stores[number].breakRules(broken?.inStores ?? [])
             try acknowledge(number, since: [:])
         }
@@ -175,11 +183,14 @@ package struct SimulatedCluster {
     package mutating func settle() throws {
         cuts = []
         tell("all links are healed")
-        // What nodes that are gone owed is for the sweeps of their heirs; all else must come right by
-        // the exchange alone. What is made up for on the way travels too.
+        // What nodes that are gone owed is for the sweeps of their heirs; all else must come right
+        // by the exchange alone. What is made up for on the way travels too.
         for _ in 0..<20 {
             let before = acknowledged.count
-            for one in works.indices where syncs[one] == nil { try sweep(one) }
+            for one in works.indices {
+                while syncs[one] != nil { try goOn(one) }
+                try sweep(one)
+            }
             for _ in works.indices {
                 for one in works.indices {
                     for other in works.indices {
@@ -294,7 +305,8 @@ package struct SimulatedCluster {
         let before = try stores[one].vectors()
         let now = stores[one].now
         gone.insert(stores[one].state.node.runPrefix)
-        works[one] = try RandomWork(seed: UInt64.random(in: 0...(.max), using: &dice))
+        let seed = UInt64.random(in: 0...(.max), using: &dice)
+        works[one] = try RandomWork(seed: seed, merging: policy)
         stores[one].now = now
         stores[one].breakRules(broken?.inStores ?? [])
         try acknowledge(one, since: [:])

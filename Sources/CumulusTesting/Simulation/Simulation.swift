@@ -2,7 +2,7 @@
 //
 // Called by `cumulus-sim` and by tests. The same seed tells the same story.
 
-import CumulusModel
+package import CumulusModel
 
 package struct Simulation {
     package var nodes = 3
@@ -23,6 +23,15 @@ package struct Simulation {
         package var counts: [String: Int] = [:]
     }
 
+    /// Most histories merge by fields, as most types do.
+    package static func policy(of seed: UInt64) -> MergePolicy {
+        switch seed % 7 {
+        case 3: .record
+        case 5: .groups([FieldGroup(["price", "title"]), FieldGroup(["owner", "tags", "votes"])])
+        default: .fields
+        }
+    }
+
     package func run(seed: UInt64) throws -> Verdict {
         var cluster = try SimulatedCluster(
             nodes,
@@ -32,6 +41,7 @@ package struct Simulation {
             // that is handed over would mend the wrong outcome of a tie.
             collecting: seed % 4 != 0 && broken != .ties,
             pairing: seed % 5 == 4,
+            merging: Simulation.policy(of: seed),
             isTold: isTold
         )
         try cluster.run(steps: steps)

@@ -1,0 +1,64 @@
+// How concurrent changes of a type's records come together: set and listed by operators, one
+// register per record type and environment.
+//
+// Saves follow a policy from the moment when their node knows it; what was saved before stays as it
+// merged then.
+
+package import CumulusModel
+package import CumulusStorage
+
+package enum MergePolicies {
+    package struct Entry: Hashable, Sendable {
+        package var recordType: String
+        package var policy: MergePolicy
+
+        package init(recordType: String, policy: MergePolicy) {
+            self.recordType = recordType
+            self.policy = policy
+        }
+    }
+
+    /// Sets a type's policy.
+    ///
+    /// False if it was set already: nothing is changed then.
+    package static func set(
+        _ entry: Entry,
+        in scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Bool {
+        guard try transaction.schema(scope, entry.recordType).merge != entry.policy else {
+            return false
+        }
+        let register = Commit.Register(
+            namespace: Schema.mergeNamespace,
+            key: [Bytes(entry.recordType.utf8)],
+            value: entry.policy == .fields ? nil : entry.policy.registerValue
+        )
+        _ = try transaction.perform(
+            [.register(register)],
+            in: scope,
+            zone: nil,
+            author: Author()
+        )
+        return true
+    }
+
+    /// The types whose policy is not the default, by name.
+    package static func all(
+        in scope: ScopeNumber,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> [Entry] {
+        var entries: [Entry] = []
+        for (key, value) in try reader.registers(scope, Schema.mergeNamespace, below: []) {
+            guard let type = key.first, key.count == 1 else {
+                throw .corrupt("a schema register is damaged")
+            }
+            let policy = try reader.decoding(value) { () throws(MalformedBytes) in
+                try MergePolicy(register: value)
+            }
+            let name = String(decoding: type, as: UTF8.self)
+            entries.append(Entry(recordType: name, policy: policy))
+        }
+        return entries
+    }
+}
