@@ -39,6 +39,8 @@ package struct Limits: Hashable, Sendable {
     package var batchBytes = 4 << 20
     /// Records that one commit deletes by cascade before the rest is left to a sweep.
     package var cascadeRecords = 1_000
+    /// Bytes of the puts of one commit, about; it travels in one frame, with room for the rest.
+    package var commitBytes: Int { max(requestBytes, frameBytes / 4 * 3) }
     /// Bytes before the caller's HELLO is complete.
     package var greetingBytes = 64 << 10
     package var deviceBytes = 64

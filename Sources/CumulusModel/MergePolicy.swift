@@ -23,11 +23,21 @@ package struct FieldGroup: Hashable, Sendable {
 }
 
 extension MergePolicy {
+    /// Whether a field is in a group.
+    package func groups(_ field: String) -> Bool {
+        guard case .groups(let groups) = self else { return false }
+        return groups.contains { $0.fields.contains(field) }
+    }
+
     /// Why groups can't be as given; nil if they can.
     package static func refusal(of groups: [FieldGroup]) -> String? {
         if groups.isEmpty { return "the policy 'groups' needs at least one group of fields" }
         if groups.contains(where: { $0.fields.count < 2 }) {
             return "a group has at least two fields"
+        }
+        let limit = Limits.standard.fieldsPerType
+        if groups.reduce(0, { $0 + $1.fields.count }) > limit {
+            return "a type has at most \(limit) fields"
         }
         var seen: Set<String> = []
         let twice = groups.flatMap(\.fields).first { !seen.insert($0).inserted }

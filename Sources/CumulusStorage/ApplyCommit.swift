@@ -19,7 +19,7 @@ extension WriteTransaction {
     ) throws(EngineError) -> (commit: Commit, rows: [RecordRow]) {
         let commit = try makeCommit(scope, author: author, zone: zone, operations: operations)
         let rows = try apply(commit, bytes: commit.encoded(), in: scope)
-        if operations.contains(where: \.endsHiddenLives) { noteUncompensated(commit, in: scope) }
+        if operations.contains(where: \.mayLeaveOrphans) { noteUncompensated(commit, in: scope) }
         return (commit, rows)
     }
 
@@ -506,10 +506,11 @@ extension WriteTransaction {
 }
 
 extension Commit.Operation {
-    /// Lives end that nobody was shown: a deletion takes along only what the shown one owned.
-    fileprivate var endsHiddenLives: Bool {
+    /// Lives end that nobody was shown: a deletion takes along only what the shown one owned. Or a
+    /// reference is written again whose target may have died meanwhile: it is this node's then.
+    fileprivate var mayLeaveOrphans: Bool {
         switch self {
-        case .put(let put): !put.absorbed.isEmpty
+        case .put(let put): !put.absorbed.isEmpty || put.birth != nil && !put.targets.isEmpty
         case .delete(_, let births): births.count > 1
         case .zoneCreate, .zoneDelete, .register: false
         }

@@ -79,7 +79,7 @@ package struct PutMerge {
     ///
     /// `isLatest`: its origin knew every commit that the record names, so that all it says stands.
     mutating func run(on row: inout RecordRow, isLatest: Bool) throws(MalformedBytes) {
-        let fields = isLatest ? put.fields : winners(in: row)
+        let fields = isLatest ? put.fields : try winners(in: row)
         try row.set(fields, targets: put.targets, resets: put.resetCounters, stamp)
         if let change = put.parent { setParent(change, of: &row) }
         if put.isFull { raiseFloor(of: &row, isLatest: isLatest) }
@@ -94,7 +94,7 @@ package struct PutMerge {
     }
 
     /// The fields that stand against what the row holds.
-    private mutating func winners(in row: RecordRow) -> RecordBody {
+    private mutating func winners(in row: RecordRow) throws(MalformedBytes) -> RecordBody {
         var winners = RecordBody()
         for entry in put.fields.entries {
             let name = put.fields.name(of: entry)
@@ -107,9 +107,24 @@ package struct PutMerge {
             let wins = isTie || stamp > known.stamp
             if wins { winners.append(entry, of: put.fields) }
             let incoming = entry.type == nil ? [] : Bytes(put.fields.bytes[entry.whole])
+            if try says(entry, theSameAs: known.bytes, in: row) { continue }
             note(name, known.stamp, lost: wins ? known.bytes : incoming)
         }
         return winners
+    }
+
+    /// A value that is written twice is not lost; of a counter the base counts.
+    private func says(
+        _ entry: RecordBody.Entry,
+        theSameAs known: Bytes,
+        in row: RecordRow
+    ) throws(MalformedBytes) -> Bool {
+        let name = put.fields.name(of: entry)
+        if entry.type == .one(.int64), let counter = row.counters.first(where: { $0.field == name })
+        {
+            return try put.fields.int64(entry) == counter.base
+        }
+        return known == (entry.type == nil ? [] : Bytes(put.fields.bytes[entry.whole]))
     }
 
     /// What the put doesn't name vanishes if it is older.
@@ -117,7 +132,7 @@ package struct PutMerge {
         guard stamp > row.floor, !broken.contains(.floors) else { return }
         if !isLatest {
             for (entry, set) in zip(row.body.entries, row.fieldStamps)
-            where set < stamp && !cut.covers(set.dot) {
+            where set < stamp && set > row.floor && !cut.covers(set.dot) {
                 note(row.body.name(of: entry), set, lost: Bytes(row.body.bytes[entry.whole]))
             }
         }
@@ -210,8 +225,8 @@ extension RecordRow {
 
     /// Lets each counter show what its base and its sums say.
     ///
-    /// One that was removed, or left out by a put of the whole record, shows again when it was
-    /// incremented later.
+    /// One that was removed shows again when it was incremented later. A put of a whole record that
+    /// knew of no counter hides none.
     mutating func settleCounters() throws(MalformedBytes) {
         for counter in counters {
             let entry = body.entry(named: counter.field)
@@ -222,7 +237,7 @@ extension RecordRow {
                     let index = body.entries.firstIndex(of: entry)
                 else { continue }
                 show(counter, stamp: fieldStamps[index])
-            } else if counter.latest > removal ?? .zero, counter.latest >= floor {
+            } else if counter.latest > removal ?? .zero {
                 show(counter, stamp: removal ?? floor)
             }
         }

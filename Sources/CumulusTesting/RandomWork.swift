@@ -2,8 +2,7 @@
 // in batches, with restarts.
 //
 // Beside the store runs a model, a few dictionaries: what the requests that succeeded should have
-// left. Names are few, so that conflicts, cascades, parents and recreated zones happen all the
-// time.
+// left.
 
 package import CumulusModel
 package import CumulusOperations
@@ -11,7 +10,7 @@ import CumulusStorage
 
 package struct RandomWork {
     package let store: TestStore
-    package private(set) var dice: SeededGenerator
+    private var source: RandomRequests
     /// How often each kind of answer occurred; a workload that only fails shows nothing.
     package private(set) var counts: [String: Int] = [:]
     private var model: [Place: ModelZone] = [:]
@@ -39,7 +38,7 @@ package struct RandomWork {
     /// `merging`: the policy of the type that everything is saved as.
     package init(seed: UInt64, merging policy: MergePolicy = .fields) throws {
         store = try TestStore(seed: seed)
-        dice = SeededGenerator(seed: seed &* 0x5851_F42D)
+        source = RandomRequests(seed: seed &* 0x5851_F42D)
         // Fixes the types of the fields, in a zone that nothing else touches.
         try store.modify(ModifyZones(saving: ["schema"]), by: .alice)
         let first = SaveItem(
@@ -49,7 +48,7 @@ package struct RandomWork {
         )
         try store.modify(ModifyRecords(database: .private, saves: [first]), by: .alice)
         guard policy != .fields else { return }
-        let entry = MergePolicies.Entry(recordType: RandomWork.recordType, policy: policy)
+        let entry = MergePolicies.Entry(recordType: RandomRequests.recordType, policy: policy)
         try store.run(
             WriteRequest(.setMergePolicy(entry), scope: store.scope, caller: .administrator)
         )
@@ -60,9 +59,9 @@ package struct RandomWork {
     /// Runs that many batches of one to four requests.
     package mutating func run(batches: Int) throws {
         for _ in 0..<batches {
-            store.now += Int64.random(in: 0...3, using: &dice)
-            if Int.random(in: 0..<20, using: &dice) == 0 { try store.restart() }
-            let requests = (0..<Int.random(in: 1...4, using: &dice)).map { _ in request() }
+            store.now += Int64.random(in: 0...3, using: &source.dice)
+            if Int.random(in: 0..<20, using: &source.dice) == 0 { try store.restart() }
+            let requests = (0..<Int.random(in: 1...4, using: &source.dice)).map { _ in request() }
             let answers = try store.run(requests)
             for (request, answer) in zip(requests, answers) {
                 guard case .success(.modified(let outcome)) = answer else {
@@ -117,94 +116,14 @@ package struct RandomWork {
         return found
     }
 
-    // MARK: Making requests
-
-    /// Of nearly all records.
-    package static let recordType = "Note"
-    private static let names = ["a", "b", "c", "d", "e", "f", "g", "h"]
-    private static let users = ["_alice", "_bob"]
-    private static let zones = ["_defaultZone", "x", "y"]
-
-    private mutating func pick<Element>(_ choices: [Element]) -> Element {
-        choices[Int.random(in: 0..<choices.count, using: &dice)]
-    }
+    // MARK: Requests
 
     private mutating func request() -> WriteRequest {
-        let caller = Caller(role: .user(pick(Self.users)))
-        if Int.random(in: 0..<12, using: &dice) == 0 {
-            let name = pick(["x", "y"])
-            let isDelete = Int.random(in: 0..<4, using: &dice) == 0
-            let modify = isDelete ? ModifyZones(deleting: [name]) : ModifyZones(saving: [name])
-            return store.request(.modifyZones(modify), by: caller)
+        let store = store
+        let (operation, caller) = source.next { name, database, zone, caller in
+            try? store.fetch(name, in: database, zone: zone, by: caller).get().changeTag
         }
-        let isPublic = Int.random(in: 0..<3, using: &dice) == 0
-        let zone = ZoneAddress(name: isPublic ? Names.defaultZone : pick(Self.zones))
-        var names = Self.names.shuffled(using: &dice)
-        var modify = ModifyRecords(
-            database: isPublic ? .public : .private,
-            policy: pick([.changedKeys, .changedKeys, .allKeys, .ifUnchanged]),
-            isAtomic: Bool.random(using: &dice)
-        )
-        for _ in 0..<Int.random(in: 0...4, using: &dice) {
-            modify.saves.append(save(names.removeLast(), in: zone, isPublic, by: caller))
-        }
-        for _ in 0..<Int.random(in: modify.saves.isEmpty ? 1...2 : 0...2, using: &dice) {
-            modify.deletes.append(DeleteItem(names.removeLast(), in: zone))
-        }
-        return store.request(.modifyRecords(modify), by: caller)
-    }
-
-    private mutating func save(
-        _ name: String,
-        in zone: ZoneAddress,
-        _ isPublic: Bool,
-        by caller: Caller
-    ) -> SaveItem {
-        var fields: [String: FieldValue?] = [:]
-        var increments: [String: Int64] = [:]
-        for _ in 0..<Int.random(in: 0...3, using: &dice) {
-            switch Int.random(in: 0..<9, using: &dice) {
-            case 0: fields["title"] = .string(pick(["", "one", "two"]))
-            case 1: fields["votes"] = .int64(.random(in: -5...5, using: &dice))
-            case 2: fields["price"] = pick([.double(1.5), .int64(2)])
-            case 3: fields["tags"] = pick([.list([]), .list(["a", "b", "a"])])
-            case 4: fields["owner"] = .owner(pick(Self.names))
-            case 5: fields["second"] = .list([.owner(pick(Self.names)), .link(pick(Self.names))])
-            case 6: fields.updateValue(nil, forKey: pick(["title", "votes", "owner", "second"]))
-            case 7: fields["title"] = .int64(1)  // the wrong type
-            default: increments[pick(["votes", "likes"])] = .random(in: -3...9, using: &dice)
-            }
-        }
-        for key in increments.keys where Int.random(in: 0..<8, using: &dice) > 0 {
-            fields.removeValue(forKey: key)
-        }
-        let isOther = Int.random(in: 0..<30, using: &dice) == 0
-        let chance = Int.random(in: 0..<12, using: &dice)
-        let parent: String? = chance == 0 ? pick(Self.names) : chance == 1 ? "" : nil
-        return SaveItem(
-            name,
-            isOther ? [:] : fields,
-            type: isOther ? "Other" : RandomWork.recordType,
-            in: zone,
-            tag: tag(of: name, in: zone, isPublic, by: caller),
-            increments: isOther ? [:] : increments,
-            parent: parent
-        )
-    }
-
-    /// The record's tag, an old one, or none.
-    private mutating func tag(
-        of name: String,
-        in zone: ZoneAddress,
-        _ isPublic: Bool,
-        by caller: Caller
-    ) -> Bytes? {
-        if Int.random(in: 0..<6, using: &dice) == 0 {
-            return pick([nil, Bytes(repeating: 0, count: 8)])
-        }
-        let database: DatabaseScope = isPublic ? .public : .private
-        let record = try? store.fetch(name, in: database, zone: zone, by: caller).get()
-        return record?.changeTag
+        return store.request(operation, by: caller)
     }
 
     // MARK: The model

@@ -9,7 +9,7 @@ import Testing
 @Suite struct RandomWorkTests {
     @Test(arguments: UInt64(1)...12)
     func storeModelAndLogAgree(seed: UInt64) throws {
-        let groups = [FieldGroup(["price", "votes"]), FieldGroup(["owner", "second", "title"])]
+        let groups = [FieldGroup(["price", "tags"]), FieldGroup(["owner", "second", "title"])]
         let policies: [MergePolicy] = [.fields, .record, .groups(groups)]
         var work = try RandomWork(seed: seed, merging: policies[Int(seed % 3)])
         for _ in 0..<4 {

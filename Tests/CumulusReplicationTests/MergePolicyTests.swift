@@ -53,6 +53,56 @@ import Testing
         try pair.other.save([SaveItem("r", ["a": 2])])
         try pair.heal()
         #expect(try pair.value("r") == ["a": 2, "n": 11])
+        #expect(try pair.lost() == [])
+    }
+
+    /// The later save knew of no counter.
+    @Test func theFirstIncrementOutlivesItToo() throws {
+        try set(.record)
+        try pair.together([SaveItem("r", ["a": 0])])
+        try pair.one.save([SaveItem("r", increments: ["n": 1])])
+        try pair.other.save([SaveItem("r", ["a": 2])])
+        try pair.heal()
+        #expect(try pair.value("r") == ["a": 2, "n": 1])
+        try pair.other.save([SaveItem("r", increments: ["n": 1])])
+        try pair.heal()
+        #expect(try pair.value("r") == ["a": 2, "n": 2])
+    }
+
+    /// Who only counts brings nothing else along.
+    @Test func anIncrementRevertsNothing() throws {
+        try set(.record)
+        try pair.together([SaveItem("r", ["a": 0, "n": 10])])
+        try pair.one.save([SaveItem("r", ["a": 1])])
+        try pair.other.save([SaveItem("r", increments: ["n": 5])])
+        try pair.heal()
+        #expect(try pair.value("r") == ["a": 1, "n": 15])
+        #expect(try pair.lost() == [])
+    }
+
+    /// Two nodes gave a field two kinds, and the row holds a counter beside the other's text.
+    @Test func aValueOfAnotherKindIsTakenAlongAsItIs() throws {
+        try set(.record)
+        try pair.together([SaveItem("r", ["a": 0])])
+        try pair.one.save([SaveItem("r", increments: ["x": 1])])
+        try pair.other.save([SaveItem("r", ["x": "hello"])])
+        try pair.heal()
+        #expect(try pair.one.save([SaveItem("r", ["a": 1])]).codes == [nil])
+        try pair.heal()
+        let view = try pair.one.fetch("r", in: .private, by: .alice).get()
+        #expect(view.fields == WireField.body(["a": 1, "x": "hello"]))
+    }
+
+    /// A reference that is written again is its writer's: also if what it names just died.
+    @Test func whoTakesAReferenceAlongOwesItsOrphan() throws {
+        try set(.record)
+        try pair.together([SaveItem("p")])
+        try pair.one.save([SaveItem("r", ["o": .owner("p")])])
+        try pair.other.delete([DeleteItem("p")])
+        try pair.heal()
+        #expect(try pair.other.names(in: .private, by: .alice) == ["r", "types"])
+        try pair.other.save([SaveItem("r", ["a": 1])])
+        #expect(try pair.other.names(in: .private, by: .alice) == ["types"])
     }
 
     /// A counter that was removed, and is incremented by the save of a whole record, starts anew.
@@ -96,6 +146,15 @@ import Testing
         try pair.other.save([SaveItem("r", ["b": 2])])
         try pair.heal()
         #expect(try pair.value("r") == ["a": 0, "b": 2, "c": 1])
+    }
+
+    /// An increment would be half of a group, or the group would hide it.
+    @Test func fieldsOfAGroupAreNotIncremented() throws {
+        try set(.groups([FieldGroup(["a", "n"])]))
+        try pair.together([SaveItem("r", ["a": 0, "n": 0])])
+        let outcome = try pair.one.save([SaveItem("r", increments: ["n": 1])])
+        #expect(outcome.codes == [.invalidArguments])
+        #expect(try pair.one.save([SaveItem("r", increments: ["b": 1])]).codes == [nil])
     }
 
     @Test func whatAGroupLacksIsOfTheSaveToo() throws {
@@ -145,5 +204,7 @@ import Testing
         #expect(MergePolicy.refusal(of: [FieldGroup(["a"])]) != nil)
         #expect(MergePolicy.refusal(of: [FieldGroup(["a", "b"]), FieldGroup(["b", "c"])]) != nil)
         #expect(MergePolicy.refusal(of: [FieldGroup(["a", "b"]), FieldGroup(["c", "d"])]) == nil)
+        #expect(MergePolicy.refusal(of: [FieldGroup((1...256).map { "f\($0)" })]) == nil)
+        #expect(MergePolicy.refusal(of: [FieldGroup((1...257).map { "f\($0)" })]) != nil)
     }
 }

@@ -39,12 +39,8 @@ struct SavePlanner {
             }
             try planReferences(&put, row, &plan, in: &transaction)
             try planParent(content, &put, plan, in: &transaction)
-            try checkIncrements(content, row, in: &transaction)
-            if let row, let schema = plan.schemas[content.type] {
-                put.complete(by: schema.merge, from: row)
-                put.keepParent(of: row)
-            }
-            try planCounters(&put, row)
+            try planCounters(&put, row, in: &transaction)
+            try planWholes(&put, row, plan.schemas[content.type]?.merge ?? .fields)
             try checkSize(put, row)
             try checkCommitSize(put, &plan)
             try checkFieldCount(put, row)
@@ -247,13 +243,15 @@ struct SavePlanner {
 
     // MARK: Counters
 
-    private func checkIncrements(
-        _ content: SaveItem.Content,
+    /// What sets a counter carries the base that gives the wanted value; what removes one, the base
+    /// that gives 0.
+    private func planCounters(
+        _ put: inout Commit.Put,
         _ row: RecordRow?,
         in transaction: inout WriteTransaction
     ) throws(PlanFailure) {
-        for increment in content.increments {
-            if content.fields.entry(named: increment.field) != nil {
+        for increment in put.increments {
+            if put.fields.entry(named: increment.field) != nil {
                 throw .item(
                     ServiceError(
                         .invalidArguments,
@@ -264,11 +262,6 @@ struct SavePlanner {
             }
             try checkOverflow(increment, row, in: &transaction)
         }
-    }
-
-    /// What sets a counter carries the base that gives the wanted value; what removes one, the base
-    /// that gives 0.
-    private func planCounters(_ put: inout Commit.Put, _ row: RecordRow?) throws(PlanFailure) {
         for counter in row?.counters ?? [] {
             guard let entry = put.fields.entry(named: counter.field) else { continue }
             let total = counter.total ?? 0
@@ -278,6 +271,8 @@ struct SavePlanner {
                 )
                 continue
             }
+            // Another type can stand here where two nodes disagreed on the field's.
+            guard entry.type == .one(.int64) else { continue }
             let value = try malformed { () throws(MalformedBytes) in try put.fields.int64(entry) }
             let (base, overflow) = value.subtractingReportingOverflow(total)
             if overflow { throw .item(SavePlanner.overflow(counter.field)) }
@@ -314,6 +309,30 @@ struct SavePlanner {
             .invalidValue,
             "the value of field '\(field)' would not fit into 64 bits"
         )
+    }
+
+    // MARK: What changes as one
+
+    private func planWholes(
+        _ put: inout Commit.Put,
+        _ row: RecordRow?,
+        _ policy: MergePolicy
+    ) throws(PlanFailure) {
+        if policy == .fields { return }
+        if let field = put.increments.map(\.field).first(where: policy.groups) {
+            throw .item(
+                ServiceError(
+                    .invalidArguments,
+                    .invalidValue,
+                    """
+                    field '\(field)' is in a group of fields that change as one, so it can be set \
+                    but not incremented
+                    """
+                )
+            )
+        }
+        guard let row else { return }
+        try malformed { () throws(MalformedBytes) in try put.complete(by: policy, from: row) }
     }
 
     // MARK: References
@@ -455,10 +474,11 @@ struct SavePlanner {
         _ put: Commit.Put,
         _ plan: inout ZoneBatch.Plan
     ) throws(PlanFailure) {
-        let limit = request.limits.requestBytes + request.limits.recordBytes
-        let size = plan.fieldBytes + put.fields.bytes.count
+        let limit = request.limits.commitBytes
+        let targetBytes = put.targets.reduce(0) { $0 + $1.field.utf8.count + 32 }
+        let size = plan.putBytes + put.fields.bytes.count + targetBytes
         guard size > limit else {
-            plan.fieldBytes = size
+            plan.putBytes = size
             return
         }
         throw .item(
@@ -466,8 +486,8 @@ struct SavePlanner {
                 .limitExceeded,
                 .tooLarge,
                 """
-                with all that changes with it by its type's merge policy, this batch takes more \
-                than \(limit) bytes; save fewer records at once
+                this batch takes more than \(limit) bytes, with all that changes with it by its \
+                types' merge policies; save fewer records at once
                 """
             )
         )

@@ -103,8 +103,8 @@ struct ZoneBatch {
     struct Plan {
         var registers: [Commit.Operation] = []
         var puts: [Commit.Put] = []
-        /// Of the puts' fields.
-        var fieldBytes = 0
+        /// About what the puts take.
+        var putBytes = 0
         /// The items that the puts belong to.
         var savedItems: [Int] = []
         /// Deletions, with what they cascade to, in the order in which they were found.

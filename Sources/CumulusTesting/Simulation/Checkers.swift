@@ -227,7 +227,7 @@ extension Checker {
     private static func mixedRecords(_ cluster: SimulatedCluster) throws -> [String] {
         let latest = try latestPuts(cluster)
         return try StoredRecords.all(in: cluster.stores[0].reader).compactMap { place, row in
-            guard !row.isDead, row.type == RandomWork.recordType else { return nil }
+            guard !row.isDead, row.type == RandomRequests.recordType else { return nil }
             guard let (put, stamp) = latest[Life(place: place, birth: row.birth.dot)] else {
                 return "nobody saved '\(place.name)'"
             }
@@ -248,7 +248,7 @@ extension Checker {
         }
     }
 
-    /// The latest save of each life.
+    /// The latest save of each life that says all of it; others only increment.
     private static func latestPuts(
         _ cluster: SimulatedCluster
     ) throws -> [Life: (put: Commit.Put, stamp: Stamp)] {
@@ -256,7 +256,7 @@ extension Checker {
         let commits = try cluster.commits(within: cluster.stores[0].vector())
         for (commit, _) in commits.values.joined() {
             guard let zone = commit.zone else { continue }
-            for case .put(let put) in commit.operations {
+            for case .put(let put) in commit.operations where put.isFull || put.birth == nil {
                 let place = RecordRow.Place(
                     database: zone.database,
                     zone: zone.name,

@@ -27,7 +27,7 @@ package struct Simulation {
     package static func policy(of seed: UInt64) -> MergePolicy {
         switch seed % 7 {
         case 3: .record
-        case 5: .groups([FieldGroup(["price", "title"]), FieldGroup(["owner", "tags", "votes"])])
+        case 5: .groups([FieldGroup(["price", "title"]), FieldGroup(["owner", "tags"])])
         default: .fields
         }
     }
