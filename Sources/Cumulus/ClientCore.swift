@@ -395,7 +395,7 @@ final class ClientCore: Sendable {
 
     private func expire(_ id: UInt64, at deadline: Instant, wasSent: Bool) {
         let rest = deadline.milliseconds - environment.now().milliseconds
-        Task {
+        Task(executorPreference: environment.executor) { [self] in
             try? await environment.sleep(max(0, rest))
             fail(id, timeout(wasSent: wasSent))
         }
@@ -421,8 +421,8 @@ final class ClientCore: Sendable {
                 let attempt = state.nextAttempt
                 state.slots[slot].state = .connecting
                 state.slots[slot].attempt = attempt
-                state.attempts[attempt] = Task {
-                    await connect(slot, attempt)
+                state.attempts[attempt] = Task(executorPreference: environment.executor) {
+                    await self.connect(slot, attempt)
                     self.state.withLock { $0.attempts[attempt] = nil }
                 }
             }

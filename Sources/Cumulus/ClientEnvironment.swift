@@ -15,19 +15,23 @@ package struct ClientEnvironment: Sendable {
     /// Waits that many milliseconds; throws when the task is cancelled.
     package var sleep: @Sendable (Int64) async throws -> Void
     package var dialer: any FrameDialer
+    /// What runs the client's own tasks; nil: the system's threads.
+    package var executor: (any TaskExecutor)?
 
     package init(
         now: @escaping @Sendable () -> Instant,
         wallClock: @escaping @Sendable () -> Int64,
         random: @escaping @Sendable () -> UInt64,
         sleep: @escaping @Sendable (Int64) async throws -> Void,
-        dialer: any FrameDialer
+        dialer: any FrameDialer,
+        executor: (any TaskExecutor)? = nil
     ) {
         self.now = now
         self.wallClock = wallClock
         self.random = random
         self.sleep = sleep
         self.dialer = dialer
+        self.executor = executor
     }
 
     /// The real world, with `loops` to run connections on.

@@ -244,8 +244,11 @@ package final class StoreGate: Sendable {
         held.withLock { !$0.isEmpty && $0.contains(scope) }
     }
 
-    /// Nothing waits for the writer.
-    var isIdle: Bool { writes.isEmpty }
+    /// Something waits for the writer: `runBatch` has something to do.
+    package var hasWrites: Bool { !writes.isEmpty }
+
+    /// Something waits for a reader: `runRead` has something to do.
+    package var hasReads: Bool { !reads.isEmpty }
 
     /// Waits for requests and commits a batch of them.
     ///

@@ -18,6 +18,11 @@ struct Simulator: ParsableCommand {
               cumulus-sim --seeds 1..1000
               cumulus-sim --seed 379 --trace
               cumulus-sim --seeds 1..200 --break causality
+              cumulus-sim --whole --seeds 1..100
+
+            Without --whole it is stores that work and exchange commits, by the rules of \
+            replication alone. With it, whole nodes run on simulated machines: their sessions, \
+            their links to each other and their collectors, over a network that fails.
 
             Exit codes: 0 nothing was found, 1 an invariant was broken, 64 wrong usage.
             """
@@ -26,8 +31,10 @@ struct Simulator: ParsableCommand {
     @Option(help: "Seeds to run, FIRST..LAST.") var seeds: String?
     @Option(help: "One seed.") var seed: UInt64?
     @Flag(help: "Tell the story of the seed, a line per step.") var trace = false
+    @Flag(help: "Simulate whole nodes, not only their stores.") var whole = false
     @Option(help: "Nodes of each cluster, 2 to 9.") var nodes = 3
     @Option(help: "Steps of each history.") var steps = 160
+    @Option(help: "Seconds of each history of whole nodes, in virtual time.") var seconds = 30
     @Option(
         name: .customLong("break"),
         help: "A rule to break: \(SimulatedRule.allCases.map(\.rawValue).joined(separator: ", "))."
@@ -36,14 +43,15 @@ struct Simulator: ParsableCommand {
 
     func run() throws {
         let range = try seedRange()
-        var simulation = Simulation()
-        simulation.nodes = nodes
-        simulation.steps = steps
-        simulation.broken = try brokenRule()
-        simulation.isTold = trace
+        let simulate = whole ? try wholeNodes() : try stores()
         let start = Date()
-        let failures = try run(range, simulation)
+        let (failures, counts) = try run(range, simulate)
         let seconds = String(format: "%.1f", Date().timeIntervalSince(start))
+        print(
+            counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(
+                separator: ", "
+            )
+        )
         print("\(range.count) seeds in \(seconds) s, \(failures) with violations; \(Self.build)")
         if failures > 0 { throw ExitCode.failure }
     }
@@ -53,8 +61,45 @@ struct Simulator: ParsableCommand {
         guard (1...1_000_000).contains(steps) else {
             throw ValidationError("--steps: from 1 to 1000000")
         }
+        guard (1...100_000).contains(seconds) else {
+            throw ValidationError("--seconds: from 1 to 100000")
+        }
+        guard !whole || broken == nil else {
+            throw ValidationError("--break: rules are broken between stores; leave out --whole")
+        }
         _ = try seedRange()
         _ = try brokenRule()
+    }
+
+    private typealias Simulate = @Sendable (UInt64) throws -> Simulation.Verdict
+
+    private func stores() throws -> Simulate {
+        var simulation = Simulation()
+        simulation.nodes = nodes
+        simulation.steps = steps
+        simulation.broken = try brokenRule()
+        simulation.isTold = trace
+        return { [simulation] seed in try simulation.run(seed: seed) }
+    }
+
+    private func wholeNodes() throws -> Simulate {
+        try Self.orderAlike()
+        var simulation = NodeSimulation()
+        simulation.nodes = nodes
+        simulation.seconds = Int64(seconds)
+        simulation.isTold = trace
+        return { [simulation] seed in try simulation.run(seed: seed) }
+    }
+
+    /// Dictionaries are in another order in every process, unless it was started with this: begins
+    /// the process anew.
+    private static func orderAlike() throws {
+        let name = "SWIFT_DETERMINISTIC_HASHING"
+        guard ProcessInfo.processInfo.environment[name] == nil else { return }
+        setenv(name, "1", 1)
+        let words = CommandLine.arguments.map { strdup($0) } + [nil]
+        execv("/proc/self/exe", words)
+        throw ValidationError("the program could not be started anew with \(name)=1")
     }
 
     private func seedRange() throws -> ClosedRange<UInt64> {
@@ -77,34 +122,46 @@ struct Simulator: ParsableCommand {
 
     // MARK: Running
 
-    /// Runs the seeds on all processors; returns how many have violations.
-    private func run(_ seeds: ClosedRange<UInt64>, _ simulation: Simulation) throws -> Int {
+    /// Runs the seeds on all processors; returns how many have violations, and how often what
+    /// happened in them.
+    private func run(
+        _ seeds: ClosedRange<UInt64>,
+        _ simulate: @escaping Simulate
+    ) throws -> (failures: Int, counts: [String: Int]) {
         let failures = Atomic<Int>(0)
-        let printing = Mutex(())
+        let printing = Mutex<[String: Int]>([:])
         DispatchQueue.concurrentPerform(iterations: seeds.count) { index in
             let seed = seeds.lowerBound + UInt64(index)
-            let lines = Self.report(seed, simulation)
-            guard !lines.isEmpty else { return }
+            let (lines, counts) = Self.report(seed, simulate)
             if lines.contains(where: { $0.hasPrefix("FAILED") }) {
                 failures.wrappingAdd(1, ordering: .relaxed)
             }
-            printing.withLock { _ in print(lines.joined(separator: "\n")) }
+            printing.withLock { all in
+                all.merge(counts, uniquingKeysWith: +)
+                if !lines.isEmpty { print(lines.joined(separator: "\n")) }
+            }
         }
-        return failures.load(ordering: .relaxed)
+        return (failures.load(ordering: .relaxed), printing.withLock { $0 })
     }
 
     /// What is to be said of a seed; nothing if all is well and no story is wanted.
-    private static func report(_ seed: UInt64, _ simulation: Simulation) -> [String] {
+    private static func report(
+        _ seed: UInt64,
+        _ simulate: Simulate
+    ) -> (lines: [String], counts: [String: Int]) {
         do {
-            let verdict = try simulation.run(seed: seed)
-            guard let first = verdict.violations.first else { return verdict.story }
+            let verdict = try simulate(seed)
+            guard let first = verdict.violations.first else {
+                return (verdict.story, verdict.counts)
+            }
             let checkers = Set(verdict.violations.map(\.checker)).sorted()
-            return verdict.story + [
+            let lines = [
                 "FAILED seed \(seed): \(checkers.joined(separator: ", ")); \(build)",
                 "  \(first.checker): \(first.text)",
             ]
+            return (verdict.story + lines, verdict.counts)
         } catch {
-            return ["FAILED seed \(seed): \(error); \(build)"]
+            return (["FAILED seed \(seed): \(error); \(build)"], [:])
         }
     }
 

@@ -506,8 +506,10 @@ extension WriteTransaction {
 }
 
 extension Commit.Operation {
-    /// Lives end that nobody was shown: a deletion takes along only what the shown one owned. Or a
-    /// reference is written again whose target may have died meanwhile: it is this node's then.
+    /// Whether lives end that nobody was shown, or references are written again whose targets may
+    /// have died meanwhile.
+    ///
+    /// A deletion takes along only what the shown life owned.
     fileprivate var mayLeaveOrphans: Bool {
         switch self {
         case .put(let put): !put.absorbed.isEmpty || put.birth != nil && !put.targets.isEmpty

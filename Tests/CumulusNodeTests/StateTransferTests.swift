@@ -116,6 +116,6 @@ import Testing
 extension StoreGate {
     /// Does what waits for the writer; true also if nothing does.
     fileprivate func runWaiting() -> Bool {
-        isIdle || runBatch()
+        !hasWrites || runBatch()
     }
 }

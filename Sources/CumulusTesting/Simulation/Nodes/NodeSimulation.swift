@@ -1,0 +1,30 @@
+// One history of whole nodes from its seed to its verdict: production nodes, links and collectors
+// on simulated machines, under load, while processes die, machines stand still, links fail and
+// clocks jump.
+//
+// Called by `cumulus-sim --whole` and by tests. The same seed tells the same story, as far as the
+// process orders its dictionaries alike (`SWIFT_DETERMINISTIC_HASHING`).
+
+import CumulusModel
+
+package struct NodeSimulation {
+    package var nodes = 3
+    /// Virtual time under load and faults.
+    package var seconds: Int64 = 30
+    /// Keep the story.
+    package var isTold = false
+
+    package init() {}
+
+    package func run(seed: UInt64) throws -> Simulation.Verdict {
+        let world = try SimulatedWorld(nodes, seed: seed, isTold: isTold)
+        try world.begin()
+        try world.work(milliseconds: seconds * 1_000)
+        try world.settle()
+        return Simulation.Verdict(
+            violations: world.violations,
+            story: world.story,
+            counts: world.counts
+        )
+    }
+}

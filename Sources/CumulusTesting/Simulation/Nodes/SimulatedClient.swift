@@ -1,0 +1,165 @@
+// A caller in a simulated world: the production client, over the simulated network.
+//
+// It saves one record again and again, reads it back through whichever node it has come to, and
+// keeps a copy of its zone by its changes. What it was told to be saved it must see from then on:
+// its session travels with it.
+
+import Cumulus
+import CumulusModel
+import CumulusWire
+
+final class SimulatedClient: @unchecked Sendable {
+    // Used by one thread.
+
+    let number: Int
+    let process: SimulatedProcess
+    private let container: Container
+    private let database: Database
+    private let zoneID = RecordZone.ID(zoneName: "mine")
+    private let recordID: Record.ID
+    private let report: (String) -> Void
+    private var dice: SeededGenerator
+    /// The value of the last save that was answered, and of the last one that was tried.
+    private(set) var (saved, tried): (Int64, Int64) = (0, 0)
+    /// The zone, by its changes, and the token that stands for it; nil: nothing yet.
+    private var copy: [String: Int64] = [:]
+    private var token: ServerChangeToken?
+    /// How often it saved, read, and had all changes.
+    private(set) var counts: [String: Int] = [:]
+    private(set) var isDone = false
+
+    /// - Parameter report: Takes what must not be.
+    init(
+        _ number: Int,
+        _ time: VirtualTime,
+        _ network: SimulatedNetwork,
+        nodes: Int,
+        token: String,
+        seed: UInt64,
+        report: @escaping (String) -> Void
+    ) {
+        self.number = number
+        self.report = report
+        dice = SeededGenerator(seed: seed)
+        let process = SimulatedProcess(time, seed: dice.next())
+        self.process = process
+        let endpoints = (0..<nodes).map { SimulatedNetwork.endpoint(of: ($0 + number) % nodes) }
+        var configuration = Container.Configuration(endpoints: endpoints)
+        configuration.accessToken = token
+        configuration.timeout = .seconds(20)
+        let environment = ClientEnvironment(
+            now: { time.now },
+            wallClock: { time.milliseconds },
+            random: { process.random() },
+            sleep: { try await process.sleep($0) },
+            dialer: SimulatedDialer(network, SimulatedClient.machine(number), process),
+            executor: process
+        )
+        container = Container(
+            identifier: SimulatedNode.container,
+            configuration: configuration,
+            environment: environment
+        )
+        database = container.privateCloudDatabase
+        recordID = Record.ID(recordName: "own", zoneID: zoneID)
+    }
+
+    static func machine(_ number: Int) -> Int { 100 + number }
+
+    /// Works until it is told to end.
+    func start() {
+        process.run { [self] in
+            while (try? await database.save(RecordZone(zoneID: zoneID))) == nil {
+                guard await pause(500) else { return }
+            }
+            while await pause(Int64.random(in: 10...400, using: &dice)) {
+                switch Int.random(in: 0..<4, using: &dice) {
+                case 0, 1: await save()
+                case 2: await fetch()
+                default: await fetchChanges()
+                }
+            }
+        }
+    }
+
+    /// Looks once more at all of it, when everything is healed.
+    func finish() {
+        process.cancelTasks()
+        process.run { [self] in
+            await fetch()
+            await fetchChanges()
+            isDone = true
+        }
+    }
+
+    private func pause(_ milliseconds: Int64) async -> Bool {
+        (try? await process.sleep(milliseconds)) != nil
+    }
+
+    private func count(_ what: String) {
+        counts[what, default: 0] += 1
+    }
+
+    // MARK: Calls
+
+    private func save() async {
+        tried += 1
+        let value = tried
+        var record = Record(recordType: "Own", recordID: recordID)
+        record["value"] = .int64(value)
+        guard
+            let results = try? await database.modifyRecords(
+                saving: [record],
+                deleting: [],
+                savePolicy: .changedKeys
+            ),
+            (try? results.saveResults[recordID]?.get()) != nil
+        else { return count("saves that failed") }
+        saved = value
+        count("saves")
+    }
+
+    private func fetch() async {
+        let wanted = saved
+        do {
+            let record = try await database.record(for: recordID)
+            check(record["value"], atLeast: wanted, "read")
+            count("reads")
+        } catch let error as ServiceError {
+            if error.code == .unknownItem { check(nil, atLeast: wanted, "read") }
+        } catch {}
+    }
+
+    private func fetchChanges() async {
+        let wanted = saved
+        do {
+            var moreComing = true
+            while moreComing {
+                let page = try await database.recordZoneChanges(
+                    inZoneWith: zoneID,
+                    since: token,
+                    resultsLimit: Int.random(in: 1...3, using: &dice)
+                )
+                for (id, result) in page.modificationResultsByID {
+                    guard case .int64(let value) = try result.get().record["value"] else {
+                        continue
+                    }
+                    copy[id.recordName] = value
+                }
+                for deletion in page.deletions { copy[deletion.recordID.recordName] = nil }
+                token = page.changeToken
+                moreComing = page.moreComing
+            }
+            check(copy["own"].map { .int64($0) }, atLeast: wanted, "was told")
+            count("changes")
+        } catch let error as ServiceError where error.code == .changeTokenExpired {
+            (copy, token) = ([:], nil)
+        } catch {}
+    }
+
+    private func check(_ value: FieldValue?, atLeast wanted: Int64, _ how: String) {
+        let found: Int64 = if case .int64(let found) = value { found } else { 0 }
+        if found >= wanted && found <= tried { return }
+        report("client \(number) \(how) \(found); it had saved \(wanted), and tried \(tried)")
+    }
+}

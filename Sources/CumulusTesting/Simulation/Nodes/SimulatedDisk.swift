@@ -1,0 +1,84 @@
+// A disk in a simulated world: it keeps what was committed, and nothing of what a process does
+// after its end.
+//
+// The process can end at a commit: just before it is durable, or just after, when nobody was told.
+
+import CumulusModel
+import CumulusStorage
+import Synchronization
+
+final class SimulatedDisk: StorageEngine {
+    enum Death: CaseIterable, Sendable {
+        case beforeCommit
+        case afterCommit
+    }
+
+    private struct State {
+        /// What the process sees.
+        var rows: MemoryEngine
+        /// The process is gone: what it still does is lost.
+        var isDetached = false
+        var death: (Death, call: @Sendable () -> Void)?
+        var isFull = false
+    }
+
+    /// What a power cut leaves.
+    let durable: MemoryEngine
+    private let state: Mutex<State>
+
+    init(_ durable: MemoryEngine = MemoryEngine()) {
+        self.durable = durable
+        state = Mutex(State(rows: durable))
+    }
+
+    /// The process ends: what it writes from now on goes nowhere.
+    func detach() {
+        state.withLock { state in
+            guard !state.isDetached else { return }
+            state.isDetached = true
+            state.rows = MemoryEngine(reopening: durable)
+        }
+    }
+
+    /// Lets the process end at its next commit; `call` is called then.
+    func die(_ death: Death, _ call: @escaping @Sendable () -> Void) {
+        state.withLock { $0.death = (death, call) }
+    }
+
+    func setFull(_ isFull: Bool) {
+        state.withLock { $0.isFull = isFull }
+    }
+
+    private var rows: MemoryEngine { state.withLock { $0.rows } }
+
+    // MARK: StorageEngine
+
+    func commit(_ batch: EngineBatch) {
+        let death = state.withLock { state in
+            defer { state.death = nil }
+            return state.isDetached ? nil : state.death
+        }
+        if death?.0 == .beforeCommit { detach() }
+        rows.commit(batch)
+        if death?.0 == .afterCommit { detach() }
+        death?.call()
+    }
+
+    func snapshot() -> any EngineReader { rows.snapshot() }
+
+    func freeBytes() -> UInt64? { state.withLock { $0.isFull ? 0 : nil } }
+
+    func get(_ family: Family, _ key: Bytes, reach: Reach) -> Bytes? {
+        rows.get(family, key, reach: reach)
+    }
+
+    func scan(
+        _ family: Family,
+        _ range: KeyRange,
+        backwards: Bool,
+        reach: Reach,
+        _ visit: (_ key: Bytes, _ value: Bytes) -> Bool
+    ) {
+        rows.scan(family, range, backwards: backwards, reach: reach, visit)
+    }
+}

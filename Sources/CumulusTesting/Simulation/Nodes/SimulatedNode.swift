@@ -1,0 +1,177 @@
+// One machine of a simulated world: its disk, its clock, and the runs of the production node on it.
+//
+// A run is put together as `cumulusd` does it: node, links to peers, collector; only engine,
+// network and environment are simulated.
+
+import CumulusModel
+import CumulusNode
+import CumulusStorage
+import CumulusWire
+import Logging
+import Synchronization
+
+final class SimulatedNode: @unchecked Sendable {
+    // Used by one thread.
+
+    let machine: Int
+    private let time: VirtualTime
+    private let network: SimulatedNetwork
+    private let dice: Mutex<SeededGenerator>
+    /// What the log says, and from which machine.
+    private let log: @Sendable (Logger.Level, String) -> Void
+    /// What is on its disk.
+    private(set) var durable = MemoryEngine()
+    private(set) var disk = SimulatedDisk()
+    private(set) var process: SimulatedProcess?
+    private(set) var node: Node?
+    /// Milliseconds by which its clock is ahead.
+    private let lead = Atomic<Int64>(0)
+    /// Every run that it had.
+    private(set) var runs: Set<Incarnation> = []
+
+    static let container = "iCloud.simulated"
+    static let scope = ScopeID(container: container, environment: .development)
+    private static let key = Bytes(repeating: 0xC5, count: 32)
+    /// When worlds begin, in milliseconds since 1970 UTC.
+    private static let epoch: Int64 = 1_750_000_000_000
+
+    init(
+        _ machine: Int,
+        _ time: VirtualTime,
+        _ network: SimulatedNetwork,
+        seed: UInt64,
+        log: @escaping @Sendable (Logger.Level, String) -> Void
+    ) {
+        self.machine = machine
+        self.time = time
+        self.network = network
+        self.log = log
+        dice = Mutex(SeededGenerator(seed: seed))
+    }
+
+    var isUp: Bool { process != nil }
+
+    var clockLead: Int64 {
+        get { lead.load(ordering: .relaxed) }
+        set { lead.store(newValue, ordering: .relaxed) }
+    }
+
+    var clock: Int64 { Self.epoch + time.milliseconds + clockLead }
+
+    // MARK: Life
+
+    /// Starts a process; `peers`: the machines that its settings name.
+    func start(peers: [Int]) throws {
+        let process = SimulatedProcess(time, seed: dice.withLock { $0.next() })
+        disk = SimulatedDisk(durable)
+        let node = try Node(configuration, engine: disk, environment: environment(process))
+        runs.insert(node.incarnation)
+        self.node = node
+        self.process = process
+        process.drive(node.gate)
+        network.listen(on: machine, process) { link, now in node.accept(link, now: now) }
+        node.join(endpoint: SimulatedNetwork.endpoint(of: machine))
+        let links = PeerLinks(node, dialer: SimulatedDialer(network, machine, process))
+        let endpoints = peers.map(SimulatedNetwork.endpoint)
+        process.run { await links.run(endpoints) }
+        let collector = Collector(node, schedule: schedule)
+        process.run { await collector.run() }
+    }
+
+    private var configuration: Node.Configuration {
+        var configuration = Node.Configuration(
+            version: Release.version,
+            container: Self.container,
+            operatorToken: Bytes("cumulus_simulated".utf8)
+        )
+        configuration.clusterKey = Self.key
+        configuration.reportMilliseconds = 500
+        // So little that credit and pages matter with what histories save.
+        configuration.limits.initialCredit = 4 << 10
+        configuration.limits.pageBytes = 2 << 10
+        return configuration
+    }
+
+    /// Much happens in little time: logs and tombstones go early.
+    private var schedule: Collector.Schedule {
+        var schedule = Collector.Schedule()
+        schedule.logMilliseconds = 1_000
+        schedule.keepMilliseconds = 3_000
+        schedule.purgeMilliseconds = 4_000
+        schedule.retentionMilliseconds = 20_000
+        return schedule
+    }
+
+    private func environment(_ process: SimulatedProcess) -> NodeEnvironment {
+        let (time, log) = (time, log)
+        return NodeEnvironment(
+            now: { time.now },
+            wallClock: { [self] in clock },
+            random: { [self] in dice.withLock { $0.next() } },
+            sleep: { try await process.sleep($0) },
+            logger: Logger(label: "node") { _ in SimulatedLog(write: log) },
+            fail: { [self] reason in
+                guard !process.isDead else { return }
+                log(.info, "ends: \(reason)")
+                kill(tells: true)
+            },
+            end: {}
+        )
+    }
+
+    /// The process ends at once.
+    ///
+    /// - Parameter tells: Its connections end too; not if the machine lost its power.
+    func kill(tells: Bool) {
+        guard let process else { return }
+        disk.detach()
+        process.kill()
+        network.leave(machine, process, tells: tells)
+        self.process = nil
+        node = nil
+    }
+
+    /// The process ends at its next commit; `call` is called then.
+    func killAtCommit(_ death: SimulatedDisk.Death, _ call: @escaping @Sendable () -> Void) {
+        guard let process else { return }
+        disk.die(death) { [self] in
+            guard self.process === process else { return }
+            kill(tells: true)
+            call()
+        }
+    }
+
+    /// What a backup would hold now.
+    func backup() -> MemoryEngine { MemoryEngine(reopening: durable) }
+
+    /// What the next process finds; nothing may be running.
+    func restore(_ backup: MemoryEngine) {
+        durable = MemoryEngine(reopening: backup)
+    }
+
+    // MARK: State
+
+    func vector(of scope: ScopeID = SimulatedNode.scope) throws -> VersionVector {
+        let reader = ReadTransaction(durable, reach: .disk)
+        guard let number = try reader.scope(scope) else { return VersionVector() }
+        return try reader.vector(of: number)
+    }
+}
+
+/// Hands what a node logs to its world.
+private struct SimulatedLog: LogHandler {
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.debug
+    let write: @Sendable (Logger.Level, String) -> Void
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        let words = (event.metadata ?? [:]).sorted { $0.key < $1.key }
+            .map { "\($0.key): \($0.value)" }
+        write(event.level, ([event.message.description] + words).joined(separator: ", "))
+    }
+}

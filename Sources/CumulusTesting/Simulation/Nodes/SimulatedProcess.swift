@@ -1,0 +1,143 @@
+// One run of a node's process in a simulated world: its event loop, its tasks, and the turns of its
+// writer and its readers, all in virtual time on one thread.
+//
+// Tasks run on it because they are started with it as their executor. A process that was killed
+// goes on as a ghost, until its tasks have noticed that they are cancelled; its disk is detached
+// then and its connections are closed, so that nothing of it reaches anybody.
+
+import CumulusNode
+import CumulusWire
+import Synchronization
+
+final class SimulatedProcess: FrameLoop, TaskExecutor, @unchecked Sendable {
+    // Used by one thread.
+
+    let time: VirtualTime
+    private var dice: SeededGenerator
+    private(set) var isDead = false
+    /// Nothing happens in it before: the machine stands still.
+    private var pausedUntil: Int64 = 0
+    private var gate: StoreGate?
+    private var isWriting = false
+    private var isReading = false
+    private var tasks: [Task<Void, Never>] = []
+    /// How long a flush takes, at most.
+    var flushMilliseconds: Int64 = 3
+
+    init(_ time: VirtualTime, seed: UInt64) {
+        self.time = time
+        dice = SeededGenerator(seed: seed)
+    }
+
+    // MARK: Work
+
+    func execute(_ work: @escaping @Sendable () -> Void) {
+        after(0, work)
+    }
+
+    /// Lets something happen in the process, in so many milliseconds or when it goes on.
+    func after(_ delay: Int64, _ work: @escaping @Sendable () -> Void) {
+        time.after(delay) { [self] in
+            if pausedUntil > time.milliseconds {
+                return after(pausedUntil - time.milliseconds, work)
+            }
+            work()
+            turnStore()
+        }
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        execute { [self] in job.runSynchronously(on: asUnownedTaskExecutor()) }
+    }
+
+    func pause(for milliseconds: Int64) {
+        pausedUntil = time.milliseconds + milliseconds
+    }
+
+    /// Whose writer and readers get their turns here.
+    func drive(_ gate: StoreGate) {
+        self.gate = gate
+        execute {}
+    }
+
+    func run(_ body: @escaping @Sendable () async -> Void) {
+        tasks.append(Task(executorPreference: self, operation: body))
+    }
+
+    func kill() {
+        isDead = true
+        pausedUntil = 0
+        cancelTasks()
+    }
+
+    func cancelTasks() {
+        for task in tasks { task.cancel() }
+        tasks = []
+    }
+
+    func random() -> UInt64 { dice.next() }
+
+    /// What threads would do: the writer takes what is waiting, a reader the next read.
+    private func turnStore() {
+        guard let gate else { return }
+        if !isWriting, gate.hasWrites {
+            isWriting = true
+            after(Int64.random(in: 0...flushMilliseconds, using: &dice)) { [self] in
+                isWriting = false
+                _ = gate.runBatch()
+            }
+        }
+        if !isReading, gate.hasReads {
+            isReading = true
+            after(Int64.random(in: 0...1, using: &dice)) { [self] in
+                isReading = false
+                _ = gate.runRead()
+            }
+        }
+    }
+
+    // MARK: Sleep
+
+    /// Waits so many milliseconds; throws when the task is cancelled.
+    func sleep(_ milliseconds: Int64) async throws {
+        let sleeper = Sleeper()
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation {
+                (waiting: CheckedContinuation<Void, any Error>) in
+                sleeper.begin(waiting)
+                after(milliseconds) { sleeper.end(.success(())) }
+            }
+        } onCancel: {
+            sleeper.end(.failure(CancellationError()))
+        }
+    }
+
+    private final class Sleeper: Sendable {
+        private enum State {
+            case awake
+            case asleep(CheckedContinuation<Void, any Error>)
+            case over(Result<Void, any Error>)
+        }
+
+        private let state = Mutex(State.awake)
+
+        func begin(_ waiting: CheckedContinuation<Void, any Error>) {
+            let outcome: Result<Void, any Error>? = state.withLock { state in
+                if case .over(let outcome) = state { return outcome }
+                state = .asleep(waiting)
+                return nil
+            }
+            if let outcome { waiting.resume(with: outcome) }
+        }
+
+        func end(_ outcome: Result<Void, any Error>) {
+            let waiting: CheckedContinuation<Void, any Error>? = state.withLock { state in
+                defer { if case .over = state {} else { state = .over(outcome) } }
+                if case .asleep(let waiting) = state { return waiting }
+                return nil
+            }
+            waiting?.resume(with: outcome)
+        }
+    }
+}

@@ -1,0 +1,409 @@
+// Machines, their network and their callers in one virtual time, and what happens to them.
+//
+// Drawn from one seed. Faults come and go while callers save; then everything is healed, and the
+// nodes have to come to hold the same by themselves, within a bounded time.
+
+import CumulusModel
+import CumulusNode
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+import Logging
+
+final class SimulatedWorld: @unchecked Sendable {
+    // Used by one thread.
+
+    private let time = VirtualTime()
+    private let network: SimulatedNetwork
+    private var nodes: [SimulatedNode] = []
+    /// Callers with sessions; where disks go back to backups they would wait for what is lost.
+    private var clients: [SimulatedClient] = []
+    private let restores: Bool
+    private var dice: SeededGenerator
+    private var requests: RandomRequests
+    /// Commits that callers were told of.
+    private var acknowledged: Set<Dot> = []
+    /// Those that only a disk held which is no longer.
+    private var excused: Set<Dot> = []
+    private var backups: [Int: MemoryEngine] = [:]
+    private(set) var violations: [(checker: String, text: String)] = []
+    private(set) var story: [String] = []
+    private(set) var counts: [String: Int] = [:]
+    private let isTold: Bool
+    private var isHealed = false
+
+    /// Within which all nodes hold the same once everything is healed: some things are tried again
+    /// after half a minute or a whole one only.
+    private static let settlingMilliseconds: Int64 = 240_000
+    /// How long nothing may change before it counts: sweeps come every few seconds.
+    private static let quietMilliseconds: Int64 = 10_000
+    /// Things that happen in a second of virtual time, at most: more is somebody turning in place.
+    private static let eventsPerSecond = 200_000
+
+    init(_ count: Int, seed: UInt64, isTold: Bool) throws {
+        self.isTold = isTold
+        restores = seed % 2 == 0
+        dice = SeededGenerator(seed: seed)
+        requests = RandomRequests(seed: dice.next())
+        network = SimulatedNetwork(time, seed: dice.next())
+        for machine in 0..<count {
+            let node = SimulatedNode(machine, time, network, seed: dice.next()) {
+                [weak self] level, text in
+                self?.note(level, text, on: machine)
+            }
+            nodes.append(node)
+        }
+    }
+
+    private func tell(_ line: @autoclosure () -> String) {
+        if isTold { story.append("\(time.milliseconds) ms: \(line())") }
+    }
+
+    private func count(_ what: String) {
+        counts[what, default: 0] += 1
+    }
+
+    private func note(_ level: Logger.Level, _ text: String, on machine: Int) {
+        tell("node \(machine): \(text)")
+        if text.hasPrefix("took another node's state") { count("states taken") }
+        if text.hasPrefix("another peer doesn't send") { count("asked another peer") }
+        let isFull = text.contains("disk is nearly full")
+        if text.contains("was forked") || level == .error && !isFull {
+            violations.append(("log", "node \(machine): \(text)"))
+        }
+    }
+
+    // MARK: Running
+
+    private func run(milliseconds: Int64) throws {
+        let end = time.milliseconds + milliseconds
+        let limit = Int(milliseconds / 1_000 + 1) * Self.eventsPerSecond
+        var events = 0
+        while time.step(until: end) {
+            events += 1
+            if events > limit { throw Livelock(milliseconds: time.milliseconds) }
+        }
+    }
+
+    private struct Livelock: Error {
+        let milliseconds: Int64
+    }
+
+    /// Starts all nodes and fixes the types of the fields, before anybody disagrees on them.
+    func begin() throws {
+        for node in nodes { try start(node) }
+        try run(milliseconds: 3_000)
+        let caller = Caller(role: .user("_alice"))
+        submit(.modifyZones(ModifyZones(saving: ["schema"])), by: caller, to: nodes[0])
+        try run(milliseconds: 500)
+        let first = SaveItem(
+            "first",
+            ["price": 1.5, "title": "", "votes": 0],
+            in: ZoneAddress(name: "schema")
+        )
+        let save = ModifyRecords(database: .private, saves: [first])
+        submit(.modifyRecords(save), by: caller, to: nodes[0])
+        if !restores { for number in 0..<2 { addClient(number) } }
+        try run(milliseconds: 3_000)
+        for client in clients { client.start() }
+    }
+
+    private func addClient(_ number: Int) {
+        let (name, token) = ("client-\(number)", "token-of-client-\(number)")
+        let user = Bytes(repeating: UInt8(number + 1), count: 16)
+        administer(.addUser(name: name, id: user), at: nodes[0])
+        administer(.addToken(Bytes(token.utf8), user: name), at: nodes[0])
+        clients.append(
+            SimulatedClient(
+                number,
+                time,
+                network,
+                nodes: nodes.count,
+                token: token,
+                seed: dice.next()
+            ) { [weak self] in self?.violations.append(("session", $0)) }
+        )
+    }
+
+    private func administer(_ operation: WriteRequest.Operation, at node: SimulatedNode) {
+        guard let process = node.process, let running = node.node else { return }
+        let request = WriteRequest(operation, scope: .cluster, caller: Caller(role: .operator))
+        let work = StoreGate.Work.request(request, CallToken(deadline: time.now + 10_000)) { _ in }
+        process.execute {
+            _ = running.gate.submit(.init(work, byteCount: 200, loop: process))
+        }
+    }
+
+    private func start(_ node: SimulatedNode) throws {
+        tell("node \(node.machine) starts")
+        try node.start(peers: nodes.indices.filter { $0 != node.machine })
+    }
+
+    func work(milliseconds: Int64) throws {
+        let end = time.milliseconds + milliseconds
+        load(until: end)
+        while time.milliseconds < end {
+            try run(milliseconds: Int64.random(in: 100...1_500, using: &dice))
+            try fail()
+        }
+    }
+
+    // MARK: Load
+
+    private func load(until end: Int64) {
+        guard time.milliseconds < end else { return }
+        let node = pick(nodes)
+        if let running = node.node {
+            let (operation, caller) = requests.next { name, database, zone, caller in
+                Self.changeTag(name, database, zone, caller, at: running)
+            }
+            submit(operation, by: caller, to: node)
+        }
+        time.after(Int64.random(in: 5...60, using: &dice)) { [weak self] in self?.load(until: end) }
+    }
+
+    private static func changeTag(
+        _ name: String,
+        _ database: DatabaseScope,
+        _ zone: ZoneAddress,
+        _ caller: Caller,
+        at node: Node
+    ) -> Bytes? {
+        let reader = node.gate.latest(reach: .disk)
+        let fetch = FetchRecords(
+            database: database,
+            ids: [.success(RecordAddress(zone: zone, name: name))],
+            keys: nil
+        )
+        guard let scope = try? reader.scope(SimulatedNode.scope) else { return nil }
+        return try? fetch.run(scope, by: caller, in: reader)[0].get().changeTag
+    }
+
+    private func submit(
+        _ operation: WriteRequest.Operation,
+        by caller: Caller,
+        to node: SimulatedNode
+    ) {
+        guard let process = node.process, let running = node.node else { return }
+        let id = RequestID(milliseconds: node.clock, using: &dice)
+        let request = WriteRequest(
+            operation,
+            scope: SimulatedNode.scope,
+            caller: caller,
+            requestID: id,
+            digest: WriteRequest.digest(of: id.bytes)
+        )
+        let work = StoreGate.Work.request(request, CallToken(deadline: time.now + 10_000)) {
+            [weak self] answer in
+            // A ghost tells nobody.
+            guard !process.isDead else { return }
+            self?.took(answer)
+        }
+        process.execute {
+            _ = running.gate.submit(.init(work, byteCount: 200, loop: process))
+        }
+    }
+
+    private func took(_ answer: StoreGate.Answer) {
+        guard case .success(.modified(let outcome)) = answer else { return count("refused") }
+        count("answered")
+        acknowledged.formUnion(outcome.dots)
+    }
+
+    // MARK: Faults
+
+    private func pick<Element>(_ choices: [Element]) -> Element {
+        choices[Int.random(in: choices.indices, using: &dice)]
+    }
+
+    private func fail() throws {
+        let node = pick(nodes)
+        let other = pick(nodes)
+        switch Int.random(in: 0..<20, using: &dice) {
+        case 0..<2: kill(node, tells: true)
+        case 2: kill(node, tells: false)
+        case 3: killAtCommit(node)
+        case 4..<7: cut(node, other)
+        case 7..<11: heal()
+        case 11..<13: slow(node, other)
+        case 13: pause(node)
+        case 14: moveClock(of: node)
+        case 15: fillDisk(of: node)
+        case 16: keepBackup(of: node)
+        case 17: try restores ? restore(node) : cutClient(node)
+        default: break
+        }
+    }
+
+    private func kill(_ node: SimulatedNode, tells: Bool) {
+        guard node.isUp else { return }
+        tell("node \(node.machine) \(tells ? "is killed" : "loses its power")")
+        count(tells ? "kills" : "power cuts")
+        node.kill(tells: tells)
+        startLater(node)
+    }
+
+    private func startLater(_ node: SimulatedNode) {
+        time.after(Int64.random(in: 100...5_000, using: &dice)) { [weak self] in
+            guard let self, !node.isUp else { return }
+            startNow(node)
+        }
+    }
+
+    private func startNow(_ node: SimulatedNode) {
+        do {
+            try start(node)
+        } catch {
+            violations.append(("start", "node \(node.machine): \(error)"))
+        }
+    }
+
+    private func killAtCommit(_ node: SimulatedNode) {
+        guard node.isUp else { return }
+        let death = pick(SimulatedDisk.Death.allCases)
+        tell("node \(node.machine) is to end, \(death)")
+        node.killAtCommit(death) { [weak self] in
+            self?.tell("node \(node.machine) ends, \(death)")
+            self?.count("\(death)")
+            self?.startLater(node)
+        }
+    }
+
+    private func cut(_ one: SimulatedNode, _ other: SimulatedNode) {
+        guard one !== other else { return }
+        tell("nothing goes from \(one.machine) to \(other.machine)")
+        count("cuts")
+        network.cut(from: one.machine, to: other.machine)
+        if Bool.random(using: &dice) {
+            tell("nor back")
+            network.cut(from: other.machine, to: one.machine)
+        }
+    }
+
+    private func cutClient(_ node: SimulatedNode) {
+        guard let client = clients.randomElement(using: &dice) else { return }
+        let machine = SimulatedClient.machine(client.number)
+        tell("client \(client.number) hears nothing from node \(node.machine)")
+        network.cut(from: node.machine, to: machine)
+        if Bool.random(using: &dice) { network.cut(from: machine, to: node.machine) }
+    }
+
+    private func heal() {
+        tell("all links are healed")
+        network.heal()
+    }
+
+    private func slow(_ one: SimulatedNode, _ other: SimulatedNode) {
+        tell("the link from \(one.machine) to \(other.machine) is slow")
+        count("slow links")
+        network.slow(
+            from: one.machine,
+            to: other.machine,
+            by: Int64.random(in: 50...2_500, using: &dice)
+        )
+    }
+
+    private func pause(_ node: SimulatedNode) {
+        let milliseconds = pick([500, 5_000, 25_000])
+        tell("node \(node.machine) stands still for \(milliseconds) ms")
+        count("pauses")
+        node.process?.pause(for: Int64(milliseconds))
+    }
+
+    private func moveClock(of node: SimulatedNode) {
+        node.clockLead = pick([0, 0, -2_000, 2_000, -4_000, 70_000, -70_000])
+        tell("the clock of node \(node.machine) is \(node.clockLead) ms ahead")
+        count("clock jumps")
+    }
+
+    private func fillDisk(of node: SimulatedNode) {
+        tell("the disk of node \(node.machine) is full")
+        count("full disks")
+        let disk = node.disk
+        disk.setFull(true)
+        time.after(Int64.random(in: 500...8_000, using: &dice)) { disk.setFull(false) }
+    }
+
+    private func keepBackup(of node: SimulatedNode) {
+        tell("node \(node.machine) is backed up")
+        backups[node.machine] = node.backup()
+    }
+
+    /// Goes back to a backup: what nobody else has by then may be lost.
+    private func restore(_ node: SimulatedNode) throws {
+        guard let backup = backups[node.machine] else { return }
+        tell("node \(node.machine) goes back to its backup")
+        count("restores")
+        node.kill(tells: true)
+        let before = try node.vector()
+        node.restore(backup)
+        let held = try nodes.map { try $0.vector() }
+        for dot in acknowledged where before.covers(dot) {
+            if !held.contains(where: { $0.covers(dot) }) { excused.insert(dot) }
+        }
+        startLater(node)
+    }
+
+    // MARK: The end
+
+    func settle() throws {
+        heal()
+        for node in nodes {
+            node.clockLead = 0
+            node.disk.setFull(false)
+            node.process?.pause(for: 0)
+            if !node.isUp { startNow(node) }
+        }
+        let end = time.milliseconds + Self.settlingMilliseconds
+        var quiet: Int64 = 0
+        var last: [VersionVector] = []
+        for client in clients { client.process.cancelTasks() }
+        while time.milliseconds < end, quiet < Self.quietMilliseconds {
+            try run(milliseconds: 500)
+            let vectors = try nodes.flatMap { [try $0.vector(), try $0.vector(of: .cluster)] }
+            let isEqual = try nodes.allSatisfy { try $0.isUp && agrees($0, with: nodes[0]) }
+            quiet = isEqual && vectors == last ? quiet + 500 : 0
+            last = vectors
+        }
+        counts["seconds to settle"] =
+            Int((time.milliseconds - end + Self.settlingMilliseconds - quiet) / 1_000)
+        counts["dials"] = network.dials
+        if quiet < Self.quietMilliseconds {
+            violations.append(("liveness", "the nodes don't come to hold the same: \(last)"))
+        }
+        for client in clients { client.finish() }
+        try run(milliseconds: 60_000)
+        for client in clients {
+            if !client.isDone { violations.append(("session", "client \(client.number) waits")) }
+            counts.merge(client.counts, uniquingKeysWith: +)
+        }
+        try check()
+        for node in nodes { node.kill(tells: true) }
+        try run(milliseconds: 60_000)
+    }
+
+    private func agrees(_ one: SimulatedNode, with other: SimulatedNode) throws -> Bool {
+        for scope in [SimulatedNode.scope, .cluster] {
+            if try one.vector(of: scope) != other.vector(of: scope) { return false }
+        }
+        return true
+    }
+
+    private func check() throws {
+        let states = try nodes.map { node in
+            try ReplicatedState.rows(of: SimulatedNode.scope, in: node.durable, forgetting: true)
+        }
+        for (machine, node) in nodes.enumerated() {
+            let different = ReplicatedState.differences(states[0], states[machine])
+            violations += different.map { ("convergence", $0) }
+            let members = try Members.all(in: ReadTransaction(node.durable, reach: .disk))
+            if members.count < nodes.count {
+                violations.append(("members", "node \(machine) lists \(members.count) nodes"))
+            }
+            violations += try DerivedRows.differences(in: node.durable).map { ("derived", $0) }
+            let vector = try node.vector()
+            violations += acknowledged.subtracting(excused).filter { !vector.covers($0) }.sorted()
+                .map { ("acknowledged", "node \(machine) lacks \($0)") }
+        }
+    }
+}

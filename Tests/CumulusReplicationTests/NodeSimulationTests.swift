@@ -1,0 +1,24 @@
+// Whole nodes on simulated machines come to hold the same, whatever befell them, and their callers
+// see what they saved.
+
+import CumulusTesting
+import Testing
+
+@Suite struct NodeSimulationTests {
+    /// Histories in which little happens would show little.
+    @Test func wholeNodesKeepEveryInvariant() throws {
+        var counts: [String: Int] = [:]
+        for seed in UInt64(1)...8 {
+            let verdict = try NodeSimulation().run(seed: seed)
+            #expect(verdict.violations.isEmpty, "seed \(seed): \(verdict.violations.first as Any)")
+            counts.merge(verdict.counts, uniquingKeysWith: +)
+        }
+        let wanted = [
+            "answered": 5_000, "kills": 10, "power cuts": 3, "beforeCommit": 1, "afterCommit": 1,
+            "cuts": 20, "slow links": 10, "pauses": 5, "clock jumps": 5, "full disks": 5,
+            "restores": 2, "states taken": 5, "asked another peer": 1, "saves": 200, "reads": 100,
+            "changes": 50,
+        ]
+        for (what, least) in wanted { #expect(counts[what, default: 0] >= least, "\(counts)") }
+    }
+}
