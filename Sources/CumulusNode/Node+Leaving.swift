@@ -1,28 +1,33 @@
-// How a node leaves its cluster: it takes no more writes, waits until another member has all that
-// it has, takes itself off the list, waits until that is known, and ends.
+// How a node leaves its cluster: it takes no more writes, says that it is about to leave, waits
+// until another member has all that it has, takes itself off the list, waits until that is known,
+// and ends.
+//
+// Nodes that leave at the same time must not count on each other. What a node waits for includes
+// its own mark: whoever has it knows of it, and of two nodes that wait for each other one has read
+// the other's mark before it counts it.
 
 import CumulusModel
 import CumulusOperations
 import CumulusStorage
-import CumulusWire
+package import CumulusWire
 import Logging
 import Synchronization
 
 extension Node {
     /// Returns when other members can do without this node; throws when they can't in time, and
     /// then it stays.
-    func leave(by deadline: Instant) async throws {
+    package func leave(by deadline: Instant) async throws {
         guard try await !otherMembers().isEmpty else {
             throw ServiceError(
                 .invalidArguments,
-                "this node is the only member: nobody could have what it has; stop it instead"
+                "no other member stays: nobody could have what this node has; stop it instead"
             )
         }
         guard !gate.hasStopped else { throw Node.isLeaving }
         gate.stopWrites(Node.isLeaving)
         do {
             // Behind what the writer was busy with.
-            try await gate.change(.housekeeping) { _ in }
+            try await mark(isLeaving: true)
             try await handOver(by: deadline)
             leaving.store(true, ordering: .sequentiallyConsistent)
             _ = try await gate.change(.commits) { [nodeID] transaction throws(EngineError) in
@@ -31,6 +36,7 @@ extension Node {
         } catch {
             leaving.store(false, ordering: .sequentiallyConsistent)
             gate.resumeWrites()
+            try? await mark(isLeaving: false)
             throw error
         }
         // Whoever takes the last commit of this node hangs up at once: it may say so, or not.
@@ -49,12 +55,17 @@ extension Node {
         return error
     }()
 
+    private func mark(isLeaving: Bool) async throws {
+        try await gate.change(.commits) { [nodeID] transaction throws(EngineError) in
+            try Members.mark(nodeID, isLeaving: isLeaving, in: &transaction)
+        }
+    }
+
+    /// Other members that are to stay.
     private func otherMembers() async throws -> Set<Bytes> {
         try await gate.reading { [nodeID] reader in
-            Set(
-                try Members.all(in: reader).filter { !$0.isRemoved && $0.nodeID != nodeID }
-                    .map(\.nodeID)
-            )
+            let members = try Members.all(in: reader).filter { !$0.isRemoved }.map(\.nodeID)
+            return Set(members).subtracting(try Members.leaving(in: reader)).subtracting([nodeID])
         }
     }
 
@@ -67,8 +78,9 @@ extension Node {
             (vector: vector, wait: ReplicaWait(replicas, scope, copies: 1))
         }
         while true {
-            let members = try await otherMembers()
+            // In this order: by then it is read here who of them was about to leave.
             let holders = waits.map { Set($0.wait.holders(of: $0.vector)) }
+            let members = try await otherMembers()
             let whole = holders.reduce(members) { $0.intersection($1) }
             if !whole.isEmpty { return }
             guard environment.now() < deadline else {
@@ -76,8 +88,8 @@ extension Node {
                     .serviceUnavailable,
                     .notReplicated,
                     """
-                    no other member has all that this node has, so it stays; see 'cumulus \
-                    cluster status', and try again when one has
+                    no other member that stays has all that this node has, so it stays too; see \
+                    'cumulus cluster status', and try again when one has
                     """
                 )
             }

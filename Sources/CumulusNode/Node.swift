@@ -52,7 +52,7 @@ package final class Node: Sendable {
     package let environment: NodeEnvironment
     package let gate: StoreGate
     package let meter = NodeMeter()
-    let nodeID: Bytes
+    package let nodeID: Bytes
     let clusterID: Bytes
     /// nil: this node has no peers.
     let peerProof: PeerProof?

@@ -58,12 +58,23 @@ package final class PeerClocks: Sendable {
     /// Of two, the one that is ahead counts as wrong.
     package func lead(wallClock: Int64, now: Instant) -> Int64 {
         let own = wallClock &- now.milliseconds
-        let others = heard.withLock { heard in
-            heard.values.filter { now <= $0.instant + PeerClocks.memory }.map(\.base)
-        }
+        let others = others(now)
         if others.isEmpty { return 0 }
         let all = (others + [own]).sorted()
         return own &- all[(all.count - 1) / 2]
+    }
+
+    /// What others said lately.
+    private func others(_ now: Instant) -> [Int64] {
+        heard.withLock { heard in
+            heard.values.filter { now <= $0.instant + PeerClocks.memory }.map(\.base)
+        }
+    }
+
+    /// Whether most of at least three clocks say that ours is wrong: which of two it is, nobody
+    /// knows.
+    func knowsOursIsWrong(wallClock: Int64, now: Instant) -> Bool {
+        others(now).count > 1 && PeerClocks.isWrong(lead(wallClock: wallClock, now: now))
     }
 
     /// Whether nobody would take a commit that is made now.
@@ -91,10 +102,13 @@ extension Node {
     }
 
     /// What others are told of this node's clock; 0: nothing, since it is wrong.
+    ///
+    /// As long as only one other clock says so they are told: two right nodes that heard a wrong
+    /// one first would never hear of each other else, and nobody took any writes.
     var toldClock: Int64 {
         let wallClock = environment.wallClock()
-        let lead = clocks.lead(wallClock: wallClock, now: environment.now())
-        return PeerClocks.isWrong(lead) ? 0 : wallClock
+        let isWrong = clocks.knowsOursIsWrong(wallClock: wallClock, now: environment.now())
+        return isWrong ? 0 : wallClock
     }
 
     /// Tells an operator when this node's clock goes wrong, and when it is right again.

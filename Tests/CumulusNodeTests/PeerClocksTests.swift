@@ -153,6 +153,22 @@ import Testing
         #expect(node.clock == Self.start)
     }
 
+    /// Found by the simulation of whole nodes (seed 87): two right nodes that heard a wrong one first
+    /// took themselves for wrong, told each other nothing, and nobody took any writes.
+    @Test func whoHeardOnlyOneOtherTellsItsClock() throws {
+        let nodes = try [makeNode(Clocks()), makeNode(Clocks())]
+        let now = nodes[0].environment.now()
+        for node in nodes {
+            node.clocks.note(Self.start - 70_000, of: [9], ours: Self.start, now: now)
+            #expect(node.state == "clock wrong")
+        }
+        for (one, other) in [(0, 1), (1, 0)] {
+            let told = nodes[other].toldClock
+            nodes[one].clocks.note(told, of: [UInt8(other)], ours: Self.start, now: now)
+        }
+        for node in nodes { #expect(node.state == "ready") }
+    }
+
     /// A clock that jumps by days must not let a repeated request be carried out twice.
     @Test func whatIsRememberedIsNotForgottenByAWrongClock() throws {
         let clocks = Clocks()

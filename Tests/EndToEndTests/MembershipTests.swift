@@ -84,7 +84,7 @@ import Testing
             ]
         )
         #expect(alone.code == 1)
-        #expect(alone.errors.contains("only member"), "\(alone.errors)")
+        #expect(alone.errors.contains("no other member stays"), "\(alone.errors)")
     }
 
     @Test func aKeyIsMadeOnce() async throws {

@@ -17,6 +17,7 @@ package enum Members {
     }
 
     private static let namespace = MemberRegister.namespace
+    private static let leavingNamespace = "leaving"
 
     /// Lists a node, or notes its new address.
     ///
@@ -46,6 +47,38 @@ package enum Members {
         }
         try set(nodeID, to: nil, in: scope, &transaction)
         return true
+    }
+
+    /// Says that a node is about to leave, or stays after all.
+    ///
+    /// Nothing is changed if that is known.
+    package static func mark(
+        _ nodeID: Bytes,
+        isLeaving: Bool,
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        let scope = try transaction.makeScope(.cluster)
+        let known = try transaction.register(scope, leavingNamespace, [nodeID])?.value != nil
+        guard known != isLeaving else { return }
+        let register = Commit.Register(
+            namespace: leavingNamespace,
+            key: [nodeID],
+            value: isLeaving ? [] : nil
+        )
+        _ = try transaction.perform(
+            [.register(register)],
+            in: scope,
+            zone: nil,
+            author: Author()
+        )
+    }
+
+    /// Nodes that are about to leave, or left.
+    package static func leaving(
+        in reader: ReadTransaction
+    ) throws(EngineError) -> Set<Bytes> {
+        guard let scope = try reader.scope(.cluster) else { return [] }
+        return Set(try reader.registers(scope, leavingNamespace).compactMap(\.key.first))
     }
 
     private static func set(

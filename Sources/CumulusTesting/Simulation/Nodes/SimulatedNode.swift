@@ -24,10 +24,10 @@ final class SimulatedNode: @unchecked Sendable {
     private(set) var disk = SimulatedDisk()
     private(set) var process: SimulatedProcess?
     private(set) var node: Node?
+    /// The node left its cluster by itself.
+    private let left: @Sendable () -> Void
     /// Milliseconds by which its clock is ahead.
     private let lead = Atomic<Int64>(0)
-    /// Every run that it had.
-    private(set) var runs: Set<Incarnation> = []
 
     static let container = "iCloud.simulated"
     static let scope = ScopeID(container: container, environment: .development)
@@ -40,12 +40,14 @@ final class SimulatedNode: @unchecked Sendable {
         _ time: VirtualTime,
         _ network: SimulatedNetwork,
         seed: UInt64,
+        left: @escaping @Sendable () -> Void,
         log: @escaping @Sendable (Logger.Level, String) -> Void
     ) {
         self.machine = machine
         self.time = time
         self.network = network
         self.log = log
+        self.left = left
         dice = Mutex(SeededGenerator(seed: seed))
     }
 
@@ -65,7 +67,6 @@ final class SimulatedNode: @unchecked Sendable {
         let process = SimulatedProcess(time, seed: dice.withLock { $0.next() })
         disk = SimulatedDisk(durable)
         let node = try Node(configuration, engine: disk, environment: environment(process))
-        runs.insert(node.incarnation)
         self.node = node
         self.process = process
         process.drive(node.gate)
@@ -113,9 +114,13 @@ final class SimulatedNode: @unchecked Sendable {
             fail: { [self] reason in
                 guard !process.isDead else { return }
                 log(.info, "ends: \(reason)")
-                kill(tells: true)
+                // It left, and was killed before it had said so.
+                if reason.contains("off the cluster's list") { left() } else { kill(tells: true) }
             },
-            end: {}
+            end: { [self] in
+                guard !process.isDead else { return }
+                left()
+            }
         )
     }
 

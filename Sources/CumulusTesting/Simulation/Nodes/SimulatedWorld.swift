@@ -26,6 +26,11 @@ final class SimulatedWorld: @unchecked Sendable {
     /// Those that only a disk held which is no longer.
     private var excused: Set<Dot> = []
     private var backups: [Int: MemoryEngine] = [:]
+    /// Nodes whose disks are gone: an operator takes them off the list.
+    private var lost: Set<Bytes> = []
+    /// When the machines' nodes began to leave, and when a disk last lost something.
+    private var leaving: [Int: Int64] = [:]
+    private var lastLoss: Int64 = -1
     private(set) var violations: [(checker: String, text: String)] = []
     private(set) var story: [String] = []
     private(set) var counts: [String: Int] = [:]
@@ -47,10 +52,14 @@ final class SimulatedWorld: @unchecked Sendable {
         requests = RandomRequests(seed: dice.next())
         network = SimulatedNetwork(time, seed: dice.next())
         for machine in 0..<count {
-            let node = SimulatedNode(machine, time, network, seed: dice.next()) {
-                [weak self] level, text in
-                self?.note(level, text, on: machine)
-            }
+            let node = SimulatedNode(
+                machine,
+                time,
+                network,
+                seed: dice.next(),
+                left: { [weak self] in self?.left(machine) },
+                log: { [weak self] in self?.note($0, $1, on: machine) }
+            )
             nodes.append(node)
         }
     }
@@ -219,7 +228,7 @@ final class SimulatedWorld: @unchecked Sendable {
     private func fail() throws {
         let node = pick(nodes)
         let other = pick(nodes)
-        switch Int.random(in: 0..<20, using: &dice) {
+        switch Int.random(in: 0..<22, using: &dice) {
         case 0..<2: kill(node, tells: true)
         case 2: kill(node, tells: false)
         case 3: killAtCommit(node)
@@ -231,6 +240,12 @@ final class SimulatedWorld: @unchecked Sendable {
         case 15: fillDisk(of: node)
         case 16: keepBackup(of: node)
         case 17: try restores ? restore(node) : cutClient(node)
+        case 18 where restores: try loseDisk(node)
+        case 18: leave(node)
+        case 19:
+            // Neither may count on the other.
+            leave(node)
+            leave(other)
         default: break
         }
     }
@@ -325,6 +340,7 @@ final class SimulatedWorld: @unchecked Sendable {
     }
 
     private func keepBackup(of node: SimulatedNode) {
+        guard node.isUp else { return }
         tell("node \(node.machine) is backed up")
         backups[node.machine] = node.backup()
     }
@@ -335,11 +351,63 @@ final class SimulatedWorld: @unchecked Sendable {
         tell("node \(node.machine) goes back to its backup")
         count("restores")
         node.kill(tells: true)
+        try change(node, to: backup)
+        startLater(node)
+    }
+
+    /// Puts another disk into a machine; what only the old one held may be lost.
+    private func change(_ node: SimulatedNode, to disk: MemoryEngine) throws {
+        lastLoss = time.milliseconds
         let before = try node.vector()
-        node.restore(backup)
+        node.restore(disk)
         let held = try nodes.map { try $0.vector() }
         for dot in acknowledged where before.covers(dot) {
             if !held.contains(where: { $0.covers(dot) }) { excused.insert(dot) }
+        }
+    }
+
+    /// A disk is gone; a new node begins on an empty one.
+    private func loseDisk(_ node: SimulatedNode) throws {
+        guard let nodeID = node.node?.nodeID else { return }
+        tell("node \(node.machine) loses its disk")
+        count("lost disks")
+        node.kill(tells: true)
+        backups[node.machine] = nil
+        lost.insert(nodeID)
+        try change(node, to: MemoryEngine())
+        startLater(node)
+    }
+
+    /// An operator takes nodes off the list whose disks are gone.
+    private func removeLost() {
+        guard let node = nodes.first(where: \.isUp) else { return }
+        for nodeID in lost { administer(.removeMember(nodeID), at: node) }
+    }
+
+    private func leave(_ node: SimulatedNode) {
+        guard let process = node.process, let running = node.node else { return }
+        tell("node \(node.machine) is to leave")
+        count("leaves begun")
+        leaving[node.machine] = time.milliseconds
+        let deadline = time.now + 20_000
+        process.run { try? await running.leave(by: deadline) }
+    }
+
+    /// A node left, and its machine gets a new one.
+    ///
+    /// It has handed over all that it had: nothing is excused, unless a disk was lost meanwhile,
+    /// which may be the one. If nobody heard that it took itself off the list, an operator does it.
+    private func left(_ machine: Int) {
+        let node = nodes[machine]
+        if let nodeID = node.node?.nodeID { lost.insert(nodeID) }
+        tell("node \(machine) left")
+        count("leaves")
+        node.kill(tells: true)
+        backups[machine] = nil
+        if lastLoss >= leaving[machine] ?? 0 {
+            try? change(node, to: MemoryEngine())
+        } else {
+            node.restore(MemoryEngine())
         }
         startLater(node)
     }
@@ -359,6 +427,7 @@ final class SimulatedWorld: @unchecked Sendable {
         var last: [VersionVector] = []
         for client in clients { client.process.cancelTasks() }
         while time.milliseconds < end, quiet < Self.quietMilliseconds {
+            removeLost()
             try run(milliseconds: 500)
             let vectors = try nodes.flatMap { [try $0.vector(), try $0.vector(of: .cluster)] }
             let isEqual = try nodes.allSatisfy { try $0.isUp && agrees($0, with: nodes[0]) }
@@ -369,7 +438,9 @@ final class SimulatedWorld: @unchecked Sendable {
             Int((time.milliseconds - end + Self.settlingMilliseconds - quiet) / 1_000)
         counts["dials"] = network.dials
         if quiet < Self.quietMilliseconds {
-            violations.append(("liveness", "the nodes don't come to hold the same: \(last)"))
+            let lists = try nodes.map { try listed(by: $0).count }
+            let text = "the nodes don't come to hold the same: \(last), lists of \(lists)"
+            violations.append(("liveness", text))
         }
         for client in clients { client.finish() }
         try run(milliseconds: 60_000)
@@ -386,7 +457,12 @@ final class SimulatedWorld: @unchecked Sendable {
         for scope in [SimulatedNode.scope, .cluster] {
             if try one.vector(of: scope) != other.vector(of: scope) { return false }
         }
-        return true
+        return try listed(by: one) == Set(nodes.compactMap { $0.node?.nodeID })
+    }
+
+    private func listed(by node: SimulatedNode) throws -> Set<Bytes> {
+        let members = try Members.all(in: ReadTransaction(node.durable, reach: .disk))
+        return Set(members.filter { !$0.isRemoved }.map(\.nodeID))
     }
 
     private func check() throws {
@@ -396,10 +472,6 @@ final class SimulatedWorld: @unchecked Sendable {
         for (machine, node) in nodes.enumerated() {
             let different = ReplicatedState.differences(states[0], states[machine])
             violations += different.map { ("convergence", $0) }
-            let members = try Members.all(in: ReadTransaction(node.durable, reach: .disk))
-            if members.count < nodes.count {
-                violations.append(("members", "node \(machine) lists \(members.count) nodes"))
-            }
             violations += try DerivedRows.differences(in: node.durable).map { ("derived", $0) }
             let vector = try node.vector()
             violations += acknowledged.subtracting(excused).filter { !vector.covers($0) }.sorted()
