@@ -470,7 +470,8 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         hello.incarnation = node.incarnation.value
         hello.clusterID = node.clusterID
         hello.limits = limits
-        hello.clock = node.clock
+        // Peers judge clocks; callers need the time that their requests are held to.
+        hello.clock = identity.peer == nil ? node.clock : node.toldClock
         hello.callerRole = role
         hello.callerUser = identity.caller.user
         return hello

@@ -2,9 +2,10 @@
 // until another member has all that it has, takes itself off the list, waits until that is known,
 // and ends.
 //
-// Nodes that leave at the same time must not count on each other. What a node waits for includes
-// its own mark: whoever has it knows of it, and of two nodes that wait for each other one has read
-// the other's mark before it counts it.
+// Nodes that leave at the same time must not count on each other. From when it takes no more
+// writes a node tells nobody how far it has read: others count it only for what it had by then,
+// which it hands over with the rest. And what it waits for includes its own mark: whoever has that
+// knows that the node is about to leave, and waits for somebody else.
 
 import CumulusModel
 import CumulusOperations
@@ -23,8 +24,7 @@ extension Node {
                 "no other member stays: nobody could have what this node has; stop it instead"
             )
         }
-        guard !gate.hasStopped else { throw Node.isLeaving }
-        gate.stopWrites(Node.isLeaving)
+        guard gate.stopWrites(Node.isLeaving) else { throw Node.isLeaving }
         do {
             // Behind what the writer was busy with.
             try await mark(isLeaving: true)
@@ -35,8 +35,9 @@ extension Node {
             }
         } catch {
             leaving.store(false, ordering: .sequentiallyConsistent)
-            gate.resumeWrites()
+            // Where that fails, it is made up for while the node looks for its peers.
             try? await mark(isLeaving: false)
+            gate.resumeWrites()
             throw error
         }
         // Whoever takes the last commit of this node hangs up at once: it may say so, or not.
@@ -55,6 +56,16 @@ extension Node {
         return error
     }()
 
+    /// Takes back what others were told by a leave that failed or was broken off.
+    func stay() async {
+        guard !gate.hasStopped else { return }
+        let isMarked = try? await gate.reading { [nodeID] reader in
+            try Members.leaving(in: reader).contains(nodeID)
+                && !Members.isRemoved(nodeID, in: reader)
+        }
+        if isMarked == true, !gate.hasStopped { try? await mark(isLeaving: false) }
+    }
+
     private func mark(isLeaving: Bool) async throws {
         try await gate.change(.commits) { [nodeID] transaction throws(EngineError) in
             try Members.mark(nodeID, isLeaving: isLeaving, in: &transaction)
@@ -71,13 +82,16 @@ extension Node {
 
     /// Waits until one member holds all that is here.
     private func handOver(by deadline: Instant) async throws {
-        let vectors = try await gate.reading { reader in
-            try ScopeDirectory.all(in: reader).map { ($0.scope, try reader.vector(of: $0.number)) }
-        }
-        let waits = vectors.map { scope, vector in
-            (vector: vector, wait: ReplicaWait(replicas, scope, copies: 1))
-        }
         while true {
+            // Anew each time: what comes from others may leave something to do here.
+            let vectors = try await gate.reading { reader in
+                try ScopeDirectory.all(in: reader).map {
+                    ($0.scope, try reader.vector(of: $0.number))
+                }
+            }
+            let waits = vectors.map { scope, vector in
+                (vector: vector, wait: ReplicaWait(replicas, scope, copies: 1))
+            }
             // In this order: by then it is read here who of them was about to leave.
             let holders = waits.map { Set($0.wait.holders(of: $0.vector)) }
             let members = try await otherMembers()

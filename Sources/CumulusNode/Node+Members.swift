@@ -15,12 +15,6 @@ extension Node {
     package func join(endpoint: String) {
         self.endpoint.withLock { $0 = endpoint }
         enter(nodeID, endpoint)
-        // It may have been about to leave when it ended.
-        let stays = StoreGate.Job(.commits) { [nodeID] transaction throws(EngineError) in
-            try Members.mark(nodeID, isLeaving: false, in: &transaction)
-        } then: { _ in
-        }
-        _ = gate.submit(.init(.job(stays), byteCount: 100, loop: InPlaceLoop.shared))
     }
 
     /// Enters a node in the list; one that was taken off stays off.

@@ -647,6 +647,8 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     ///
     /// It doesn't write that down: the next report of all scopes tells it again.
     private func report(_ vector: VersionVector, _ scope: ScopeID) {
+        // What a node that is about to leave takes now it may not hand over, see `leave`.
+        let vector = node.gate.hasStopped ? VersionVector() : vector
         let request = ReportRequest(
             vector: vector,
             isAnswer: true,
@@ -664,6 +666,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         onReader { [node] in
             try node.state(unless: known)
         } then: { connection, found in
+            if connection.node.gate.hasStopped { return }
             let clock = connection.node.toldClock
             for (scope, vector, digest) in found {
                 let stream = connection.call(

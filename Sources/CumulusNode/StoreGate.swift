@@ -223,8 +223,14 @@ package final class StoreGate: Sendable {
     }
 
     /// Refuses what callers want to write, until `resumeWrites`; peers' commits are taken.
-    func stopWrites(_ why: ServiceError) {
-        stops.withLock { $0 = why }
+    ///
+    /// False if they are refused already.
+    func stopWrites(_ why: ServiceError) -> Bool {
+        stops.withLock { stop in
+            guard stop == nil else { return false }
+            stop = why
+            return true
+        }
     }
 
     func resumeWrites() {
@@ -434,11 +440,16 @@ package final class StoreGate: Sendable {
     /// Hands the outcomes out, one hop per loop.
     private func deliver(_ reports: [Report], for batch: ArraySlice<QueuedWrite>) {
         guard reports.count == batch.count else { return }
-        var hops: [ObjectIdentifier: (loop: any FrameLoop, calls: [Report])] = [:]
+        // Loops are few, and their order is that of the batch: a simulation is the same each time.
+        var hops: [(loop: any FrameLoop, calls: [Report])] = []
         for (write, report) in zip(batch, reports) {
-            hops[ObjectIdentifier(write.loop), default: (write.loop, [])].calls.append(report)
+            if let index = hops.firstIndex(where: { $0.loop === write.loop }) {
+                hops[index].calls.append(report)
+            } else {
+                hops.append((write.loop, [report]))
+            }
         }
-        for hop in hops.values {
+        for hop in hops {
             hop.loop.execute { for call in hop.calls { call() } }
         }
     }

@@ -5,8 +5,11 @@ import CumulusTesting
 import Testing
 
 @Suite struct NodeSimulationTests {
-    /// Two left at the same time, and each counted on the other for what it had.
-    @Test(arguments: [29, 36, 56]) func nodesThatLeaveDontCountOnEachOther(seed: UInt64) throws {
+    /// Two left at the same time, and each counted on the other for what it had; or one was gone
+    /// before anybody had the last that it made (20097).
+    @Test(arguments: [29, 36, 56, 20_097]) func nodesThatLeaveDontCountOnEachOther(seed: UInt64)
+        throws
+    {
         let verdict = try NodeSimulation().run(seed: seed)
         #expect(verdict.violations.isEmpty, "\(verdict.violations.first as Any)")
         #expect(verdict.counts["leaves", default: 0] > 0)

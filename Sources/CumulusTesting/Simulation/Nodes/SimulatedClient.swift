@@ -27,6 +27,8 @@ final class SimulatedClient: @unchecked Sendable {
     /// How often it saved, read, and had all changes.
     private(set) var counts: [String: Int] = [:]
     private(set) var isDone = false
+    /// Why the last call that failed did.
+    private(set) var lastFailure = ""
 
     /// - Parameter report: Takes what must not be.
     init(
@@ -75,8 +77,8 @@ final class SimulatedClient: @unchecked Sendable {
             while await pause(Int64.random(in: 10...400, using: &dice)) {
                 switch Int.random(in: 0..<4, using: &dice) {
                 case 0, 1: await save()
-                case 2: await fetch()
-                default: await fetchChanges()
+                case 2: _ = await fetch()
+                default: _ = await fetchChanges()
                 }
             }
         }
@@ -86,9 +88,13 @@ final class SimulatedClient: @unchecked Sendable {
     func finish() {
         process.cancelTasks()
         process.run { [self] in
-            await fetch()
-            await fetchChanges()
-            isDone = true
+            // The token of its copy may have expired meanwhile.
+            for _ in 0..<2 {
+                let hasRead = await fetch()
+                let hasAll = await fetchChanges()
+                isDone = hasRead && hasAll
+                if isDone { return }
+            }
         }
     }
 
@@ -119,18 +125,24 @@ final class SimulatedClient: @unchecked Sendable {
         count("saves")
     }
 
-    private func fetch() async {
+    /// False if it got no answer.
+    private func fetch() async -> Bool {
         let wanted = saved
         do {
             let record = try await database.record(for: recordID)
             check(record["value"], atLeast: wanted, "read")
             count("reads")
-        } catch let error as ServiceError {
-            if error.code == .unknownItem { check(nil, atLeast: wanted, "read") }
-        } catch {}
+            return true
+        } catch {
+            lastFailure = "\(error)"
+            guard (error as? ServiceError)?.code == .unknownItem else { return false }
+            check(nil, atLeast: wanted, "read")
+            return true
+        }
     }
 
-    private func fetchChanges() async {
+    /// False if it doesn't have all.
+    private func fetchChanges() async -> Bool {
         let wanted = saved
         do {
             var moreComing = true
@@ -152,9 +164,12 @@ final class SimulatedClient: @unchecked Sendable {
             }
             check(copy["own"].map { .int64($0) }, atLeast: wanted, "was told")
             count("changes")
-        } catch let error as ServiceError where error.code == .changeTokenExpired {
-            (copy, token) = ([:], nil)
-        } catch {}
+            return true
+        } catch {
+            lastFailure = "\(error)"
+            if (error as? ServiceError)?.code == .changeTokenExpired { (copy, token) = ([:], nil) }
+            return false
+        }
     }
 
     private func check(_ value: FieldValue?, atLeast wanted: Int64, _ how: String) {

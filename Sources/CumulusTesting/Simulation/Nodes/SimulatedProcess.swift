@@ -52,7 +52,11 @@ final class SimulatedProcess: FrameLoop, TaskExecutor, @unchecked Sendable {
     }
 
     func pause(for milliseconds: Int64) {
-        pausedUntil = time.milliseconds + milliseconds
+        pausedUntil = max(pausedUntil, time.milliseconds + milliseconds)
+    }
+
+    func goOn() {
+        pausedUntil = 0
     }
 
     /// Whose writer and readers get their turns here.

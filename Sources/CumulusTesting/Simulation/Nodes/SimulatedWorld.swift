@@ -388,7 +388,7 @@ final class SimulatedWorld: @unchecked Sendable {
         guard let process = node.process, let running = node.node else { return }
         tell("node \(node.machine) is to leave")
         count("leaves begun")
-        leaving[node.machine] = time.milliseconds
+        leaving[node.machine] = leaving[node.machine] ?? time.milliseconds
         let deadline = time.now + 20_000
         process.run { try? await running.leave(by: deadline) }
     }
@@ -404,7 +404,8 @@ final class SimulatedWorld: @unchecked Sendable {
         count("leaves")
         node.kill(tells: true)
         backups[machine] = nil
-        if lastLoss >= leaving[machine] ?? 0 {
+        let began = leaving.removeValue(forKey: machine) ?? 0
+        if lastLoss >= began {
             try? change(node, to: MemoryEngine())
         } else {
             node.restore(MemoryEngine())
@@ -419,7 +420,7 @@ final class SimulatedWorld: @unchecked Sendable {
         for node in nodes {
             node.clockLead = 0
             node.disk.setFull(false)
-            node.process?.pause(for: 0)
+            node.process?.goOn()
             if !node.isUp { startNow(node) }
         }
         let end = time.milliseconds + Self.settlingMilliseconds
@@ -445,7 +446,10 @@ final class SimulatedWorld: @unchecked Sendable {
         for client in clients { client.finish() }
         try run(milliseconds: 60_000)
         for client in clients {
-            if !client.isDone { violations.append(("session", "client \(client.number) waits")) }
+            if !client.isDone {
+                let text = "client \(client.number) gets no answer: \(client.lastFailure)"
+                violations.append(("session", text))
+            }
             counts.merge(client.counts, uniquingKeysWith: +)
         }
         try check()
@@ -457,7 +461,12 @@ final class SimulatedWorld: @unchecked Sendable {
         for scope in [SimulatedNode.scope, .cluster] {
             if try one.vector(of: scope) != other.vector(of: scope) { return false }
         }
-        return try listed(by: one) == Set(nodes.compactMap { $0.node?.nodeID })
+        let reader = ReadTransaction(one.durable, reach: .disk)
+        let isReady =
+            try one.node?.state == "ready"
+            && Members.leaving(in: reader)
+                .isDisjoint(with: listed(by: one))
+        return try isReady && listed(by: one) == Set(nodes.compactMap { $0.node?.nodeID })
     }
 
     private func listed(by node: SimulatedNode) throws -> Set<Bytes> {
@@ -466,12 +475,16 @@ final class SimulatedWorld: @unchecked Sendable {
     }
 
     private func check() throws {
-        let states = try nodes.map { node in
-            try ReplicatedState.rows(of: SimulatedNode.scope, in: node.durable, forgetting: true)
+        for scope in [SimulatedNode.scope, .cluster] {
+            let states = try nodes.map { node in
+                try ReplicatedState.rows(of: scope, in: node.durable, forgetting: true)
+            }
+            for state in states.dropFirst() {
+                let different = ReplicatedState.differences(states[0], state)
+                violations += different.map { ("convergence", $0) }
+            }
         }
         for (machine, node) in nodes.enumerated() {
-            let different = ReplicatedState.differences(states[0], states[machine])
-            violations += different.map { ("convergence", $0) }
             violations += try DerivedRows.differences(in: node.durable).map { ("derived", $0) }
             let vector = try node.vector()
             violations += acknowledged.subtracting(excused).filter { !vector.covers($0) }.sorted()
