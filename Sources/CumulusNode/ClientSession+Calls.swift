@@ -8,6 +8,7 @@ import CumulusOperations
 import CumulusStorage
 import CumulusWire
 import Logging
+import Synchronization
 
 extension ClientSession {
     /// Begins a call that was entered into `calls`.
@@ -29,6 +30,10 @@ extension ClientSession {
                     .protocolError,
                     "method \(call.header.method) is not known to this server"
                 )
+            }
+            // What a caller saw now could be gone with this node.
+            if identity.scope != nil, node.leaving.load(ordering: .relaxed) {
+                throw Node.isLeaving
             }
             guard try isCausal(call) else { return }
             try begin(method, call)

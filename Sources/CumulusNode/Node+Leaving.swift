@@ -29,7 +29,9 @@ extension Node {
             // Behind what the writer was busy with.
             try await mark(isLeaving: true)
             try await handOver(by: deadline)
+            // Callers are shown nothing any more; what they saw until now goes over too.
             leaving.store(true, ordering: .sequentiallyConsistent)
+            try await handOver(by: deadline)
             _ = try await gate.change(.commits) { [nodeID] transaction throws(EngineError) in
                 try Members.remove(nodeID, in: &transaction)
             }

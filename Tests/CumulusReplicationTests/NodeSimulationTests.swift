@@ -6,8 +6,9 @@ import Testing
 
 @Suite struct NodeSimulationTests {
     /// Two left at the same time, and each counted on the other for what it had; or one was gone
-    /// before anybody had the last that it made (20097).
-    @Test(arguments: [29, 36, 56, 20_097]) func nodesThatLeaveDontCountOnEachOther(seed: UInt64)
+    /// before anybody had the last that it made (20097, 30021).
+    @Test(arguments: [29, 36, 56, 20_097, 30_021])
+    func nodesThatLeaveDontCountOnEachOther(seed: UInt64)
         throws
     {
         let verdict = try NodeSimulation().run(seed: seed)
