@@ -7,10 +7,8 @@ import Testing
 @Suite struct NodeSimulationTests {
     /// Two left at the same time, and each counted on the other for what it had; or one was gone
     /// before anybody had the last that it made (20097, 30021).
-    @Test(arguments: [29, 36, 56, 20_097, 30_021])
-    func nodesThatLeaveDontCountOnEachOther(seed: UInt64)
-        throws
-    {
+    @Test(arguments: [29, 20_097, 30_021])
+    func nodesThatLeaveDontCountOnEachOther(seed: UInt64) throws {
         let verdict = try NodeSimulation().run(seed: seed)
         #expect(verdict.violations.isEmpty, "\(verdict.violations.first as Any)")
         #expect(verdict.counts["leaves", default: 0] > 0)
@@ -28,7 +26,7 @@ import Testing
             "answered": 2_000, "kills": 5, "power cuts": 3, "beforeCommit": 1, "afterCommit": 1,
             "cuts": 10, "slow links": 5, "pauses": 3, "clock jumps": 1, "full disks": 2,
             "states taken": 5, "asked another peer": 1, "saves": 100, "reads": 50, "changes": 30,
-            "leaves": 3, "lost disks": 1,
+            "leaves": 3, "lost disks": 1, "restores": 2,
         ]
         for (what, least) in wanted { #expect(counts[what, default: 0] >= least, "\(counts)") }
     }

@@ -241,6 +241,7 @@ final class SimulatedWorld: @unchecked Sendable {
         case 16: keepBackup(of: node)
         case 17: try restores ? restore(node) : cutClient(node)
         case 18 where restores: try loseDisk(node)
+        case 20 where restores: try restore(node)
         case 18: leave(node)
         case 19:
             // Neither may count on the other.
@@ -346,8 +347,10 @@ final class SimulatedWorld: @unchecked Sendable {
     }
 
     /// Goes back to a backup: what nobody else has by then may be lost.
+    ///
+    /// Who has no backup makes one.
     private func restore(_ node: SimulatedNode) throws {
-        guard let backup = backups[node.machine] else { return }
+        guard let backup = backups[node.machine] else { return keepBackup(of: node) }
         tell("node \(node.machine) goes back to its backup")
         count("restores")
         node.kill(tells: true)
