@@ -32,6 +32,24 @@ package struct FoundZone: Hashable, Sendable {
     package var capabilities: RecordZone.Capabilities
     /// nil: a default zone that nothing was written to yet.
     package var number: ZoneNumber?
+    /// Read by `findShown` only.
+    package var mixed = MixedFields()
+
+    /// Makes a record's view as callers see it.
+    ///
+    /// - Parameter keys: Sorted names of the wanted fields; nil: all.
+    package func showing<Failure>(
+        _ keys: [String]?,
+        _ make: ([String]?) throws(Failure) -> RecordView?
+    ) throws(Failure) -> RecordView? {
+        guard !mixed.isEmpty else { return try make(keys) }
+        guard var view = try make(nil), let body = try? RecordBody(stored: view.fields) else {
+            return nil
+        }
+        let shown = mixed.showing(body, of: view.type)
+        view.fields = (keys.map(shown.selecting) ?? shown).bytes
+        return view
+    }
 }
 
 extension RowReader where Self: ~Copyable {
@@ -61,6 +79,20 @@ extension RowReader where Self: ~Copyable {
         guard address.name == Names.defaultZone else { return nil }
         let zone = Commit.Zone(database: database, name: address.name, generation: 1)
         return FoundZone(zone: zone, capabilities: [], number: nil)
+    }
+}
+
+extension RowReader where Self: ~Copyable {
+    /// Finds a zone whose records are to be shown.
+    package borrowing func findShown(
+        _ address: ZoneAddress,
+        in database: DatabaseID,
+        of scope: ScopeNumber,
+        by caller: Caller
+    ) throws(EngineError) -> FoundZone? {
+        var found = try find(address, in: database, of: scope, by: caller)
+        found?.mixed = try MixedFields(of: scope, in: self)
+        return found
     }
 }
 

@@ -30,7 +30,7 @@ package final class ZoneDirectory: Sendable {
         guard caller.isOwner(named: address.owner) else { return nil }
         let key = Key(scope: scope, database: database, zone: address.name)
         if let known = zones.withLock({ $0[key] }) { return known }
-        let found = try reader.find(address, in: database, of: scope, by: caller)
+        let found = try reader.findShown(address, in: database, of: scope, by: caller)
         guard let found else { return nil }
         zones.withLock { zones in
             if zones.count >= ZoneDirectory.capacity { zones = [:] }

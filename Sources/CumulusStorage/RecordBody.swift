@@ -87,6 +87,16 @@ package struct RecordBody: Hashable, Sendable {
         )
     }
 
+    /// The same under another name.
+    package mutating func append(_ entry: Entry, of source: RecordBody, named name: String) {
+        if source.name(of: entry) == name { return append(entry, of: source) }
+        var field = CanonicalWriter(reserving: entry.whole.count + name.utf8.count)
+        field.field(1, text: name)
+        // What follows the name in the field's message.
+        field.raw(source.bytes[entry.name.upperBound..<entry.whole.upperBound])
+        append(field: field.bytes)
+    }
+
     /// Appends an INT64 field; fields must come in ascending order.
     package mutating func append(_ name: String, int64 value: Int64) {
         var field = CanonicalWriter()

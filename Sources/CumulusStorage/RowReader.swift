@@ -67,22 +67,30 @@ extension RowReader where Self: ~Copyable {
         _ namespace: String,
         below key: [Bytes] = []
     ) throws(EngineError) -> [(key: [Bytes], value: Bytes)] {
+        try registerRows(scope, namespace, below: key).compactMap { rest, row in
+            row.value.map { (rest, $0) }
+        }
+    }
+
+    /// The registers below a key, removed ones too.
+    package borrowing func registerRows(
+        _ scope: ScopeNumber,
+        _ namespace: String,
+        below key: [Bytes] = []
+    ) throws(EngineError) -> [(key: [Bytes], row: RegisterRow)] {
         let range = KeyRange.registers(scope, namespace, key)
-        var found: [(key: [Bytes], value: Bytes)] = []
-        for (rowKey, rowValue) in try rows(.meta, range) {
+        return try rows(.meta, range).map { (rowKey, value) throws(EngineError) in
             let row = try decoding(rowKey) { () throws(MalformedBytes) in
-                try RegisterRow(row: rowValue)
+                try RegisterRow(row: value)
             }
-            guard let value = row.value else { continue }
             var reader = KeyReader(rowKey)
             _ = try reader.number(ScopeNumber.self)
             _ = try reader.content()
             for _ in key { _ = try reader.content() }
             var rest: [Bytes] = []
             while !reader.isAtEnd { rest.append(try reader.content()) }
-            found.append((rest, value))
+            return (rest, row)
         }
-        return found
     }
 
     /// All rows of a range, for ranges that are known to be small.

@@ -187,10 +187,11 @@ extension WriteTransaction {
         _ key: [Bytes],
         of scope: ScopeNumber
     ) throws(EngineError) {
-        if let ours = try register(scope, namespace, key),
-            !theirs.replaces(ours, in: namespace)
-        {
-            return
+        if let ours = try register(scope, namespace, key) {
+            if namespace == Schema.fieldNamespace {
+                try noteTypes(ours, theirs, of: key, in: scope)
+            }
+            guard theirs.replaces(ours, in: namespace) else { return }
         }
         put(.register(scope, namespace, key), theirs)
         if namespace == MemberRegister.namespace {
@@ -205,8 +206,25 @@ extension WriteTransaction {
                 _ = try makeScope(ScopeID(container: container, environment: environment))
             }
         }
+        if namespace == Schema.mixedNamespace { state.zonesVersion += 1 }
         if let type = key.first, Schema.holds(namespace) {
             forgetSchema(scope, String(decoding: type, as: UTF8.self))
+        }
+    }
+
+    /// Remembers the types of a field that has more than one, each from when it was first given.
+    private mutating func noteTypes(
+        _ ours: RegisterRow,
+        _ theirs: RegisterRow,
+        of key: [Bytes],
+        in scope: ScopeNumber
+    ) throws(EngineError) {
+        let known = try registers(scope, Schema.mixedNamespace, below: key)
+        guard ours.value != theirs.value || !known.isEmpty else { return }
+        for row in [ours, theirs] {
+            guard let type = row.value else { continue }
+            let first = RegisterRow(stamp: row.stamp, value: [])
+            try join(first, into: Schema.mixedNamespace, key + [type], of: scope)
         }
     }
 

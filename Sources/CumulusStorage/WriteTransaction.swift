@@ -352,6 +352,8 @@ extension WriteTransaction {
 package enum Schema {
     package static let typeNamespace = "type"
     package static let fieldNamespace = "field"
+    /// (type, field, the field's type) of fields that were given several, see `MixedFields`.
+    package static let mixedNamespace = "mixed"
     package static let mergeNamespace = "merge"
 
     /// Whether a type is read anew when a register of this namespace changes.
@@ -361,7 +363,7 @@ package enum Schema {
 
     /// Whether what was written first stands.
     static func isFixed(_ namespace: String) -> Bool {
-        namespace == typeNamespace || namespace == fieldNamespace
+        namespace == typeNamespace || namespace == fieldNamespace || namespace == mixedNamespace
     }
 }
 

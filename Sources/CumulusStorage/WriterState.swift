@@ -51,7 +51,8 @@ package struct WriterState: Sendable {
     package var scopes: [ScopeNumber: ScopeState] = [:]
     package var zoneStates: [ZoneNumber: ZoneState] = [:]
     package var touchedZones: Set<ZoneNumber> = []
-    /// Counts the batches that made or deleted a zone.
+    /// Rises with every batch that changed what is known of zones before their records are read:
+    /// one was made or deleted, or fields got several types.
     package var zonesVersion = 0
     package var heads: [Head: UInt64] = [:]
     /// Read through: a type that is not here was not asked for yet.

@@ -35,15 +35,21 @@ package struct RandomWork {
 
     private var lives = 0
 
-    /// `merging`: the policy of the type that everything is saved as.
-    package init(seed: UInt64, merging policy: MergePolicy = .fields) throws {
+    /// - Parameters:
+    ///   - policy: Of the type that everything is saved as.
+    ///   - title: Fixes the type of the field.
+    package init(
+        seed: UInt64,
+        merging policy: MergePolicy = .fields,
+        title: FieldValue = ""
+    ) throws {
         store = try TestStore(seed: seed)
         source = RandomRequests(seed: seed &* 0x5851_F42D)
         // Fixes the types of the fields, in a zone that nothing else touches.
         try store.modify(ModifyZones(saving: ["schema"]), by: .alice)
         let first = SaveItem(
             "first",
-            ["price": 1.5, "title": "", "votes": 0],
+            ["price": 1.5, "title": title, "votes": 0],
             in: ZoneAddress(name: "schema")
         )
         try store.modify(ModifyRecords(database: .private, saves: [first]), by: .alice)

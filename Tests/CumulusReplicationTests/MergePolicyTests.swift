@@ -90,7 +90,7 @@ import Testing
         #expect(try pair.one.save([SaveItem("r", ["a": 1])]).codes == [nil])
         try pair.heal()
         let view = try pair.one.fetch("r", in: .private, by: .alice).get()
-        #expect(view.fields == WireField.body(["a": 1, "x": "hello"]))
+        #expect(view.fields == WireField.body(["a": 1, "x__string": "hello"]))
     }
 
     /// A reference that is written again is its writer's: also if what it names just died.

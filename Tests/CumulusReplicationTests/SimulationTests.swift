@@ -66,6 +66,7 @@ import Testing
         #expect(counts["syncs", default: 0] > 20, "\(counts)")
         #expect(counts["delta", default: 0] > 20, "\(counts)")
         #expect(counts["full", default: 0] > 20, "\(counts)")
+        #expect(counts["types of mixed fields", default: 0] >= 6, "\(counts)")
     }
 
     /// Histories in which nothing waits, is known or is lost would show little.

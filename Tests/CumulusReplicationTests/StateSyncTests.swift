@@ -55,6 +55,14 @@ private enum Way: CaseIterable {
         #expect(try value("r") == WireField.body(["a": 1, "b": 2, "n": 10]))
     }
 
+    @Test(arguments: Way.allCases) fileprivate func ofTwoTypesTheFirstOneStands(way: Way) throws {
+        try one.save([SaveItem("r", ["x": 1])])
+        try other.save([SaveItem("s", ["x": "a"])])
+        try exchange(way)
+        #expect(try value("r") == WireField.body(["a": 0, "b": 0, "n": 10, "x": 1]))
+        #expect(try value("s") == WireField.body(["x__string": "a"]))
+    }
+
     @Test(arguments: Way.allCases) fileprivate func aDeletionBeatsAnEdit(way: Way) throws {
         try one.delete([DeleteItem("r")])
         try other.save([SaveItem("r", ["a": 2])])

@@ -67,6 +67,7 @@ package struct FetchDatabaseChanges: Sendable {
                 after: token,
                 runs,
                 try reader.database(number, database),
+                in: number,
                 reader
             )
             page.token.truncation = try reader.truncation(of: number)
@@ -80,6 +81,7 @@ package struct FetchDatabaseChanges: Sendable {
         after token: ChangeToken,
         _ runs: Runs,
         _ database: DatabaseNumber?,
+        in scope: ScopeNumber,
         _ reader: ReadTransaction
     ) throws(EngineError) -> Page {
         var (last, end) = ("", runs.shortVector)
@@ -91,6 +93,8 @@ package struct FetchDatabaseChanges: Sendable {
         guard let database else { return page }
         let heads = try heads(of: database, reader)
         let base = runs.whole(token.base)
+        // Where fields look otherwise, they may in any zone.
+        let isKnown = try MixedFields(of: scope, in: reader).areKnown(to: base)
         let known = base.isEmpty ? runs.whole(end) : base
         var range = KeyRange.zones(of: database)
         if !last.isEmpty { range.start = RowKey.zone(database, last).bytes + [0] }
@@ -103,7 +107,7 @@ package struct FetchDatabaseChanges: Sendable {
             }
             guard name != Names.defaultZone else { continue }
             if row.exists {
-                guard !base.covers(heads[name] ?? VersionVector()) else { continue }
+                guard !isKnown || !base.covers(heads[name] ?? VersionVector()) else { continue }
             } else {
                 // A caller that knows of no zone is told of none that is gone.
                 guard let deleted = row.deleted, !known.covers(deleted.dot) else { continue }

@@ -68,7 +68,8 @@ package struct FetchZoneChanges: Sendable {
     ) throws(FetchRecords.Failure) -> Page {
         do {
             let database = try Authorisation.database(self.database, for: caller)
-            guard let found = try reader.find(zone, in: database, of: number, by: caller) else {
+            guard let found = try reader.findShown(zone, in: database, of: number, by: caller)
+            else {
                 throw ServiceError.zoneNotFound(zone.name)
             }
             guard found.capabilities.contains(.fetchChanges) else {
@@ -85,7 +86,10 @@ package struct FetchZoneChanges: Sendable {
                     "deletions that it would have to tell are forgotten"
                 )
             }
-            var gathering = Gathering(self, start, in: row.number, reader)
+            guard found.mixed.areKnown(to: start.base) else {
+                throw ServiceError.tokenExpired("fields were given other types since")
+            }
+            var gathering = Gathering(self, start, in: row.number, of: found, reader)
             let isComplete = try gathering.gather(through: vector)
             return Page(
                 records: gathering.records,
@@ -146,6 +150,7 @@ extension FetchZoneChanges {
         private let fetch: FetchZoneChanges
         private let base: VersionVector
         private let zone: ZoneNumber
+        private let found: FoundZone
         private let reader: ReadTransaction
         private(set) var progress: ChangeProgress
         private(set) var records: [RecordView] = []
@@ -162,9 +167,11 @@ extension FetchZoneChanges {
             _ fetch: FetchZoneChanges,
             _ start: Start,
             in zone: ZoneNumber,
+            of found: FoundZone,
             _ reader: ReadTransaction
         ) {
             self.fetch = fetch
+            self.found = found
             base = start.base
             progress = start.progress
             self.zone = zone
@@ -243,8 +250,12 @@ extension FetchZoneChanges {
         }
 
         private mutating func add(_ row: RecordRow, named name: String) {
-            var view = RecordView(row, name: name)
-            if let keys = fetch.keys { view.fields = row.body.selecting(keys).bytes }
+            let view = found.showing(fetch.keys) { keys in
+                var view = RecordView(row, name: name)
+                if let keys { view.fields = row.body.selecting(keys).bytes }
+                return view
+            }
+            guard let view else { return }
             byteCount += view.fields.count
             records.append(view)
         }

@@ -93,7 +93,7 @@ package struct FetchRecords: Sendable {
     ) throws(EngineError) -> Result<RecordView, ServiceError> {
         guard let zone else { return .failure(.zoneNotFound(address.zone.name)) }
         let view =
-            try stored(address.name, in: zone.number, reader)
+            try stored(address.name, in: zone, reader)
             ?? UserRecords.unsaved(named: address.name, in: zone, of: caller)
         guard let view else { return .failure(.recordNotFound) }
         return .success(view)
@@ -101,14 +101,16 @@ package struct FetchRecords: Sendable {
 
     private func stored(
         _ name: String,
-        in zone: ZoneNumber?,
+        in zone: FoundZone,
         _ reader: ReadTransaction
     ) throws(EngineError) -> RecordView? {
-        guard let zone else { return nil }
-        let key = RowKey.record(zone, name)
+        guard let number = zone.number else { return nil }
+        let key = RowKey.record(number, name)
         guard let row = try reader.get(key) else { return nil }
         return try reader.decoding(key.bytes) { () throws(MalformedBytes) in
-            try RecordView(row: row, name: name, keys: keys)
+            try zone.showing(keys) { (keys) throws(MalformedBytes) in
+                try RecordView(row: row, name: name, keys: keys)
+            }
         }
     }
 }

@@ -34,7 +34,7 @@ package struct ListRecords: Sendable {
     ) throws(FetchRecords.Failure) -> FoundZone {
         do {
             let database = try Authorisation.database(self.database, for: caller)
-            guard let found = try reader.find(zone, in: database, of: scope, by: caller) else {
+            guard let found = try reader.findShown(zone, in: database, of: scope, by: caller) else {
                 throw ServiceError.zoneNotFound(zone.name)
             }
             return found
@@ -64,7 +64,7 @@ package struct ListRecords: Sendable {
             do throws(EngineError) {
                 // Tombstones count too: a page ends in bounded time.
                 byteCount += 128
-                if let record = try view(key, value, reader) {
+                if let record = try view(key, value, of: zone, reader) {
                     byteCount += record.fields.count
                     page.records.append(record)
                 }
@@ -81,6 +81,7 @@ package struct ListRecords: Sendable {
     private func view(
         _ key: Bytes,
         _ value: Bytes,
+        of zone: FoundZone,
         _ reader: ReadTransaction
     ) throws(EngineError) -> RecordView? {
         var parts = KeyReader(key)
@@ -89,7 +90,9 @@ package struct ListRecords: Sendable {
         // Users' records are fetched by name, and found by nobody else.
         if Names.isUserRecordName(name) { return nil }
         return try reader.decoding(key) { () throws(MalformedBytes) in
-            try RecordView(row: value, name: name, keys: keys)
+            try zone.showing(keys) { (keys) throws(MalformedBytes) in
+                try RecordView(row: value, name: name, keys: keys)
+            }
         }
     }
 }

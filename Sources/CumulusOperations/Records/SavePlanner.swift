@@ -23,7 +23,8 @@ struct SavePlanner {
         guard case .success(let content) = request.saves[index].content else { return nil }
         let name = request.saves[index].address.name
         let row = rows[name]
-        if let failure = checkCaller(row) ?? checkTag(content, row, name) { return failure }
+        if let failure = checkCaller(row) { return failure }
+        if let failure = try checkTag(content, row, name, transaction) { return failure }
         if let failure = checkType(content, row, name) { return failure }
         var put = Commit.Put(
             recordName: name,
@@ -74,8 +75,9 @@ struct SavePlanner {
     private func checkTag(
         _ content: SaveItem.Content,
         _ row: RecordRow?,
-        _ name: String
-    ) -> ModifyOutcome.Failure? {
+        _ name: String,
+        _ transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> ModifyOutcome.Failure? {
         guard request.policy == .ifUnchanged else { return nil }
         guard let row else {
             guard content.changeTag != nil else { return nil }
@@ -99,7 +101,10 @@ struct SavePlanner {
                 .changeTagMismatch,
                 "client oplock error updating record; merge into the server's record and save that"
             )
-        return ModifyOutcome.Failure(error, serverRecord: RecordView(row, name: name))
+        var found = found
+        found.mixed = try MixedFields(of: scope, in: transaction)
+        let record = found.showing(nil) { _ in RecordView(row, name: name) }
+        return ModifyOutcome.Failure(error, serverRecord: record)
     }
 
     private func checkType(

@@ -44,7 +44,7 @@ package struct RoamingClient {
             database: .private,
             zone: ZoneAddress(name: zone),
             since: token,
-            keys: [],
+            keys: nil,
             limit: FetchZoneChanges.PageLimit(items: limit, bytes: 4_000)
         )
         fetch.broken = broken
@@ -73,7 +73,7 @@ package struct RoamingClient {
             faults.append("a page of zone '\(zone)' is larger than wanted")
         }
         for record in page.records {
-            records[record.name] = record.changeTag
+            records[record.name] = record.changeTag + record.fields
             note(record.name, record.changeTag)
         }
         for deletion in page.deletions {
@@ -96,10 +96,9 @@ package struct RoamingClient {
                 name,
                 in: .private,
                 zone: ZoneAddress(name: zone),
-                keys: [],
                 by: caller
-            )
-            shown[name] = try record.get().changeTag
+            ).get()
+            shown[name] = record.changeTag + record.fields
         }
         for name in Set(shown.keys).union(records.keys).sorted()
         where shown[name] != records[name] {

@@ -76,6 +76,8 @@ package struct SimulatedCluster {
     package let broken: SimulatedRule?
     /// What of a record changes as one.
     package let policy: MergePolicy
+    /// The first node gives a field another type than the others.
+    private let isMixed: Bool
     /// Logs are truncated, tombstones purged, and state is handed over.
     package let collects: Bool
     /// State syncs under way, by the node that takes the state.
@@ -117,6 +119,7 @@ package struct SimulatedCluster {
         collecting collects: Bool = false,
         pairing: Bool = false,
         merging policy: MergePolicy = .fields,
+        mixing isMixed: Bool = false,
         isTold: Bool = false
     ) throws {
         pairs = pairing ? Pairs(dice: SeededGenerator(seed: ~seed)) : nil
@@ -124,11 +127,12 @@ package struct SimulatedCluster {
         self.broken = broken
         self.collects = collects
         self.policy = policy
+        self.isMixed = isMixed
         self.isTold = isTold
         incarnations = Array(repeating: [], count: count)
         for number in 0..<count {
             let seed = seed &* 64 &+ UInt64(number) &+ 1
-            works.append(try RandomWork(seed: seed, merging: policy))
+            works.append(try work(of: number, seed: seed))
             stores[number].breakRules(broken?.inStores ?? [])
             try acknowledge(number, since: [:])
         }
@@ -203,6 +207,9 @@ package struct SimulatedCluster {
             if acknowledged.count == before { break }
         }
         for _ in 0..<200 { try fetchChanges(from: Int.random(in: works.indices, using: &dice)) }
+        let scope = try stores[0].scopeNumber()
+        counts["types of mixed fields"] =
+            try stores[0].reader.registers(scope, Schema.mixedNamespace).count
     }
 
     mutating func pick<Element>(_ choices: [Element]) -> Element {
@@ -296,6 +303,10 @@ package struct SimulatedCluster {
         try excuse(one, before)
     }
 
+    private func work(of node: Int, seed: UInt64) throws -> RandomWork {
+        try RandomWork(seed: seed, merging: policy, title: isMixed && node == 0 ? 0 : "")
+    }
+
     /// A node's disk is gone; a new one takes its place and has nothing.
     private mutating func loseDisk(_ one: Int) throws {
         tell("node \(one) loses its disk; a new one takes its place")
@@ -306,7 +317,7 @@ package struct SimulatedCluster {
         let now = stores[one].now
         gone.insert(stores[one].state.node.runPrefix)
         let seed = UInt64.random(in: 0...(.max), using: &dice)
-        works[one] = try RandomWork(seed: seed, merging: policy)
+        works[one] = try work(of: one, seed: seed)
         stores[one].now = now
         stores[one].breakRules(broken?.inStores ?? [])
         try acknowledge(one, since: [:])

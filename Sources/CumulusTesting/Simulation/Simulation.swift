@@ -42,6 +42,7 @@ package struct Simulation {
             collecting: seed % 4 != 0 && broken != .ties,
             pairing: seed % 5 == 4,
             merging: Simulation.policy(of: seed),
+            mixing: seed % 7 == 6,
             isTold: isTold
         )
         try cluster.run(steps: steps)

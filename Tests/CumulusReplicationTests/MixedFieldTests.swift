@@ -1,0 +1,120 @@
+// A field that two nodes gave two types: the type that came first stays, and what was stored under
+// the other one is shown under a name of its own, on every node and by every way of reading.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@Suite struct MixedFieldTests {
+    private let pair: StorePair
+
+    init() throws {
+        pair = try StorePair()
+        try pair.one.save([SaveItem("number", ["x": 1, "y": 1])])
+        try pair.other.save([SaveItem("text", ["x": "a", "x0": "b"])])
+        try pair.heal()
+    }
+
+    private func names(_ view: RecordView) throws -> [String] {
+        let body = try RecordBody(stored: view.fields)
+        return body.entries.map { body.name(of: $0) }
+    }
+
+    private func fetched(_ name: String, keys: [String]? = nil) throws -> [[String]] {
+        try [pair.one, pair.other].map {
+            try names($0.fetch(name, in: .private, keys: keys, by: .alice).get())
+        }
+    }
+
+    @Test func theTypeThatCameFirstKeepsTheName() throws {
+        #expect(try fetched("number") == [["x", "y"], ["x", "y"]])
+        #expect(try fetched("text") == [["x0", "x__string"], ["x0", "x__string"]])
+        #expect(try fetched("text", keys: ["x"]) == [[], []])
+        #expect(try fetched("text", keys: ["x", "x__string"]) == [["x__string"], ["x__string"]])
+        let refused = try pair.other.save([SaveItem("text", ["x": "c"])])
+        #expect(refused.saves[0].code == .invalidArguments)
+    }
+
+    @Test func theNextSaveOfTheFieldReplacesIt() throws {
+        try pair.other.save([SaveItem("text", ["x": 5])])
+        try pair.heal()
+        #expect(try fetched("text") == [["x", "x0"], ["x", "x0"]])
+    }
+
+    @Test func aFieldOfThatVeryNameHidesIt() throws {
+        try pair.other.save([SaveItem("text", ["x__string": "own"])])
+        try pair.heal()
+        #expect(try fetched("text") == [["x0", "x__string"], ["x0", "x__string"]])
+        let view = try pair.one.fetch("text", in: .private, by: .alice).get()
+        #expect(String(decoding: view.fields, as: UTF8.self).contains("own"))
+    }
+
+    /// Nobody who knows zones from before shows the field as it was.
+    @Test func aClashIsNewsToWhoeverFoundZones() throws {
+        let version = pair.one.state.zonesVersion
+        try pair.one.save([SaveItem("number", ["z": 1])])
+        try pair.other.save([SaveItem("text", ["z": 1.5])])
+        #expect(pair.one.state.zonesVersion == version)
+        try pair.heal()
+        #expect(pair.one.state.zonesVersion > version)
+        #expect(
+            try fetched("text") == Array(repeating: ["x0", "x__string", "z__double"], count: 2)
+        )
+    }
+
+    @Test func listsAreNamedAfterWhatTheyHold() throws {
+        try pair.one.save([SaveItem("number", ["l": 1])])
+        try pair.other.save([SaveItem("text", ["l": ["a"]])])
+        try pair.heal()
+        let names = ["l__string_list", "x0", "x__string"]
+        #expect(try fetched("text") == [names, names])
+    }
+
+    /// Fetched one by one, listed, as a change, and beside the refusal of a save.
+    @Test func everyWayOfReadingShowsTheSame() throws {
+        for store in [pair.one, pair.other] {
+            try store.modify(ModifyZones(saving: ["z"]), by: .alice)
+        }
+        let zone = ZoneAddress(name: "z")
+        try pair.one.save([SaveItem("n", ["p": 1], in: zone)])
+        try pair.other.save([SaveItem("t", ["p": "a"], in: zone)])
+        try pair.heal()
+        for store in [pair.one, pair.other] {
+            let fetched = try store.fetch("t", in: .private, zone: zone, by: .alice).get()
+            #expect(try names(fetched) == ["p__string"])
+            let list = ListRecords(database: .private, zone: zone, keys: nil)
+            let found = try list.open(store.scopeNumber(), by: .alice, in: store.reader)
+            let page = try list.page(of: found, from: nil, byteLimit: 10_000, in: store.reader)
+            #expect(page.records.last == fetched)
+            #expect(try store.changes(in: "z").records.contains(fetched))
+            let saves = [SaveItem("t", ["p": 2], in: zone)]
+            guard case .failure(let refusal) = try store.save(saves, .ifUnchanged).saves[0] else {
+                Issue.record("a save without a tag replaced a record")
+                continue
+            }
+            #expect(refusal.serverRecord == fetched)
+        }
+    }
+
+    /// The clash changes how records look that nobody saved: a token from before it would not tell.
+    @Test func tokensFromBeforeTheClashExpire() throws {
+        try pair.one.modify(ModifyZones(saving: ["z", "quiet"]), by: .alice)
+        try pair.heal()
+        try pair.other.save([SaveItem("t", ["p": "a"], in: ZoneAddress(name: "z"))])
+        try pair.one.save([SaveItem("n", ["p": 1])])
+        let before = try pair.other.changes(in: "z").token
+        let zonesBefore = try pair.other.zoneChanges().token
+        try pair.heal()
+        let error = #expect(throws: ServiceError.self) {
+            try pair.other.changes(in: "z", since: before)
+        }
+        #expect(error?.code == .changeTokenExpired)
+        let changed = try pair.other.zoneChanges(since: zonesBefore)
+        #expect(changed.changed == ["quiet", "z"])
+        let after = try pair.other.changes(in: "z").token
+        #expect(try pair.one.changes(in: "z", since: after).records == [])
+        #expect(try pair.one.zoneChanges(since: changed.token).changed == [])
+    }
+}
