@@ -264,8 +264,12 @@ extension WriteTransaction {
 
 extension RegisterRow {
     /// The highest stamp stands; but the first to give a field its type keeps it, so that what is
-    /// stored fits.
+    /// stored fits, and a member that was taken off stays off, whoever enters it meanwhile.
     func replaces(_ current: RegisterRow, in namespace: String) -> Bool {
+        let isRemoval = value == nil
+        if namespace == MemberRegister.namespace, isRemoval != (current.value == nil) {
+            return isRemoval
+        }
         let isFirst = Schema.isFixed(namespace) && current.value != nil && value != nil
         return isFirst ? stamp < current.stamp : stamp > current.stamp
     }

@@ -46,6 +46,24 @@ import Testing
         #expect(!other.state.owes(for: one.state.incarnation))
     }
 
+    /// Somebody who doesn't know that it left enters it, with a later stamp.
+    @Test func aMemberThatWasTakenOffStaysOff() throws {
+        let id = third.state.node.nodeID
+        let run = other.state.incarnation
+        let removal = RegisterRow(stamp: Stamp(HybridTime(1), Dot(run, 1)), value: nil)
+        let entry = RegisterRow(stamp: Stamp(HybridTime(2), Dot(run, 2)), value: [])
+        for rows in [[removal, entry], [entry, removal]] {
+            let store = try TestStore(seed: 9)
+            try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+                let scope = try transaction.makeScope(.cluster)
+                for row in rows {
+                    try transaction.join(row, into: MemberRegister.namespace, [id], of: scope)
+                }
+            }
+            #expect(try Members.isRemoved(id, in: store.reader))
+        }
+    }
+
     /// An owner whose row was lost on this node lives elsewhere.
     @Test func whatWasLostTakesNothingAlong() throws {
         try one.save([SaveItem("child", ["owner": .owner("owner")])])

@@ -11,13 +11,23 @@ import CumulusWire
 final class SimulatedClient: @unchecked Sendable {
     // Used by one thread.
 
+    /// It was shown another value of its record than it may be.
+    struct Surprise {
+        let recordName: String
+        let found: Int64
+        /// What it was told to be saved.
+        let saved: Int64
+        let text: String
+    }
+
     let number: Int
     let process: SimulatedProcess
     private let container: Container
     private let database: Database
     private let zoneID = RecordZone.ID(zoneName: "mine")
     private let recordID: Record.ID
-    private let report: (String) -> Void
+    private let report: (Surprise) -> Void
+    private let tell: (String) -> Void
     private var dice: SeededGenerator
     /// The value of the last save that was answered, and of the last one that was tried.
     private(set) var (saved, tried): (Int64, Int64) = (0, 0)
@@ -30,7 +40,9 @@ final class SimulatedClient: @unchecked Sendable {
     /// Why the last call that failed did.
     private(set) var lastFailure = ""
 
-    /// - Parameter report: Takes what must not be.
+    /// - Parameters:
+    ///   - report: Takes what must not be.
+    ///   - tell: Takes what happens.
     init(
         _ number: Int,
         _ time: VirtualTime,
@@ -38,10 +50,12 @@ final class SimulatedClient: @unchecked Sendable {
         nodes: Int,
         token: String,
         seed: UInt64,
-        report: @escaping (String) -> Void
+        report: @escaping (Surprise) -> Void,
+        tell: @escaping (String) -> Void
     ) {
         self.number = number
         self.report = report
+        self.tell = tell
         dice = SeededGenerator(seed: seed)
         let process = SimulatedProcess(time, seed: dice.next())
         self.process = process
@@ -63,7 +77,7 @@ final class SimulatedClient: @unchecked Sendable {
             environment: environment
         )
         database = container.privateCloudDatabase
-        recordID = Record.ID(recordName: "own", zoneID: zoneID)
+        recordID = Record.ID(recordName: "my\(number)", zoneID: zoneID)
     }
 
     static func machine(_ number: Int) -> Int { 100 + number }
@@ -122,6 +136,7 @@ final class SimulatedClient: @unchecked Sendable {
             (try? results.saveResults[recordID]?.get()) != nil
         else { return count("saves that failed") }
         saved = value
+        tell("client \(number) saved \(value)")
         count("saves")
     }
 
@@ -131,6 +146,7 @@ final class SimulatedClient: @unchecked Sendable {
         do {
             let record = try await database.record(for: recordID)
             check(record["value"], atLeast: wanted, "read")
+            tell("client \(number) read \(record["value"].map { "\($0)" } ?? "nothing")")
             count("reads")
             return true
         } catch {
@@ -162,7 +178,7 @@ final class SimulatedClient: @unchecked Sendable {
                 token = page.changeToken
                 moreComing = page.moreComing
             }
-            check(copy["own"].map { .int64($0) }, atLeast: wanted, "was told")
+            check(copy[recordID.recordName].map { .int64($0) }, atLeast: wanted, "was told")
             count("changes")
             return true
         } catch {
@@ -175,6 +191,8 @@ final class SimulatedClient: @unchecked Sendable {
     private func check(_ value: FieldValue?, atLeast wanted: Int64, _ how: String) {
         let found: Int64 = if case .int64(let found) = value { found } else { 0 }
         if found >= wanted && found <= tried { return }
-        report("client \(number) \(how) \(found); it had saved \(wanted), and tried \(tried)")
+        let text = "client \(number) \(how) \(found); it had saved \(wanted), and tried \(tried)"
+        let name = recordID.recordName
+        report(Surprise(recordName: name, found: found, saved: wanted, text: text))
     }
 }

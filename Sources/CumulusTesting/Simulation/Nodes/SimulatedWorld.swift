@@ -129,8 +129,10 @@ final class SimulatedWorld: @unchecked Sendable {
                 network,
                 nodes: nodes.count,
                 token: token,
-                seed: dice.next()
-            ) { [weak self] in self?.violations.append(("session", $0)) }
+                seed: dice.next(),
+                report: { [weak self] in self?.judge($0) },
+                tell: { [weak self] in self?.tell($0) }
+            )
         )
     }
 
@@ -458,6 +460,31 @@ final class SimulatedWorld: @unchecked Sendable {
         try check()
         for node in nodes { node.kill(tells: true) }
         try run(milliseconds: 60_000)
+    }
+
+    /// A caller sees what it saved, with one exception: a save whose first node fell silent is sent
+    /// to another one, and when the first one comes back with it and its clock was ahead, it wins
+    /// over what was saved since. Then the conflict logs name what fell.
+    private func judge(_ surprise: SimulatedClient.Surprise) {
+        let lost = (try? nodes.flatMap { try self.lost(of: surprise.recordName, on: $0) }) ?? []
+        if lost.contains(where: { $0 > surprise.found && $0 <= surprise.saved }) {
+            tell("\(surprise.text): its own past won")
+            count("saves that lost to their own past")
+        } else {
+            violations.append(("session", surprise.text))
+        }
+    }
+
+    /// Values of a record that its node's conflict log holds.
+    private func lost(of name: String, on node: SimulatedNode) throws -> [Int64] {
+        let reader = ReadTransaction(node.durable, reach: .disk)
+        guard let number = try reader.scope(SimulatedNode.scope) else { return [] }
+        return try reader.rows(.log, .conflicts(of: number)).compactMap { _, value in
+            let conflict = try Conflict(row: value)
+            guard conflict.recordName == name else { return nil }
+            let body = try RecordBody(stored: conflict.lost)
+            return try body.entry(named: "value").map { try body.int64($0) }
+        }
     }
 
     private func agrees(_ one: SimulatedNode, with other: SimulatedNode) throws -> Bool {
