@@ -462,9 +462,10 @@ final class SimulatedWorld: @unchecked Sendable {
         try run(milliseconds: 60_000)
     }
 
-    /// A caller sees what it saved, with one exception: a save whose first node fell silent is sent
-    /// to another one, and when the first one comes back with it and its clock was ahead, it wins
-    /// over what was saved since. Then the conflict logs name what fell.
+    /// A caller sees what it saved, with one exception, and then the conflict logs name what fell.
+    ///
+    /// A save whose first node fell silent is sent to another one; when the first one comes back
+    /// with it and its clock was ahead, it wins over what was saved since.
     private func judge(_ surprise: SimulatedClient.Surprise) {
         let lost = (try? nodes.flatMap { try self.lost(of: surprise.recordName, on: $0) }) ?? []
         if lost.contains(where: { $0 > surprise.found && $0 <= surprise.saved }) {
