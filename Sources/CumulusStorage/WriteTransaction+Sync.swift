@@ -189,7 +189,10 @@ extension WriteTransaction {
     ) throws(EngineError) {
         if let ours = try register(scope, namespace, key) {
             if namespace == Schema.fieldNamespace {
-                try noteTypes(ours, theirs, of: key, in: scope)
+                let isMixed = try isMixed(key, in: scope)
+                if isMixed || ours.value != theirs.value {
+                    try noteType(theirs, of: key, in: scope)
+                }
             }
             guard theirs.replaces(ours, in: namespace) else { return }
         }
@@ -206,26 +209,32 @@ extension WriteTransaction {
                 _ = try makeScope(ScopeID(container: container, environment: environment))
             }
         }
-        if namespace == Schema.mixedNamespace { state.zonesVersion += 1 }
+        if namespace == Schema.mixedNamespace {
+            state.zonesVersion += 1
+            // What stands here may be older than what others remember.
+            let field = Array(key.dropLast())
+            if let row = try register(scope, Schema.fieldNamespace, field) {
+                try noteType(row, of: field, in: scope)
+            }
+        }
         if let type = key.first, Schema.holds(namespace) {
             forgetSchema(scope, String(decoding: type, as: UTF8.self))
         }
     }
 
-    /// Remembers the types of a field that has more than one, each from when it was first given.
-    private mutating func noteTypes(
-        _ ours: RegisterRow,
-        _ theirs: RegisterRow,
-        of key: [Bytes],
+    /// Remembers that a field which has several types was given this one, and when it first was.
+    private mutating func noteType(
+        _ row: RegisterRow,
+        of field: [Bytes],
         in scope: ScopeNumber
     ) throws(EngineError) {
-        let known = try registers(scope, Schema.mixedNamespace, below: key)
-        guard ours.value != theirs.value || !known.isEmpty else { return }
-        for row in [ours, theirs] {
-            guard let type = row.value else { continue }
-            let first = RegisterRow(stamp: row.stamp, value: [])
-            try join(first, into: Schema.mixedNamespace, key + [type], of: scope)
-        }
+        guard let type = row.value else { return }
+        let first = RegisterRow(stamp: row.stamp, value: [])
+        try join(first, into: Schema.mixedNamespace, field + [type], of: scope)
+    }
+
+    private func isMixed(_ field: [Bytes], in scope: ScopeNumber) throws(EngineError) -> Bool {
+        try !registers(scope, Schema.mixedNamespace, below: field).isEmpty
     }
 
     /// A commit that touched a zone is here.

@@ -117,4 +117,53 @@ import Testing
         #expect(try pair.one.changes(in: "z", since: after).records == [])
         #expect(try pair.one.zoneChanges(since: changed.token).changed == [])
     }
+
+    /// Registers of one field, each to some of the nodes; then each node's to the other. (Among whole
+    /// nodes: `cumulus-sim --whole`, seeds 50393, 50984 and 51310.)
+    @Test(arguments: 1...100) func allNodesComeToKnowTheSameTypes(seed: UInt64) throws {
+        var dice = SeededGenerator(seed: seed)
+        let stores = try (1...2).map { try TestStore(seed: UInt64($0)) }
+        let key = [Bytes("Note".utf8), Bytes("q".utf8)]
+        for number in UInt64(1)...4 {
+            let time = HybridTime(.random(in: 1...100, using: &dice))
+            let stamp = Stamp(time, Dot(Incarnation(number), 1))
+            let type = Bool.random(using: &dice) ? "INT64" : "STRING"
+            let row = RegisterRow(stamp: stamp, value: Bytes(type.utf8))
+            for store in stores where Bool.random(using: &dice) {
+                try join(row, Schema.fieldNamespace, key, into: store)
+            }
+        }
+        for one in stores.shuffled(using: &dice) {
+            for other in stores where other !== one {
+                for (namespace, key, row) in try registers(of: one, key) {
+                    try join(row, namespace, key, into: other)
+                }
+            }
+        }
+        let known = try stores.map { try registers(of: $0, key).map(\.row) }
+        #expect(known[1] == known[0])
+    }
+
+    private func registers(
+        of store: TestStore,
+        _ key: [Bytes]
+    ) throws -> [(namespace: String, key: [Bytes], row: RegisterRow)] {
+        let scope = try store.scopeNumber()
+        return try [Schema.fieldNamespace, Schema.mixedNamespace].flatMap { namespace in
+            try store.reader.registerRows(scope, namespace, below: key)
+                .map { (namespace, key + $0.key, $0.row) }
+        }
+    }
+
+    private func join(
+        _ row: RegisterRow,
+        _ namespace: String,
+        _ key: [Bytes],
+        into store: TestStore
+    ) throws {
+        let scope = try store.scopeNumber()
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            try transaction.join(row, into: namespace, key, of: scope)
+        }
+    }
 }
