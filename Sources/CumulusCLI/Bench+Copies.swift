@@ -85,7 +85,8 @@ extension Bench {
         return figure
     }
 
-    private func save(_ number: Int, in database: Database) async throws {
+    /// Replaces a record, one of many.
+    func save(_ number: Int, in database: Database) async throws {
         let results = try await database.modifyRecords(
             saving: [Bench.note(number)],
             deleting: [],

@@ -36,16 +36,17 @@ struct Bench: AsyncParsableCommand {
         case batch
         case idle
         case replicate
+        case lag
     }
 
-    @Argument(help: "What to measure: fetch, save, batch, idle, replicate or all.")
+    @Argument(help: "What to measure: fetch, save, batch, idle, replicate, lag or all.")
     var path = Path.all
     @OptionGroup var options: BenchOptions
 
     func validate() throws {
         try options.validate()
-        guard path != .replicate || options.endpoint == nil else {
-            throw ValidationError("The path 'replicate' has nodes of its own: leave out --endpoint")
+        guard ![.replicate, .lag].contains(path) || options.endpoint == nil else {
+            throw ValidationError("The path '\(path)' has nodes of its own: leave out --endpoint")
         }
     }
 
@@ -72,11 +73,12 @@ struct Bench: AsyncParsableCommand {
     private var paths: [[Path]] {
         if path != .all { return [[path]] }
         let alone: [[Path]] = [[.fetch, .save, .batch], [.idle]]
-        return options.endpoint == nil ? alone + [[.replicate]] : alone
+        return options.endpoint == nil ? alone + [[.replicate], [.lag]] : alone
     }
 
     private func figures(of paths: [Path], _ cleanup: BenchCleanup) async throws -> [BenchFigure] {
         if paths == [.replicate] { return try await replicate(cleanup) }
+        if paths == [.lag] { return try await lag(cleanup) }
         var figures: [BenchFigure] = []
         let target = try await BenchTarget.open(options, cleanup)
         do {
@@ -87,7 +89,7 @@ struct Bench: AsyncParsableCommand {
                 case .save: figures += try await save(target, cleanup)
                 case .batch: figures.append(try await batch(target, cleanup))
                 case .idle: figures.append(try await idle(target))
-                case .replicate, .all: break
+                case .replicate, .lag, .all: break
                 }
             }
         } catch {
