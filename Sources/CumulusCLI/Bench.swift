@@ -2,7 +2,8 @@
 //
 // Starts a private node from the folder of this executable and loads it from this process, so that
 // the processor time of server and client stand apart; or loads the node of `--endpoint`. One file
-// per path: `Bench+Fetch`, `Bench+Save`, `Bench+Batch`, `Bench+Idle`, `Bench+Replicate`.
+// per path: `Bench+Fetch`, `Bench+Save`, `Bench+Batch`, `Bench+Idle`, `Bench+Replicate`,
+// `Bench+Lag`.
 
 import ArgumentParser
 import Cumulus
@@ -17,6 +18,7 @@ struct Bench: AsyncParsableCommand {
             "cumulus bench fetch --seconds 30",
             "cumulus bench save --profile small --json",
             "cumulus bench replicate --records 1000000",
+            "cumulus bench lag --seconds 5",
             "cumulus bench all --endpoint 127.0.0.1:7420 --token cumulus_...",
             note: """
                 Without --endpoint a private node is started, with its data in the current \
