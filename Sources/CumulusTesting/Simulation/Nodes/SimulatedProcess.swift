@@ -17,7 +17,8 @@ final class SimulatedProcess: FrameLoop, TaskExecutor, @unchecked Sendable {
     private(set) var isDead = false
     /// Nothing happens in it before: the machine stands still.
     private var pausedUntil: Int64 = 0
-    private var gate: StoreGate?
+    /// Its node holds it, and it holds the process: so a history leaves nothing behind.
+    private weak var gate: StoreGate?
     private var isWriting = false
     private var isReading = false
     private var tasks: [Task<Void, Never>] = []
