@@ -38,17 +38,17 @@ package struct FoundZone: Hashable, Sendable {
     /// Makes a record's view as callers see it.
     ///
     /// - Parameter keys: Sorted names of the wanted fields; nil: all.
-    package func showing<Failure>(
+    package func showing(
         _ keys: [String]?,
-        _ make: ([String]?) throws(Failure) -> RecordView?
-    ) throws(Failure) -> RecordView? {
-        guard !mixed.isEmpty else { return try make(keys) }
-        guard var view = try make(nil), let body = try? RecordBody(stored: view.fields) else {
-            return nil
+        _ make: ([String]?) throws(MalformedBytes) -> RecordView?
+    ) throws(MalformedBytes) -> RecordView? {
+        let view = try make(keys)
+        guard let type = view?.type, mixed.concern(type), var whole = try make(nil) else {
+            return view
         }
-        let shown = mixed.showing(body, of: view.type)
-        view.fields = (keys.map(shown.selecting) ?? shown).bytes
-        return view
+        let shown = mixed.showing(try RecordBody(stored: whole.fields), of: type)
+        whole.fields = (keys.map(shown.selecting) ?? shown).bytes
+        return whole
     }
 }
 

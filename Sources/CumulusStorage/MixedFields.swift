@@ -3,7 +3,8 @@
 // The type that came first is the field's from then on; a value of another one is stored as it was
 // and shown under the field's name, two underscores and its own type, so that a caller who reads
 // the field finds what the schema says. The next save of the field replaces it. (An empty list
-// gives a field no type, and is shown as it is unless other types clash.)
+// gives a field no type, and is shown as it is unless other types clash; what a client sealed is
+// always shown as it is.)
 //
 // A clash changes how records look that nobody saved, so whoever read before it has to read anew:
 // the types' first commits tell. Read once per zone by whoever shows records; there are hardly ever
@@ -21,6 +22,9 @@ package struct MixedFields: Hashable, Sendable {
 
     package var isEmpty: Bool { columns.isEmpty }
 
+    /// Whether a record type has any.
+    package func concern(_ type: String) -> Bool { columns[type] != nil }
+
     /// Whether a reader of that vector has seen all of them as they are.
     package func areKnown(to vector: VersionVector) -> Bool {
         dots.allSatisfy { vector.covers($0) }
@@ -33,8 +37,8 @@ package struct MixedFields: Hashable, Sendable {
         var renamed: [(name: String, entry: RecordBody.Entry)] = []
         for entry in body.entries {
             var name = body.name(of: entry)
-            if let column = columns[name], let type = entry.type, !type.fits(column) {
-                name += "__" + type.suffix
+            if let column = columns[name], let suffix = entry.type?.suffix(beside: column) {
+                name += "__" + suffix
                 // A field that really has that name hides it.
                 guard names.insert(name).inserted else { continue }
             }
@@ -48,15 +52,16 @@ package struct MixedFields: Hashable, Sendable {
 }
 
 extension FieldType {
-    /// As part of a field's name: `int64`, `string_list`, `encrypted_string`.
-    fileprivate var suffix: String {
-        switch self {
+    /// What a value's name ends in where its field has another type: `int64`, `string_list`.
+    ///
+    /// nil: the value is shown under the field's name. So are sealed ones: it is part of the seal.
+    fileprivate func suffix(beside column: FieldType) -> String? {
+        if fits(column) { return nil }
+        return switch self {
         case .one(let kind): kind.name.lowercased()
         case .list(let kind): kind.name.lowercased() + "_list"
         case .emptyList: "list"
-        case .encrypted(let kind): "encrypted_" + kind.name.lowercased()
-        case .encryptedList(let kind): "encrypted_" + kind.name.lowercased() + "_list"
-        case .encryptedEmptyList: "encrypted_list"
+        case .encrypted, .encryptedList, .encryptedEmptyList: nil
         }
     }
 }

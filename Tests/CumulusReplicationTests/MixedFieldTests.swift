@@ -43,6 +43,18 @@ import Testing
         #expect(try fetched("text") == [["x", "x0"], ["x", "x0"]])
     }
 
+    /// Its caller can't know why, so the refusal says what to do.
+    @Test func anIncrementOfItIsRefused() throws {
+        try pair.other.save([SaveItem("text", ["x": 5])])
+        #expect(try pair.other.save([SaveItem("text", increments: ["x": 1])]).codes == [nil])
+        let refused = try pair.one.save([SaveItem("text", increments: ["x": 1])]).saves[0]
+        guard case .failure(let failure) = refused else {
+            Issue.record("a text was incremented")
+            return
+        }
+        #expect(failure.error.message.contains("save an INT64 in it before"))
+    }
+
     @Test func aFieldOfThatVeryNameHidesIt() throws {
         try pair.other.save([SaveItem("text", ["x__string": "own"])])
         try pair.heal()

@@ -245,15 +245,18 @@ extension FetchZoneChanges {
             if row.isDead {
                 deletions.append(Page.Deletion(name: name, type: row.type))
             } else {
-                add(row, named: name)
+                try add(row, named: name)
             }
         }
 
-        private mutating func add(_ row: RecordRow, named name: String) {
-            let view = found.showing(fetch.keys) { keys in
-                var view = RecordView(row, name: name)
-                if let keys { view.fields = row.body.selecting(keys).bytes }
-                return view
+        private mutating func add(_ row: RecordRow, named name: String) throws(EngineError) {
+            let view = try reader.decoding(RowKey.record(zone, name).bytes) {
+                () throws(MalformedBytes) in
+                try found.showing(fetch.keys) { keys in
+                    var view = RecordView(row, name: name)
+                    if let keys { view.fields = row.body.selecting(keys).bytes }
+                    return view
+                }
             }
             guard let view else { return }
             byteCount += view.fields.count

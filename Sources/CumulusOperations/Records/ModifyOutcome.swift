@@ -169,7 +169,10 @@ extension ModifyOutcome.Saved {
     init(_ row: RecordRow, of item: SaveItem) {
         var incremented: [String] = []
         if case .success(let content) = item.content {
-            incremented = content.increments.map(\.field)
+            // A text may have won over the counter, see `MixedFields`.
+            incremented = content.increments.map(\.field).filter { name in
+                row.body.entry(named: name)?.type == .one(.int64)
+            }
         }
         self.init(
             changeTag: row.tag,

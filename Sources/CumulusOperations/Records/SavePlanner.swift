@@ -103,7 +103,9 @@ struct SavePlanner {
             )
         var found = found
         found.mixed = try MixedFields(of: scope, in: transaction)
-        let record = found.showing(nil) { _ in RecordView(row, name: name) }
+        let record = try transaction.decoding(Bytes(name.utf8)) { () throws(MalformedBytes) in
+            try found.showing(nil) { _ in RecordView(row, name: name) }
+        }
         return ModifyOutcome.Failure(error, serverRecord: record)
     }
 
@@ -233,6 +235,17 @@ struct SavePlanner {
         )
     }
 
+    private func holdsAnother(_ name: String, _ type: FieldType) -> ServiceError {
+        ServiceError(
+            .invalidArguments,
+            .wrongType,
+            """
+            field '\(name)' of this record holds a value of type \(type.name); save an INT64 in it \
+            before it is incremented
+            """
+        )
+    }
+
     /// An integer is accepted where the column holds doubles.
     private func converting(
         _ entry: RecordBody.Entry,
@@ -296,9 +309,10 @@ struct SavePlanner {
         if let known = row?.counters.first(where: { $0.field == increment.field }) {
             counter = known
         } else if let row, let entry = row.body.entry(named: increment.field) {
-            // An empty list may stand where the schema had no column yet.
+            // An empty list may stand where the schema had no column yet, and another type where
+            // nodes gave the field two.
             guard entry.type == .one(.int64) else {
-                throw .item(mismatch(increment.field, entry.type ?? .emptyList, .one(.int64)))
+                throw .item(holdsAnother(increment.field, entry.type ?? .emptyList))
             }
             counter.base = try malformed { () throws(MalformedBytes) in try row.body.int64(entry) }
         }
