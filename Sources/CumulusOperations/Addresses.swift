@@ -80,9 +80,7 @@ extension RowReader where Self: ~Copyable {
         let zone = Commit.Zone(database: database, name: address.name, generation: 1)
         return FoundZone(zone: zone, capabilities: [], number: nil)
     }
-}
 
-extension RowReader where Self: ~Copyable {
     /// Finds a zone whose records are to be shown.
     package borrowing func findShown(
         _ address: ZoneAddress,
