@@ -270,7 +270,7 @@ extension RegisterRow {
         if namespace == MemberRegister.namespace, isRemoval != (current.value == nil) {
             return isRemoval
         }
-        let isFirst = Schema.isFixed(namespace) && current.value != nil && value != nil
+        let isFirst = SchemaRegister.isFixed(namespace) && current.value != nil && value != nil
         return isFirst ? stamp < current.stamp : stamp > current.stamp
     }
 }

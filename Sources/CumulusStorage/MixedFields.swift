@@ -72,9 +72,13 @@ extension MixedFields {
         of scope: ScopeNumber,
         in reader: borrowing Reader
     ) throws(EngineError) {
-        for (key, row) in try reader.registerRows(scope, Schema.mixedNamespace) {
+        for (key, row) in try reader.registerRows(scope, SchemaRegister.mixedNamespace) {
             guard key.count == 3,
-                let column = try reader.register(scope, Schema.fieldNamespace, [key[0], key[1]]),
+                let column = try reader.register(
+                    scope,
+                    SchemaRegister.fieldNamespace,
+                    [key[0], key[1]]
+                ),
                 let type = column.value.flatMap({
                     FieldType(name: String(decoding: $0, as: UTF8.self))
                 })

@@ -188,7 +188,7 @@ extension WriteTransaction {
         of scope: ScopeNumber
     ) throws(EngineError) {
         if let ours = try register(scope, namespace, key) {
-            if namespace == Schema.fieldNamespace {
+            if namespace == SchemaRegister.fieldNamespace {
                 let isMixed = try isMixed(key, in: scope)
                 if isMixed || ours.value != theirs.value {
                     try noteType(theirs, of: key, in: scope)
@@ -209,15 +209,15 @@ extension WriteTransaction {
                 _ = try makeScope(ScopeID(container: container, environment: environment))
             }
         }
-        if namespace == Schema.mixedNamespace {
+        if namespace == SchemaRegister.mixedNamespace {
             state.zonesVersion += 1
             // What stands here may be older than what others remember.
             let field = Array(key.dropLast())
-            if let row = try register(scope, Schema.fieldNamespace, field) {
+            if let row = try register(scope, SchemaRegister.fieldNamespace, field) {
                 try noteType(row, of: field, in: scope)
             }
         }
-        if let type = key.first, Schema.holds(namespace) {
+        if let type = key.first, SchemaRegister.holds(namespace) {
             forgetSchema(scope, String(decoding: type, as: UTF8.self))
         }
     }
@@ -230,11 +230,11 @@ extension WriteTransaction {
     ) throws(EngineError) {
         guard let type = row.value else { return }
         let first = RegisterRow(stamp: row.stamp, value: [])
-        try join(first, into: Schema.mixedNamespace, field + [type], of: scope)
+        try join(first, into: SchemaRegister.mixedNamespace, field + [type], of: scope)
     }
 
     private func isMixed(_ field: [Bytes], in scope: ScopeNumber) throws(EngineError) -> Bool {
-        try !registers(scope, Schema.mixedNamespace, below: field).isEmpty
+        try !registers(scope, SchemaRegister.mixedNamespace, below: field).isEmpty
     }
 
     /// A commit that touched a zone is here.

@@ -319,15 +319,15 @@ extension WriteTransaction {
         let key = WriterState.SchemaKey(scope: scope, type: type)
         if let known = state.schema[key] { return known }
         let name = Bytes(type.utf8)
-        let register = try register(scope, Schema.typeNamespace, [name])
+        let register = try register(scope, SchemaRegister.typeNamespace, [name])
         var schema = TypeSchema(exists: register?.value != nil, fields: [:])
-        for (rest, value) in try registers(scope, Schema.fieldNamespace, below: [name]) {
+        for (rest, value) in try registers(scope, SchemaRegister.fieldNamespace, below: [name]) {
             guard let field = rest.first, rest.count == 1,
                 let type = FieldType(name: String(decoding: value, as: UTF8.self))
             else { throw .corrupt("a schema register is damaged") }
             schema.fields[String(decoding: field, as: UTF8.self)] = type
         }
-        if let merge = try self.register(scope, Schema.mergeNamespace, [name])?.value {
+        if let merge = try self.register(scope, SchemaRegister.mergeNamespace, [name])?.value {
             schema.merge = try decoding(name) { () throws(MalformedBytes) in
                 try MergePolicy(register: merge)
             }
@@ -349,7 +349,7 @@ extension WriteTransaction {
 }
 
 /// Names of the registers that hold the schema: (type) and (type, field) → the field's type.
-package enum Schema {
+package enum SchemaRegister {
     package static let typeNamespace = "type"
     package static let fieldNamespace = "field"
     /// (type, field, the field's type) of fields that were given several, see `MixedFields`.

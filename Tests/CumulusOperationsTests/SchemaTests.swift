@@ -28,8 +28,8 @@ import Testing
 
     private func registers() throws -> [String] {
         let scope = try store.scopeNumber()
-        let types = try store.reader.registers(scope, Schema.typeNamespace)
-        let fields = try store.reader.registers(scope, Schema.fieldNamespace)
+        let types = try store.reader.registers(scope, SchemaRegister.typeNamespace)
+        let fields = try store.reader.registers(scope, SchemaRegister.fieldNamespace)
         return (types + fields).map { key, value in
             (key + [value]).map { String(decoding: $0, as: UTF8.self) }.joined(separator: " ")
         }

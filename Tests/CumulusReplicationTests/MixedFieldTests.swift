@@ -142,7 +142,7 @@ import Testing
             let type = Bool.random(using: &dice) ? "INT64" : "STRING"
             let row = RegisterRow(stamp: stamp, value: Bytes(type.utf8))
             for store in stores where Bool.random(using: &dice) {
-                try join(row, Schema.fieldNamespace, key, into: store)
+                try join(row, SchemaRegister.fieldNamespace, key, into: store)
             }
         }
         for one in stores.shuffled(using: &dice) {
@@ -161,7 +161,8 @@ import Testing
         _ key: [Bytes]
     ) throws -> [(namespace: String, key: [Bytes], row: RegisterRow)] {
         let scope = try store.scopeNumber()
-        return try [Schema.fieldNamespace, Schema.mixedNamespace].flatMap { namespace in
+        let namespaces = [SchemaRegister.fieldNamespace, SchemaRegister.mixedNamespace]
+        return try namespaces.flatMap { namespace in
             try store.reader.registerRows(scope, namespace, below: key)
                 .map { (namespace, key + $0.key, $0.row) }
         }

@@ -148,7 +148,7 @@ struct SavePlanner {
         var registers: [Commit.Operation] = []
         if !schema.exists {
             schema.exists = true
-            registers.append(register(Schema.typeNamespace, [content.type], ""))
+            registers.append(register(SchemaRegister.typeNamespace, [content.type], ""))
         }
         var converted = RecordBody()
         for entry in content.fields.entries {
@@ -164,7 +164,7 @@ struct SavePlanner {
             } else if !type.isEmptyList {
                 schema.fields[name] = type
                 let key = [content.type, name]
-                registers.append(register(Schema.fieldNamespace, key, type.name))
+                registers.append(register(SchemaRegister.fieldNamespace, key, type.name))
             }
         }
         for increment in content.increments {
@@ -175,7 +175,7 @@ struct SavePlanner {
             } else {
                 schema.fields[increment.field] = .one(.int64)
                 let key = [content.type, increment.field]
-                registers.append(register(Schema.fieldNamespace, key, FieldKind.int64.name))
+                registers.append(register(SchemaRegister.fieldNamespace, key, FieldKind.int64.name))
             }
         }
         guard schema.fields.count <= request.limits.fieldsPerType else {

@@ -30,7 +30,7 @@ package enum MergePolicies {
             return false
         }
         let register = Commit.Register(
-            namespace: Schema.mergeNamespace,
+            namespace: SchemaRegister.mergeNamespace,
             key: [Bytes(entry.recordType.utf8)],
             value: entry.policy == .fields ? nil : entry.policy.registerValue
         )
@@ -49,7 +49,7 @@ package enum MergePolicies {
         _ reader: ReadTransaction
     ) throws(EngineError) -> [Entry] {
         var entries: [Entry] = []
-        for (key, value) in try reader.registers(scope, Schema.mergeNamespace, below: []) {
+        for (key, value) in try reader.registers(scope, SchemaRegister.mergeNamespace, below: []) {
             guard let type = key.first, key.count == 1 else {
                 throw .corrupt("a schema register is damaged")
             }

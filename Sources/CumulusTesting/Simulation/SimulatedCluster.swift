@@ -209,7 +209,7 @@ package struct SimulatedCluster {
         for _ in 0..<200 { try fetchChanges(from: Int.random(in: works.indices, using: &dice)) }
         let scope = try stores[0].scopeNumber()
         counts["types of mixed fields"] =
-            try stores[0].reader.registers(scope, Schema.mixedNamespace).count
+            try stores[0].reader.registers(scope, SchemaRegister.mixedNamespace).count
     }
 
     mutating func pick<Element>(_ choices: [Element]) -> Element {
