@@ -140,7 +140,12 @@ let package = Package(
         ),
 
         // Tests, named after what they test.
-        tests("CumulusModelTests", ["CumulusModel", "CumulusTesting"]),
+        .testTarget(
+            name: "CumulusModelTests",
+            dependencies: ["CumulusModel", "CumulusTesting"],
+            exclude: ["Fixtures"],
+            swiftSettings: house
+        ),
         tests(
             "CumulusWireTests",
             ["CumulusWire", "CCumulusWire", "CumulusModel", "CumulusTesting"]

@@ -1,0 +1,59 @@
+// Prints a schema in the schema language.
+//
+// Called where a schema is exported. The text depends on the schema alone, byte for byte, and reads
+// back as the same schema.
+
+extension Schema {
+    /// The schema as a text in the schema language.
+    ///
+    /// `Schema(ckdb:)` reads the same schema from it.
+    public var ckdb: String {
+        var parts = ["DEFINE SCHEMA\n"]
+        let created = roles.map { "    CREATE ROLE \(SchemaLanguage.written($0));\n" }
+        if !created.isEmpty { parts.append(created.joined()) }
+        parts += recordTypes.map(\.ckdb)
+        return parts.joined(separator: "\n")
+    }
+}
+
+extension Schema.RecordType {
+    fileprivate var ckdb: String {
+        var items = fields.isEmpty && grants.isEmpty ? [Self.formalItem] : []
+        // As wide as the longest system field's name in quotes, so that an index more or less on
+        // one of them moves no other line.
+        let width = fields.reduce(15) { max($0, SchemaLanguage.written($1.name).utf8.count) }
+        items += fields.map { $0.ckdb(nameWidth: width) } + grants.map(\.ckdb)
+        let lines = items.map { "        " + $0 }.joined(separator: ",\n")
+        return "    RECORD TYPE \(SchemaLanguage.written(name)) (\n\(lines)\n    );\n"
+    }
+
+    /// What stands in a type that has nothing to say: the grammar wants an item, and a system field
+    /// without an index says nothing.
+    private static let formalItem =
+        Schema.Field(name: SystemField.recordID.rawValue, type: .type(.one(.reference)))
+        .ckdb(nameWidth: 15)
+}
+
+extension Schema.Field {
+    fileprivate func ckdb(nameWidth: Int) -> String {
+        let name = SchemaLanguage.written(name)
+        let padding = String(repeating: " ", count: nameWidth - name.utf8.count + 2)
+        let words = [typeName] + SchemaLanguage.names(of: indexes)
+        return name + padding + words.joined(separator: " ")
+    }
+}
+
+extension Schema.Grant {
+    fileprivate var ckdb: String {
+        let names = SchemaLanguage.names(of: permissions).joined(separator: ", ")
+        return "GRANT \(names) TO \(SchemaLanguage.written(role))"
+    }
+}
+
+extension SchemaLanguage {
+    /// A name as it stands in a text: in quotes where it could be taken for something else.
+    static func written(_ name: String) -> String {
+        let isWord = name.utf8.first.map(isLetter) ?? false && name.utf8.allSatisfy(isWordByte)
+        return isWord && !reservedWords.contains(name.uppercased()) ? name : "\"\(name)\""
+    }
+}
