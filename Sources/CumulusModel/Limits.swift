@@ -11,6 +11,13 @@ package struct Limits: Hashable, Sendable {
     /// Bytes of a record name, zone name, type or field name.
     package var nameBytes = 255
     package var fieldsPerType = 256
+    /// Values of one comparison of a query.
+    package var valuesPerFilter = 250
+    /// Comparisons and connectives of one query.
+    package var predicateNodes = 1_000
+    package var sortDescriptors = 8
+    /// Records of a page of a query that names no limit.
+    package var queryPageItems = 100
     /// deleteSelf references to one record.
     package var ownersPerRecord = 750
     package var zonesPerDatabase = 1_000

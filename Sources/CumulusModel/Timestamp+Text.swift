@@ -1,13 +1,11 @@
 // Moments as ISO 8601 text, to the millisecond, in the years 1 to 9999.
 //
 // The calendar is the Gregorian one throughout, also before 1582, as ISO 8601 has it; Foundation's
-// formatters change to the Julian one there.
-
-import CumulusModel
+// formatters change to the Julian one there. Used by command lines and by predicates in text form.
 
 extension Timestamp {
     /// `2024-02-29T12:00:00.000Z`.
-    var text: String {
+    package var text: String {
         let (day, time) = floorDivide(millisecondsSince1970, Timestamp.dayMilliseconds)
         let (year, month, monthDay) = Timestamp.date(day: day)
         let date = [padded(year, 4), padded(month, 2), padded(monthDay, 2)].joined(separator: "-")
@@ -20,7 +18,7 @@ extension Timestamp {
     ///
     /// The fraction, the seconds or the time of day (midnight) may be missing. The zone is `Z` or
     /// `±HH:MM`, and must be there if a time is.
-    init?(text: String) {
+    package init?(text: String) {
         guard let match = text.wholeMatch(of: Timestamp.pattern) else { return nil }
         func number(_ digits: Substring?) -> Int64 { digits.flatMap { Int64($0) } ?? 0 }
         let (_, year, month, day, hour, minute, second, fraction, zone) = match.output

@@ -3,8 +3,6 @@
 import CumulusModel
 import Testing
 
-@testable import CumulusCLI
-
 @Suite struct TimestampTextTests {
     @Test(arguments: [
         ("0001-01-01T00:00:00.000Z", Timestamp.range.lowerBound),
