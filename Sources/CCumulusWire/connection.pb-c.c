@@ -1171,13 +1171,14 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[28] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[32] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
   { "RECORDS_MODIFY", "CUMULUS__V1__METHOD__RECORDS_MODIFY", 2 },
   { "RECORDS_LIST", "CUMULUS__V1__METHOD__RECORDS_LIST", 3 },
   { "RECORDS_LIST_CONFLICTS", "CUMULUS__V1__METHOD__RECORDS_LIST_CONFLICTS", 4 },
+  { "RECORDS_QUERY", "CUMULUS__V1__METHOD__RECORDS_QUERY", 5 },
   { "ZONES_LIST", "CUMULUS__V1__METHOD__ZONES_LIST", 16 },
   { "ZONES_FETCH", "CUMULUS__V1__METHOD__ZONES_FETCH", 17 },
   { "ZONES_MODIFY", "CUMULUS__V1__METHOD__ZONES_MODIFY", 18 },
@@ -1201,40 +1202,47 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[28] =
   { "PEERS_REPORT", "CUMULUS__V1__METHOD__PEERS_REPORT", 66 },
   { "CHANGES_DATABASE", "CUMULUS__V1__METHOD__CHANGES_DATABASE", 80 },
   { "CHANGES_ZONE", "CUMULUS__V1__METHOD__CHANGES_ZONE", 81 },
+  { "SCHEMA_READ", "CUMULUS__V1__METHOD__SCHEMA_READ", 96 },
+  { "SCHEMA_IMPORT", "CUMULUS__V1__METHOD__SCHEMA_IMPORT", 97 },
+  { "SCHEMA_DEPLOY", "CUMULUS__V1__METHOD__SCHEMA_DEPLOY", 98 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 5},{32, 8},{48, 9},{64, 23},{80, 26},{0, 28}
+{0, 0},{16, 6},{32, 9},{48, 10},{64, 24},{80, 27},{96, 29},{0, 32}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[28] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[32] =
 {
-  { "ACCOUNTS_WHO_AM_I", 8 },
-  { "CHANGES_DATABASE", 26 },
-  { "CHANGES_ZONE", 27 },
+  { "ACCOUNTS_WHO_AM_I", 9 },
+  { "CHANGES_DATABASE", 27 },
+  { "CHANGES_ZONE", 28 },
   { "METHOD_UNKNOWN", 0 },
-  { "OPERATOR_ADD_TOKEN", 14 },
-  { "OPERATOR_ADD_USER", 13 },
-  { "OPERATOR_BACK_UP", 17 },
-  { "OPERATOR_CREATE_CONTAINER", 11 },
-  { "OPERATOR_LEAVE", 20 },
-  { "OPERATOR_LIST_CONTAINERS", 10 },
-  { "OPERATOR_LIST_MEMBERS", 15 },
-  { "OPERATOR_LIST_MERGE_POLICIES", 21 },
-  { "OPERATOR_LIST_USERS", 12 },
-  { "OPERATOR_REMOVE_MEMBER", 16 },
-  { "OPERATOR_SET_MERGE_POLICY", 22 },
-  { "OPERATOR_STATUS", 9 },
-  { "OPERATOR_TRUNCATE", 18 },
-  { "OPERATOR_VERIFY", 19 },
-  { "PEERS_PULL", 23 },
-  { "PEERS_REPORT", 25 },
-  { "PEERS_STATE", 24 },
+  { "OPERATOR_ADD_TOKEN", 15 },
+  { "OPERATOR_ADD_USER", 14 },
+  { "OPERATOR_BACK_UP", 18 },
+  { "OPERATOR_CREATE_CONTAINER", 12 },
+  { "OPERATOR_LEAVE", 21 },
+  { "OPERATOR_LIST_CONTAINERS", 11 },
+  { "OPERATOR_LIST_MEMBERS", 16 },
+  { "OPERATOR_LIST_MERGE_POLICIES", 22 },
+  { "OPERATOR_LIST_USERS", 13 },
+  { "OPERATOR_REMOVE_MEMBER", 17 },
+  { "OPERATOR_SET_MERGE_POLICY", 23 },
+  { "OPERATOR_STATUS", 10 },
+  { "OPERATOR_TRUNCATE", 19 },
+  { "OPERATOR_VERIFY", 20 },
+  { "PEERS_PULL", 24 },
+  { "PEERS_REPORT", 26 },
+  { "PEERS_STATE", 25 },
   { "RECORDS_FETCH", 1 },
   { "RECORDS_LIST", 3 },
   { "RECORDS_LIST_CONFLICTS", 4 },
   { "RECORDS_MODIFY", 2 },
-  { "ZONES_FETCH", 6 },
-  { "ZONES_LIST", 5 },
-  { "ZONES_MODIFY", 7 },
+  { "RECORDS_QUERY", 5 },
+  { "SCHEMA_DEPLOY", 31 },
+  { "SCHEMA_IMPORT", 30 },
+  { "SCHEMA_READ", 29 },
+  { "ZONES_FETCH", 7 },
+  { "ZONES_LIST", 6 },
+  { "ZONES_MODIFY", 8 },
 };
 const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
 {
@@ -1243,11 +1251,11 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  28,
+  32,
   cumulus__v1__method__enum_values_by_number,
-  28,
+  32,
   cumulus__v1__method__enum_values_by_name,
-  6,
+  7,
   cumulus__v1__method__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };

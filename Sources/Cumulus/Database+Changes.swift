@@ -134,7 +134,7 @@ extension Database {
         return (records, deletions, ServerChangeToken(answer.token), answer.moreComing)
     }
 
-    private static func wireLimit(_ limit: Int?) throws(ServiceError) -> UInt32 {
+    static func wireLimit(_ limit: Int?) throws(ServiceError) -> UInt32 {
         guard let limit else { return 0 }
         guard limit >= 0 else {
             throw ServiceError(.invalidArguments, "resultsLimit must not be below 0")
@@ -143,7 +143,7 @@ extension Database {
     }
 
     /// The message of an answer that has one.
-    private static func only(_ messages: [Bytes]) throws -> Bytes {
+    static func only(_ messages: [Bytes]) throws -> Bytes {
         guard messages.count == 1 else {
             throw ServiceError(.internalError, "the server's answer should be one message")
         }

@@ -226,6 +226,49 @@ package struct NodeOperator: Sendable {
         try await call(.operatorTruncate) { try OperatorMessages.truncated(wire: $0) }
     }
 
+    // MARK: Schema
+
+    /// The schema of a container's environment.
+    package func schema(of container: String, _ environment: Environment) async throws -> Schema {
+        let text = try await call(.schemaRead, container: container, environment) {
+            String(decoding: try ReadSchemaResponse.ckdb(wire: $0), as: UTF8.self)
+        }
+        return try Schema(ckdb: text)
+    }
+
+    /// Makes development's schema what a text in the schema language says, or tells what would
+    /// change.
+    ///
+    /// - Returns: The changes, a line each.
+    package func importSchema(
+        _ ckdb: String,
+        of container: String,
+        _ environment: Environment,
+        onlyValidates: Bool
+    ) async throws -> [String] {
+        let request = ImportSchemaRequest(ckdb: Bytes(ckdb.utf8), onlyValidates: onlyValidates)
+        return try await call(
+            .schemaImport,
+            message: request.encoded(),
+            container: container,
+            environment
+        ) { try SchemaChanges.changes(wire: $0) }
+    }
+
+    /// Adds to production what development has, or tells what would be added.
+    ///
+    /// - Returns: The changes, a line each.
+    package func deploySchema(of container: String, onlyShows: Bool) async throws -> [String] {
+        try await call(
+            .schemaDeploy,
+            message: DeploySchemaRequest.encoded(onlyShows: onlyShows),
+            container: container,
+            .production
+        ) { try SchemaChanges.changes(wire: $0) }
+    }
+
+    // MARK: Merge policies
+
     /// The types of a container's environment whose records don't merge by fields.
     package func mergePolicies(
         in container: String,

@@ -18,9 +18,11 @@ struct Main: AsyncParsableCommand {
         ),
         version: Release.version,
         subcommands: [
-            RecordCommand.self, ZoneCommand.self, ChangesCommand.self, ImportCommand.self,
+            RecordCommand.self, QueryCommand.self, ZoneCommand.self, ChangesCommand.self,
+            ImportCommand.self,
             ExportCommand.self, UserCommand.self, ClusterCommand.self,
-            ConflictsCommand.self, PolicyCommand.self, BackupCommand.self, ContainerCommand.self,
+            ConflictsCommand.self, PolicyCommand.self, SchemaCommand.self, BackupCommand.self,
+            ContainerCommand.self,
             StatusCommand.self, Bench.self, ConfigCommand.self,
         ]
     )

@@ -186,6 +186,20 @@ enum Answers {
         )
     }
 
+    static func found(_ page: QueryRecords.Page, cursor: Bytes, explains: Bool) -> Bytes {
+        let work = QueryRecordsResponse.Work(
+            plan: Bytes(page.work.plan.utf8),
+            rowsRead: page.work.rowsRead,
+            rowsKept: page.work.rowsKept
+        )
+        return QueryRecordsResponse.encoded(
+            records: page.records.map { $0.record.encoded(as: wireID($0.record.name, $0.zone)) },
+            cursor: cursor,
+            count: page.count,
+            work: explains ? work : nil
+        )
+    }
+
     // MARK: Parts
 
     private static func wireID(_ address: ZoneAddress) -> WireZoneID {

@@ -76,6 +76,7 @@ extension ClientSession {
             try list(call) { session, scope, caller, view in
                 try session.conflicts(of: scope, caller, before: nil, view.reader)
             }
+        case .recordsQuery: try query(call)
         case .zonesList:
             let request = try parser.listZones(call.message)
             try read(call) { _, scope, caller, view in
@@ -96,6 +97,7 @@ extension ClientSession {
         case .changesZone: try fetchZoneChanges(call)
         case .peersPull, .peersState, .peersReport:
             try servePeer(method, call.stream, call.header, call.message)
+        case .schemaRead, .schemaImport, .schemaDeploy: try serveSchema(method, call)
         case .accountsWhoAmI:
             let role = identity.caller.role == .operator ? WireRole.operator : .client
             let caller = WireCaller(role: role.rawValue, user: identity.caller.user)
@@ -302,7 +304,7 @@ extension ClientSession {
 
     // MARK: Writes
 
-    private typealias Encode = @Sendable (ClientSession, WriteRequest.Answer) -> [Bytes]
+    typealias Encode = @Sendable (ClientSession, WriteRequest.Answer) -> [Bytes]
 
     /// A caller's change: retried safely by its request id.
     private func write(
@@ -476,7 +478,7 @@ extension ClientSession {
         }
     }
 
-    private func change(
+    func change(
         _ call: Call,
         _ operation: WriteRequest.Operation,
         in scope: ScopeID = .cluster,

@@ -54,6 +54,40 @@ struct RequestParser {
         )
     }
 
+    /// - Parameter cursor: What the request's cursor says; nil: it has none.
+    func queryRecords(
+        _ request: QueryRecordsRequest,
+        from cursor: QueryCursor?
+    ) throws(ServiceError) -> QueryRecords {
+        var query = Query(
+            recordType: try Names.checkText(request.recordType[...], "record type"),
+            predicate: .all
+        )
+        if !request.predicate.isEmpty { query.predicate.nodes = request.predicate }
+        query.sortDescriptors = try request.sort.map { (key) throws(ServiceError) in
+            var descriptor = Query.SortDescriptor(
+                key: try Names.checkText(key.key[...], "sort key"),
+                ascending: !key.descending
+            )
+            descriptor.relativeLocation = key.origin
+            return descriptor
+        }
+        query.allowsExtensions = request.allowsExtensions
+        let limit = Int(request.limit)
+        var parsed = QueryRecords(
+            database: try database(request.database),
+            zone: try request.zone.map(zone),
+            query: query,
+            keys: try keys(request.keys),
+            limit: limit == 0 ? limits.queryPageItems : min(limit, limits.itemsPerRequest),
+            question: WriteRequest.digest(of: request.question),
+            limits: limits
+        )
+        parsed.counts = request.counts
+        parsed.cursor = cursor
+        return parsed
+    }
+
     func listZones(_ message: Bytes) throws -> ListZones {
         ListZones(database: try database(try ListZonesRequest.database(wire: message)))
     }

@@ -25,6 +25,10 @@ final class TokenMint: Sendable {
         seal.seal(.changes, token.content, number: next())
     }
 
+    func make(_ cursor: QueryCursor) -> Bytes {
+        seal.seal(.cursor, cursor.content, number: next())
+    }
+
     private func next() -> UInt64 {
         count.wrappingAdd(1, ordering: .relaxed).newValue
     }
@@ -37,5 +41,10 @@ final class TokenMint: Sendable {
     /// nil if no node of this cluster made it, or it is damaged.
     func changes(_ bytes: Bytes) -> ChangeToken? {
         seal.open(.changes, bytes).flatMap { try? ChangeToken(content: $0) }
+    }
+
+    /// nil if no node of this cluster made it, or it is damaged.
+    func cursor(_ bytes: Bytes) -> QueryCursor? {
+        seal.open(.cursor, bytes).flatMap { try? QueryCursor(content: $0) }
     }
 }

@@ -18,8 +18,9 @@ package struct WriteRequest: Sendable {
         /// By its node id.
         case removeMember(Bytes)
         case truncate
-        /// The only one of an operator's that concerns a container.
+        // Of an operator, about a container's environment.
         case setMergePolicy(MergePolicies.Entry)
+        case importSchema(SchemaImport)
     }
 
     package enum Answer: Hashable, Sendable {
@@ -30,6 +31,7 @@ package struct WriteRequest: Sendable {
         case member(existed: Bool)
         case truncated(scopes: Int)
         case mergePolicy(existed: Bool)
+        case schema(SchemaDifference)
     }
 
     package var operation: Operation
@@ -70,6 +72,9 @@ package struct WriteRequest: Sendable {
         if case .setMergePolicy(let entry) = operation {
             return try setMergePolicy(entry, number, &transaction)
         }
+        if case .importSchema(let schemaImport) = operation {
+            return try importSchema(schemaImport, &transaction)
+        }
         if let requestID {
             if let error = checkAge(of: requestID, now: transaction.now) {
                 return (.failure(error), false)
@@ -97,6 +102,18 @@ package struct WriteRequest: Sendable {
         return (.success(.mergePolicy(existed: !isNew)), isNew)
     }
 
+    private func importSchema(
+        _ schemaImport: SchemaImport,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> (Result<Answer, ServiceError>, keep: Bool) {
+        if let refusal = operatorsOnly { return (.failure(refusal), false) }
+        let outcome = try schemaImport.run(for: scope, in: &transaction)
+        guard case .success(let difference) = outcome else {
+            return (outcome.map(Answer.schema), false)
+        }
+        return (.success(.schema(difference)), !difference.isEmpty)
+    }
+
     private var operatorsOnly: ServiceError? {
         if caller.role == .operator { return nil }
         return ServiceError(.permissionFailure, "only an operator may do this")
@@ -107,12 +124,16 @@ package struct WriteRequest: Sendable {
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Result<ModifyOutcome, ServiceError> {
         switch operation {
-        case .modifyRecords(let request):
-            try request.run(scope, by: caller, requestID, in: &transaction)
+        case .modifyRecords(var request):
+            request.growsSchema = self.scope.environment == .development
+            return try request.run(scope, by: caller, requestID, in: &transaction)
         case .modifyZones(let request):
-            try request.run(scope, by: caller, requestID, in: &transaction)
-        case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy:
-            .failure(ServiceError(.invalidArguments, "an operator's request names no container"))
+            return try request.run(scope, by: caller, requestID, in: &transaction)
+        case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
+            .importSchema:
+            return .failure(
+                ServiceError(.invalidArguments, "an operator's request names no container")
+            )
         }
     }
 
@@ -169,7 +190,8 @@ package struct WriteRequest: Sendable {
             switch operation {
             case .modifyRecords(let request): try done.outcome(of: request, transaction)
             case .modifyZones(let request): try done.outcome(of: request, transaction)
-            case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy:
+            case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
+                .importSchema:
                 ModifyOutcome(saves: 0, deletes: 0)
             }
         outcome.dots = row.dots
@@ -194,7 +216,9 @@ package struct WriteRequest: Sendable {
         case .modifyRecords(let request):
             request.isAtomic || request.saves.count + request.deletes.count == 1
         case .modifyZones(let request): request.saves.count + request.deletes.count == 1
-        case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy: true
+        case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
+            .importSchema:
+            true
         }
     }
 
@@ -223,7 +247,7 @@ package struct WriteRequest: Sendable {
             return (.success(.member(existed: existed)), existed)
         case .truncate:
             return (.success(.truncated(scopes: try Truncation.mark(in: &transaction))), true)
-        case .modifyRecords, .modifyZones, .setMergePolicy:
+        case .modifyRecords, .modifyZones, .setMergePolicy, .importSchema:
             return (.failure(Containers.unknown("")), false)
         }
     }

@@ -21,6 +21,8 @@ package struct TokenSeal: Sendable {
         case causal = 1
         /// How far a caller has fetched the changes of a zone, or of a database's zones.
         case changes = 2
+        /// Where a query goes on.
+        case cursor = 3
     }
 
     private static let version: UInt8 = 1

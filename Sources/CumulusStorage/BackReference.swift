@@ -106,26 +106,14 @@ extension RecordBody {
     /// The references of a REFERENCE or LIST<REFERENCE> field.
     package func references(_ entry: Entry) throws(MalformedBytes) -> [Record.Reference] {
         var reader = CanonicalReader(bytes, entry.value)
-        guard entry.type == .list(.reference) else { return [try reference(&reader)] }
+        guard entry.type == .list(.reference) else {
+            return [try Record.Reference(reading: &reader)]
+        }
         var references: [Record.Reference] = []
         while try reader.nextField() != nil {
             var element = try reader.message()
-            references.append(try reference(&element))
+            references.append(try Record.Reference(reading: &element))
         }
         return references
-    }
-
-    private func reference(
-        _ reader: inout CanonicalReader
-    ) throws(MalformedBytes) -> Record.Reference {
-        var reference = Record.Reference(recordName: "")
-        while let (number, type) = try reader.nextField() {
-            switch (number, type) {
-            case (1, .delimited): reference.recordName = try reader.text()
-            case (2, .varint): reference.action = try reader.varint() == 1 ? .deleteSelf : .none
-            default: throw MalformedBytes("a reference holds something unknown")
-            }
-        }
-        return reference
     }
 }

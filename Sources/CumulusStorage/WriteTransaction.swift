@@ -318,20 +318,7 @@ extension WriteTransaction {
     ) throws(EngineError) -> TypeSchema {
         let key = WriterState.SchemaKey(scope: scope, type: type)
         if let known = state.schema[key] { return known }
-        let name = Bytes(type.utf8)
-        let register = try register(scope, SchemaRegister.typeNamespace, [name])
-        var schema = TypeSchema(exists: register?.value != nil, fields: [:])
-        for (rest, value) in try registers(scope, SchemaRegister.fieldNamespace, below: [name]) {
-            guard let field = rest.first, rest.count == 1,
-                let type = FieldType(name: String(decoding: value, as: UTF8.self))
-            else { throw .corrupt("a schema register is damaged") }
-            schema.fields[String(decoding: field, as: UTF8.self)] = type
-        }
-        if let merge = try self.register(scope, SchemaRegister.mergeNamespace, [name])?.value {
-            schema.merge = try decoding(name) { () throws(MalformedBytes) in
-                try MergePolicy(register: merge)
-            }
-        }
+        let schema = try typeSchema(scope, type)
         state.schema[key] = schema
         return schema
     }
@@ -345,25 +332,6 @@ extension WriteTransaction {
     /// A schema register changed: the type is read anew when it is asked for.
     package mutating func forgetSchema(_ scope: ScopeNumber, _ type: String) {
         state.schema[WriterState.SchemaKey(scope: scope, type: type)] = nil
-    }
-}
-
-/// Names of the registers that hold the schema: (type) and (type, field) → the field's type.
-package enum SchemaRegister {
-    package static let typeNamespace = "type"
-    package static let fieldNamespace = "field"
-    /// (type, field, the field's type) of fields that were given several, see `MixedFields`.
-    package static let mixedNamespace = "mixed"
-    package static let mergeNamespace = "merge"
-
-    /// Whether a type is read anew when a register of this namespace changes.
-    static func holds(_ namespace: String) -> Bool {
-        isFixed(namespace) || namespace == mergeNamespace
-    }
-
-    /// Whether what was written first stands.
-    static func isFixed(_ namespace: String) -> Bool {
-        namespace == typeNamespace || namespace == fieldNamespace || namespace == mixedNamespace
     }
 }
 

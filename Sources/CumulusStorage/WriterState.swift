@@ -6,13 +6,6 @@
 
 package import CumulusModel
 
-/// What the schema says about one record type.
-package struct TypeSchema: Hashable, Sendable {
-    package var exists: Bool
-    package var fields: [String: FieldType]
-    package var merge = MergePolicy.fields
-}
-
 /// The writer's view of one scope's logs.
 package struct ScopeState: Sendable {
     package let number: ScopeNumber

@@ -137,15 +137,31 @@ package final class TestServer: Sendable {
 
     /// Makes a user, and an access token for it.
     package func makeUser(_ name: String) async throws -> String {
-        let admin = NodeOperator(
-            endpoint: endpoint,
-            token: TestServer.operatorToken,
-            timeout: .seconds(60)
-        )
+        let admin = nodeOperator()
         _ = try await admin.addUser(name, in: nil)
         let token = try await admin.addToken(forUser: name)
         await admin.close()
         return token
+    }
+
+    /// Makes the development schema what a text in the schema language says.
+    package func importSchema(_ ckdb: String) async throws {
+        let admin = nodeOperator()
+        _ = try await admin.importSchema(
+            ckdb,
+            of: TestServer.container,
+            .development,
+            onlyValidates: false
+        )
+        await admin.close()
+    }
+
+    private func nodeOperator() -> NodeOperator {
+        NodeOperator(
+            endpoint: endpoint,
+            token: TestServer.operatorToken,
+            timeout: .seconds(60)
+        )
     }
 
     /// A client of a new user.

@@ -287,6 +287,37 @@ package final class TestStore {
         }
     }
 
+    /// A page of what a query finds, or the error that its caller gets.
+    package func query(
+        _ query: Query,
+        in database: DatabaseScope = .private,
+        zone: ZoneAddress? = ZoneAddress(),
+        keys: [String]? = nil,
+        limit: Int = 100,
+        from cursor: QueryCursor? = nil,
+        counts: Bool = false,
+        limits: Limits = .standard,
+        by caller: Caller = .alice
+    ) throws -> QueryRecords.Page {
+        var request = QueryRecords(
+            database: database,
+            zone: zone,
+            query: query,
+            keys: keys,
+            limit: limit,
+            question: Bytes("\(query) \(database) \(String(describing: zone))".utf8),
+            limits: limits
+        )
+        request.cursor = cursor
+        request.counts = counts
+        let circumstances = QueryRecords.Circumstances(caller: caller, now: now)
+        do {
+            return try request.run(scope, scopeNumber(), circumstances, in: reader)
+        } catch FetchRecords.Failure.service(let error) {
+            throw error
+        }
+    }
+
     /// The number under which a zone's rows stand.
     package func zoneNumber(
         _ zone: ZoneAddress,

@@ -182,6 +182,7 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case recordsModify = 2
     case recordsList = 3
     case recordsListConflicts = 4
+    case recordsQuery = 5
     case zonesList = 16
     case zonesFetch = 17
     case zonesModify = 18
@@ -205,6 +206,9 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case peersReport = 66
     case changesDatabase = 80
     case changesZone = 81
+    case schemaRead = 96
+    case schemaImport = 97
+    case schemaDeploy = 98
 
     /// For nodes of the cluster only.
     package var isPeers: Bool {

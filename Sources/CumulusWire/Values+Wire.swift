@@ -341,7 +341,7 @@ extension FieldValue {
 }
 
 extension Location {
-    fileprivate func encode(to writer: inout CanonicalWriter) {
+    func encode(to writer: inout CanonicalWriter) {
         if latitude != 0 { writer.present(1, double: latitude) }
         if longitude != 0 { writer.present(2, double: longitude) }
         if let altitude { writer.present(3, double: altitude) }
@@ -352,7 +352,7 @@ extension Location {
         if let timestamp { writer.present(8, signed: timestamp.millisecondsSince1970) }
     }
 
-    fileprivate init(wire raw: Cumulus__V1__Location) {
+    init(wire raw: Cumulus__V1__Location) {
         self.init(latitude: raw.latitude, longitude: raw.longitude)
         if raw.has_altitude_case.rawValue != 0 { altitude = raw.altitude }
         if raw.has_horizontal_accuracy_case.rawValue != 0 {

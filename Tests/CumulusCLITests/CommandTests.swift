@@ -30,7 +30,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(
             nouns == [
                 "record", "zone", "import", "export", "user", "container", "status", "bench",
-                "config", "cluster", "changes", "conflicts", "backup", "policy",
+                "config", "cluster", "changes", "conflicts", "backup", "policy", "query", "schema",
             ]
         )
     }

@@ -56,6 +56,16 @@ import Testing
         "FetchDatabaseChangesRequest": { try FetchDatabaseChangesRequest(wire: $0).encoded() },
         "FetchDatabaseChangesResponse": { try FetchDatabaseChangesResponse(wire: $0).encoded() },
         "FetchZoneChangesRequest": { try FetchZoneChangesRequest(wire: $0).encoded() },
+        "ReadSchemaResponse": {
+            ReadSchemaResponse.encoded(ckdb: try ReadSchemaResponse.ckdb(wire: $0))
+        },
+        "ImportSchemaRequest": { try ImportSchemaRequest(wire: $0).encoded() },
+        "ImportSchemaResponse": { SchemaChanges.encoded(try SchemaChanges.changes(wire: $0)) },
+        "DeploySchemaRequest": {
+            DeploySchemaRequest.encoded(onlyShows: try DeploySchemaRequest.onlyShows(wire: $0))
+        },
+        "DeploySchemaResponse": { SchemaChanges.encoded(try SchemaChanges.changes(wire: $0)) },
+        "QueryRecordsRequest": { try QueryRecordsRequest(wire: $0).encoded() },
         "WhoAmIResponse": { try WireCaller(wire: $0).encoded() },
         "NodeStatusResponse": { try NodeStatus(wire: $0).encoded() },
         "ListContainersResponse": {
@@ -236,6 +246,41 @@ import Testing
         let response = try FetchZoneChangesResponse(wire: bytes)
         #expect(response.changed.map(\.recordID) == [WireSamples.oslo])
         #expect(response.deleted.map(\.id.id) == [lund])
+    }
+
+    @Test func queryRecordsRequest() throws {
+        let query = Query(
+            recordType: "City",
+            predicate: Query.Predicate(nodes: [
+                .comparison(Query.Comparison("country", .equals, [.value("JP")])),
+                .comparison(Query.Comparison("population", .greaterThan, [.value(500_000)])),
+                .and,
+            ]),
+            sortDescriptors: [Query.SortDescriptor(key: "population", ascending: false)]
+        )
+        var request = QueryRecordsRequest(query, database: .public, zone: nil)
+        request.limit = 50
+        #expect(request.encoded().hex == (try Golden("QueryRecordsRequest").bytes.hex))
+    }
+
+    @Test func queryRecordsResponse() throws {
+        let work = QueryRecordsResponse.Work(
+            plan: Bytes("read all records of the zone".utf8),
+            rowsRead: 300,
+            rowsKept: 1
+        )
+        let bytes = QueryRecordsResponse.encoded(
+            records: [WireSamples.encodedRecord],
+            cursor: Bytes(1...8),
+            count: 1,
+            work: work
+        )
+        #expect(bytes.hex == (try Golden("QueryRecordsResponse").bytes.hex))
+        let response = try QueryRecordsResponse(wire: bytes)
+        #expect(response.records.map(\.recordID) == [WireSamples.oslo])
+        #expect(response.cursor == Bytes(1...8))
+        #expect(response.count == 1)
+        #expect(response.work == work)
     }
 
     @Test func listConflictsResponse() throws {

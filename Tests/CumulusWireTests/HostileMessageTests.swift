@@ -18,6 +18,7 @@ import Testing
                 "Commit", "Field", "Frame", "LeaveRequest",
                 "LeaveResponse",
                 "ListConflictsRequest", "ListContainersRequest", "ListMembersRequest",
+                "ReadSchemaRequest",
                 "ListMergePoliciesRequest", "ListUsersRequest", "NodeStatusRequest", "Preface",
                 "Record", "ReportResponse",
                 "TruncateRequest", "WhoAmIRequest",
@@ -126,6 +127,8 @@ import Testing
         #expect(throws: MalformedMessage.self) { try FetchZonesRequest(wire: emptyMessages) }
         let keys = Self.repeated(100_000, [0x32, 0])
         #expect(throws: MalformedMessage.self) { try FetchZoneChangesRequest(wire: keys) }
+        let nodes = Self.repeated(100_000, [0x22, 2, 0x08, 1])
+        #expect(throws: MalformedMessage.self) { try QueryRecordsRequest(wire: nodes) }
         let saves = Self.repeated(100_000, [0x22, 2, 0x0A, 0])
         #expect(throws: MalformedMessage.self) { try NodeModifyRecordsRequest(wire: saves) }
         let unknown = Self.repeated(200_000, [0x78, 0])

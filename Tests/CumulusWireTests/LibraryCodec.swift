@@ -23,6 +23,8 @@ enum LibraryCodec {
         "Commit": repack(cumulus__v1__commit__unpack),
         "CreateContainerRequest": repack(cumulus__v1__create_container_request__unpack),
         "CreateContainerResponse": repack(cumulus__v1__create_container_response__unpack),
+        "DeploySchemaRequest": repack(cumulus__v1__deploy_schema_request__unpack),
+        "DeploySchemaResponse": repack(cumulus__v1__deploy_schema_response__unpack),
         "Drain": repack(cumulus__v1__drain__unpack),
         "FetchDatabaseChangesRequest": repack(
             cumulus__v1__fetch_database_changes_request__unpack
@@ -38,6 +40,8 @@ enum LibraryCodec {
         "FetchZonesResponse": repack(cumulus__v1__fetch_zones_response__unpack),
         "Field": repack(cumulus__v1__field__unpack),
         "Hello": repack(cumulus__v1__hello__unpack),
+        "ImportSchemaRequest": repack(cumulus__v1__import_schema_request__unpack),
+        "ImportSchemaResponse": repack(cumulus__v1__import_schema_response__unpack),
         "LeaveRequest": repack(cumulus__v1__leave_request__unpack),
         "LeaveResponse": repack(cumulus__v1__leave_response__unpack),
         "ListConflictsRequest": repack(cumulus__v1__list_conflicts_request__unpack),
@@ -66,6 +70,10 @@ enum LibraryCodec {
         "ReportResponse": repack(cumulus__v1__report_response__unpack),
         "StateRequest": repack(cumulus__v1__state_request__unpack),
         "StateResponse": repack(cumulus__v1__state_response__unpack),
+        "QueryRecordsRequest": repack(cumulus__v1__query_records_request__unpack),
+        "QueryRecordsResponse": repack(cumulus__v1__query_records_response__unpack),
+        "ReadSchemaRequest": repack(cumulus__v1__read_schema_request__unpack),
+        "ReadSchemaResponse": repack(cumulus__v1__read_schema_response__unpack),
         "Record": repack(cumulus__v1__record__unpack),
         "ServerHello": repack(cumulus__v1__server_hello__unpack),
         "Status": repack(cumulus__v1__status__unpack),

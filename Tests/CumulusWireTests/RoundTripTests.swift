@@ -35,6 +35,58 @@ import Testing
         (0..<Int.random(in: 0...4, using: &dice)).map { _ in make(&dice) }
     }
 
+    /// A request that no node has to accept: any nodes in any order.
+    private static func query(
+        _ database: DatabaseScope,
+        _ zone: WireZoneID?,
+        _ keys: [Bytes]?,
+        using dice: inout SeededGenerator
+    ) -> QueryRecordsRequest {
+        var query = Query(recordType: text(using: &dice))
+        query.predicate.nodes = (0..<Int.random(in: 0..<9, using: &dice)).map { _ in
+            node(using: &dice)
+        }
+        query.sortDescriptors = (0..<Int.random(in: 0..<3, using: &dice)).map { _ in
+            var key = Query.SortDescriptor(
+                key: text(using: &dice),
+                ascending: Bool.random(using: &dice)
+            )
+            if Bool.random(using: &dice) {
+                key.relativeLocation = Location(latitude: 1, longitude: -2)
+            }
+            return key
+        }
+        query.allowsExtensions = Bool.random(using: &dice)
+        var request = QueryRecordsRequest(query, database: database, zone: zone)
+        request.keys = keys
+        request.limit = number(using: &dice)
+        request.cursor = bytes(using: &dice)
+        request.counts = Bool.random(using: &dice)
+        request.explains = Bool.random(using: &dice)
+        return request
+    }
+
+    private static func node(using dice: inout SeededGenerator) -> Query.Node {
+        switch Int.random(in: 0..<6, using: &dice) {
+        case 0: return .constant(Bool.random(using: &dice))
+        case 1: return .and
+        case 2: return .or
+        case 3: return .not
+        default:
+            let relations = Query.Relation.allCases
+            let operands = RandomFields.fields(upTo: 3, using: &dice).values
+                .filter { $0.list == nil }
+                .map { Query.Operand.value($0) }
+            return .comparison(
+                Query.Comparison(
+                    text(using: &dice),
+                    relations[Int.random(in: 0..<relations.count, using: &dice)],
+                    Bool.random(using: &dice) ? operands : operands + [.now]
+                )
+            )
+        }
+    }
+
     private static func expectLibraryAgrees(_ message: String, _ bytes: Bytes) {
         #expect(LibraryCodec.messages[message]?(bytes)?.hex == bytes.hex, "\(message)")
     }
@@ -280,6 +332,10 @@ import Testing
             )
             Self.expectLibraryAgrees("FetchDatabaseChangesRequest", changes.encoded())
             #expect(try FetchDatabaseChangesRequest(wire: changes.encoded()) == changes)
+
+            let query = Self.query(database, zone, keys, using: &dice)
+            Self.expectLibraryAgrees("QueryRecordsRequest", query.encoded())
+            #expect(try QueryRecordsRequest(wire: query.encoded()) == query)
 
             let byte = ListZonesRequest.encoded(database: database)
             #expect(try ListZonesRequest.database(wire: byte) == UInt32(database.rawValue))

@@ -153,6 +153,10 @@ struct WireAttack {
                 (try? ListRecordsRequest(wire: message)).map { request in
                     (try? ListRecordsRequest(wire: request.encoded())) == request
                 }
+            case .recordsQuery:
+                (try? QueryRecordsRequest(wire: message)).map { request in
+                    (try? QueryRecordsRequest(wire: request.encoded())) == request
+                }
             case .zonesFetch:
                 (try? FetchZonesRequest(wire: message)).map { request in
                     (try? FetchZonesRequest(wire: request.encoded())) == request
@@ -194,7 +198,7 @@ struct WireAttack {
     }
 
     private mutating func validFrame() -> Frame {
-        switch Int.random(in: 0..<14, using: &dice) {
+        switch Int.random(in: 0..<15, using: &dice) {
         case 0: call(.accountsWhoAmI, [])
         case 1: call(.recordsFetch, RawRequest.fetch(["one", "two"]))
         case 2: call(.recordsFetch, RawRequest.fetch(["one"], in: .public))
@@ -222,7 +226,8 @@ struct WireAttack {
                 .zonesModify,
                 ModifyZonesRequest(database: .private, saves: [zone], deletes: []).encoded()
             )
-        case 12: Frame(.credit, stream: 1, payload: [0, 1, 0, 0])
+        case 12: call(.recordsQuery, query)
+        case 13: Frame(.credit, stream: 1, payload: [0, 1, 0, 0])
         default: Frame(.ping, payload: [1, 2, 3, 4, 5, 6, 7, 8])
         }
     }
@@ -233,6 +238,24 @@ struct WireAttack {
         header.requestID = RawRequest.newID()
         let payload = header.encoded(before: message)
         return Frame(.call, isEnd: true, stream: stream, payload: payload)
+    }
+
+    /// Every kind of node, over the records that other frames save.
+    private var query: Bytes {
+        var query = Query(recordType: "Note", predicate: .all)
+        query.predicate.nodes = [
+            .comparison(Query.Comparison("text", .beginsWith, [.value("some")])),
+            .comparison(Query.Comparison("count", .isIn, [.value(6), .value(7)])),
+            .or,
+            .comparison(Query.Comparison("", .containsAnyToken, [.value("some words")])),
+            .and,
+            .comparison(Query.Comparison("day", .greaterThan, [.now])),
+            .not,
+            .and,
+        ]
+        query.sortDescriptors = [Query.SortDescriptor(key: "ratio", ascending: false)]
+        query.allowsExtensions = true
+        return QueryRecordsRequest(query, database: .private, zone: nil).encoded()
     }
 
     private let zone = WireZoneID(name: Bytes("Notes".utf8), owner: [])

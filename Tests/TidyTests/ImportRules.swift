@@ -30,7 +30,7 @@ enum ImportRules {
         // Vocabulary and seams.
         "CumulusModel": [],
         "CumulusWire": ["CCumulusWire", "CumulusModel", "NIOCore", "Synchronization"],
-        "CumulusStorage": ["Crypto", "CumulusModel", "Synchronization"],
+        "CumulusStorage": ["Crypto", "CumulusModel", "Foundation", "Synchronization"],
         // Core.
         "CumulusOperations": ["Crypto", "CumulusModel", "CumulusStorage", "Synchronization"],
         "CumulusReplication": ["Crypto", "CumulusModel", "CumulusStorage"],

@@ -8,7 +8,7 @@ import CumulusModel
 import CumulusStorage
 
 enum UserRecords {
-    static let type = "Users"
+    static let type = Schema.users.name
     /// What the roles of a user will be called; no user gives them.
     static let rolesField = "roles"
 

@@ -86,6 +86,9 @@ package struct ModifyRecords: Sendable {
         self.limits = limits
     }
 
+    /// A type or field that the schema doesn't know is added to it, in development.
+    var growsSchema = true
+
     /// Runs in the writer's transaction.
     ///
     /// Failures of the whole request change nothing.

@@ -146,7 +146,8 @@ struct SavePlanner {
             }
         }
         var registers: [Commit.Operation] = []
-        if !schema.exists {
+        if !schema.exists, content.type != UserRecords.type || request.growsSchema {
+            guard request.growsSchema else { throw .item(.newType(content.type)) }
             schema.exists = true
             registers.append(register(SchemaRegister.typeNamespace, [content.type], ""))
         }
@@ -161,6 +162,8 @@ struct SavePlanner {
                     throw .item(mismatch(name, column, type))
                 }
                 converted.append(field: field)
+            } else if !request.growsSchema {
+                throw .item(.newField(name, in: content.type))
             } else if !type.isEmptyList {
                 schema.fields[name] = type
                 let key = [content.type, name]
@@ -173,6 +176,9 @@ struct SavePlanner {
                     throw .item(mismatch(increment.field, column, .one(.int64)))
                 }
             } else {
+                guard request.growsSchema else {
+                    throw .item(.newField(increment.field, in: content.type))
+                }
                 schema.fields[increment.field] = .one(.int64)
                 let key = [content.type, increment.field]
                 registers.append(register(SchemaRegister.fieldNamespace, key, FieldKind.int64.name))
@@ -550,5 +556,29 @@ struct SavePlanner {
         } catch {
             throw .engine(.corrupt("a canonical field is damaged: \(error.reason)"))
         }
+    }
+}
+
+extension ServiceError {
+    fileprivate static func newType(_ type: String) -> ServiceError {
+        ServiceError(
+            .invalidArguments,
+            .invalidValue,
+            """
+            Cannot create new type \(type) in production schema; save a record of it in \
+            development and deploy the schema
+            """
+        )
+    }
+
+    fileprivate static func newField(_ field: String, in type: String) -> ServiceError {
+        ServiceError(
+            .invalidArguments,
+            .invalidValue,
+            """
+            Cannot create or modify field '\(field)' in record '\(type)' in production schema; \
+            save it in development and deploy the schema
+            """
+        )
     }
 }

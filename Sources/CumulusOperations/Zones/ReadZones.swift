@@ -25,35 +25,10 @@ package struct ListZones: Sendable {
             throw .service(error)
         }
         do {
-            return try zones(of: database, scope, by: caller, reader)
+            return try reader.findZones(of: database, scope, by: caller)
         } catch {
             throw .engine(error)
         }
-    }
-
-    private func zones(
-        of database: DatabaseID,
-        _ scope: ScopeNumber,
-        by caller: Caller,
-        _ reader: ReadTransaction
-    ) throws(EngineError) -> [FoundZone] {
-        guard database.kind != .shared else { return [] }
-        var names: Set<String> = [Names.defaultZone]
-        if let number = try reader.database(scope, database) {
-            for (key, _) in try reader.rows(.meta, .zones(of: number)) {
-                var parts = KeyReader(key)
-                _ = try parts.number(DatabaseNumber.self)
-                names.insert(try parts.text())
-            }
-        }
-        var found: [FoundZone] = []
-        for name in names.sorted() {
-            let address = ZoneAddress(name: name)
-            if let zone = try reader.find(address, in: database, of: scope, by: caller) {
-                found.append(zone)
-            }
-        }
-        return found
     }
 }
 
@@ -95,5 +70,32 @@ package struct FetchZones: Sendable {
             }
         }
         return results
+    }
+}
+
+extension RowReader where Self: ~Copyable {
+    /// All zones of a database, the default zone among them, in the order of their names.
+    borrowing func findZones(
+        of database: DatabaseID,
+        _ scope: ScopeNumber,
+        by caller: Caller
+    ) throws(EngineError) -> [FoundZone] {
+        guard database.kind != .shared else { return [] }
+        var names: Set<String> = [Names.defaultZone]
+        if let number = try self.database(scope, database) {
+            for (key, _) in try rows(.meta, .zones(of: number)) {
+                var parts = KeyReader(key)
+                _ = try parts.number(DatabaseNumber.self)
+                names.insert(try parts.text())
+            }
+        }
+        var found: [FoundZone] = []
+        for name in names.sorted() {
+            let address = ZoneAddress(name: name)
+            if let zone = try find(address, in: database, of: scope, by: caller) {
+                found.append(zone)
+            }
+        }
+        return found
     }
 }

@@ -1,0 +1,161 @@
+// `cumulus query`: the records of a type that satisfy a predicate.
+
+import ArgumentParser
+import Cumulus
+import CumulusModel
+
+struct QueryCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "query",
+        abstract: "Find the records of a type that satisfy a predicate.",
+        discussion: help(
+            "cumulus query City --where \"country == 'JP' AND population > 500000\"",
+            "cumulus query City --where \"country == 'JP'\" --sort -population,name --limit 10",
+            "cumulus query Note --where \"self CONTAINS 'tea'\" --database private --all --json",
+            "cumulus query City --where \"country IN {'NO','SE'}\" --explain",
+            note: """
+                Predicates are NSPredicate formats, as far as CloudKit takes them. OR, tests for \
+                nil and --count go beyond CloudKit and need --extensions. Without --where all \
+                records of the type are meant, for which ___recordID must be QUERYABLE. The first \
+                page is shown, or with --all every page.
+                """
+        )
+    )
+
+    @Argument(help: "Type of the records.") var type: String
+    @Option(name: .customLong("where"), help: "The predicate; all records if left out.")
+    var format = "TRUEPREDICATE"
+    @Option(
+        parsing: .unconditional,
+        help: "Keys to sort by, with commas; '-' before one: the largest first."
+    )
+    var sort: String?
+    @Option(help: "Sort by distance, nearest first: KEY,LATITUDE,LONGITUDE.")
+    var near: Near?
+    @OptionGroup var keys: KeysOption
+    @Option(help: "How many records at most; of a page, with --all.") var limit: Int?
+    @Flag(help: "Fetch all pages.") var all = false
+    @Flag(help: "Print only how many records there are.") var count = false
+    @Flag(help: "Print how the node finds the first page.") var explain = false
+    @Flag(help: "Allow what CloudKit has not: OR, tests for nil, --count.") var extensions = false
+    @Option(help: "Zone that is searched; all of the private database if left out.")
+    var zone: String?
+    @OptionGroup var database: DatabaseOption
+    @OptionGroup var connection: Connection
+    @OptionGroup var output: OutputOptions
+
+    func validate() throws {
+        guard limit ?? 1 > 0 else { throw ValidationError("--limit must be at least 1.") }
+        guard [all, count, explain].count(where: \.self) <= 1 else {
+            throw ValidationError("Give one of --all, --count and --explain.")
+        }
+        guard extensions || !count else {
+            throw ValidationError("--count goes beyond CloudKit: give --extensions too.")
+        }
+        do {
+            _ = try query()
+        } catch {
+            throw ValidationError("--where: \(error.message)")
+        }
+    }
+
+    func query() throws(ServiceError) -> Query {
+        var query = Query(
+            recordType: type,
+            predicate: try Query.Predicate(format: format),
+            sortDescriptors: near.map { [$0.descriptor] } ?? []
+        )
+        query.sortDescriptors += (sort ?? "").split(separator: ",").map { key in
+            key.hasPrefix("-")
+                ? Query.SortDescriptor(key: String(key.dropFirst()), ascending: false)
+                : Query.SortDescriptor(key: String(key))
+        }
+        query.allowsExtensions = extensions
+        return query
+    }
+
+    func run() async throws {
+        let query = try query()
+        let zoneID = zone.map { RecordZone.ID(zoneName: $0) }
+        try await connection.withContainer { container in
+            let database = container.database(with: database.scope)
+            if count {
+                let count = try await database.count(matching: query, inZoneWith: zoneID)
+                output.show(["count": .integer(Int64(count))], rows: [["\(count)"]])
+            } else if explain {
+                try await explain(query, in: database, zoneID)
+            } else {
+                try await list(query, in: database, zoneID)
+            }
+        }
+    }
+
+    private func explain(
+        _ query: Query,
+        in database: Database,
+        _ zoneID: RecordZone.ID?
+    ) async throws {
+        let work = try await database.explain(
+            query,
+            inZoneWith: zoneID,
+            resultsLimit: limit ?? Database.maximumResults
+        )
+        output.show(
+            [
+                "predicate": .string("\(query.predicate)"),
+                "plan": .string(work.plan),
+                "rowsRead": .integer(Int64(work.rowsRead)),
+                "rowsKept": .integer(Int64(work.rowsKept)),
+            ],
+            rows: [
+                ["predicate", "\(query.predicate)"], ["plan", work.plan],
+                ["rows read", "\(work.rowsRead)"], ["rows kept", "\(work.rowsKept)"],
+            ]
+        )
+    }
+
+    private func list(
+        _ query: Query,
+        in database: Database,
+        _ zoneID: RecordZone.ID?
+    ) async throws {
+        var listing = Listing(["NAME", "TYPE", "MODIFIED", "FIELDS"], isJSON: output.json)
+        var page = try await database.records(
+            matching: query,
+            inZoneWith: zoneID,
+            desiredKeys: keys.list,
+            resultsLimit: limit ?? Database.maximumResults
+        )
+        while true {
+            for (_, result) in page.matchResults {
+                let record = try result.get()
+                listing.add(record.json, row: record.row)
+            }
+            guard all, let cursor = page.queryCursor else { break }
+            page = try await database.records(
+                continuingMatchFrom: cursor,
+                desiredKeys: keys.list,
+                resultsLimit: limit ?? Database.maximumResults
+            )
+        }
+        listing.end()
+        if page.queryCursor != nil, !output.json {
+            complain("There are more; --all fetches them.")
+        }
+    }
+}
+
+/// `KEY,LATITUDE,LONGITUDE` on the command line.
+struct Near: ExpressibleByArgument, Equatable {
+    var descriptor: Query.SortDescriptor
+
+    init?(argument: String) {
+        let parts = argument.split(separator: ",", omittingEmptySubsequences: false)
+        guard parts.count == 3, let latitude = Double(parts[1]), let longitude = Double(parts[2])
+        else { return nil }
+        descriptor = Query.SortDescriptor(
+            key: String(parts[0]),
+            relativeLocation: Location(latitude: latitude, longitude: longitude)
+        )
+    }
+}

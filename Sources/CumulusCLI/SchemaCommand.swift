@@ -1,0 +1,172 @@
+// `cumulus schema`: record types, fields, indexes and grants, as text in CloudKit's language.
+
+import ArgumentParser
+import Cumulus
+import CumulusModel
+import Foundation
+
+struct SchemaCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "schema",
+        abstract: "Export, check, import and deploy a container's schema, as the operator.",
+        subcommands: [Export.self, Import.self, Validate.self, Diff.self, Deploy.self]
+    )
+}
+
+extension SchemaCommand {
+    struct Export: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Print the schema of an environment in the schema language.",
+            discussion: help(
+                "cumulus schema export --operator-token-file operator.token",
+                "cumulus schema export --environment production --output app.ckdb",
+                note: "--json prints a summary to standard output, and so needs --output."
+            )
+        )
+
+        @Option(help: "The file to write; standard output if left out.") var output: String?
+        @OptionGroup var connection: Connection
+        @OptionGroup var format: OutputOptions
+
+        func validate() throws {
+            guard !format.json || output != nil else {
+                throw ValidationError("--json prints a summary; name the file with --output.")
+            }
+        }
+
+        func run() async throws {
+            let (name, environment) = (connection.containerName, try connection.environmentValue())
+            let schema = try await connection.withOperator {
+                try await $0.schema(of: name, environment)
+            }
+            guard let output else { return print(schema.ckdb, terminator: "") }
+            do {
+                try Data(schema.ckdb.utf8).write(to: URL(filePath: output), options: .atomic)
+            } catch {
+                throw OutputProblem("the schema can't be written to \(output)")
+            }
+            let count = schema.recordTypes.count
+            format.show(
+                ["recordTypes": .integer(Int64(count)), "file": .string(output)],
+                rows: [["\(count) record types in \(output)"]]
+            )
+        }
+    }
+
+    struct Import: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Make the schema of development what a file says.",
+            discussion: help(
+                "cumulus schema import app.ckdb --operator-token-file operator.token",
+                note: """
+                    The file is the complete schema. Nothing is changed if it lacks a type or a \
+                    field that is there, or gives a field another type.
+                    """
+            )
+        )
+
+        @Argument(help: "The file, in the schema language.") var file: String
+        @OptionGroup var connection: Connection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let changes = try await change(file, connection, onlyValidates: false)
+            show(changes, done: "imported", output)
+        }
+    }
+
+    struct Validate: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Say what an import of a file would change, and change nothing.",
+            discussion: help(
+                "cumulus schema validate app.ckdb --operator-token-file operator.token"
+            )
+        )
+
+        @Argument(help: "The file, in the schema language.") var file: String
+        @OptionGroup var connection: Connection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let changes = try await change(file, connection, onlyValidates: true)
+            show(changes, done: nil, output)
+        }
+    }
+
+    struct Diff: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Say what production lacks of development's schema.",
+            discussion: help("cumulus schema diff --operator-token-file operator.token")
+        )
+
+        @OptionGroup var connection: Connection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let name = connection.containerName
+            let changes = try await connection.withOperator {
+                try await $0.deploySchema(of: name, onlyShows: true)
+            }
+            show(changes, done: nil, output)
+        }
+    }
+
+    struct Deploy: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Add to production's schema what development has, all of it or nothing.",
+            discussion: help(
+                "cumulus schema deploy --operator-token-file operator.token",
+                "cumulus schema deploy --yes",
+                note: """
+                    Without --yes it only says what would change. Types and fields that are \
+                    deployed stay for good.
+                    """
+            )
+        )
+
+        @Flag(help: "Deploy, and not only say what would change.") var yes = false
+        @OptionGroup var connection: Connection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let name = connection.containerName
+            let changes = try await connection.withOperator {
+                try await $0.deploySchema(of: name, onlyShows: !yes)
+            }
+            show(changes, done: yes ? "deployed" : nil, output)
+            if !yes, !changes.isEmpty { complain("Nothing was changed yet; --yes deploys it.") }
+        }
+    }
+}
+
+private func change(
+    _ file: String,
+    _ connection: Connection,
+    onlyValidates: Bool
+) async throws -> [String] {
+    guard let text = try? String(contentsOfFile: file, encoding: .utf8) else {
+        throw InputProblem("the schema \(file) can't be read as UTF-8")
+    }
+    do {
+        _ = try Schema(ckdb: text)
+    } catch {
+        throw InputProblem("\(file):\(error)")
+    }
+    let (name, environment) = (connection.containerName, try connection.environmentValue())
+    return try await connection.withOperator {
+        try await $0.importSchema(text, of: name, environment, onlyValidates: onlyValidates)
+    }
+}
+
+/// Prints changes, a line each.
+///
+/// - Parameter done: What was done with them; nil: nothing yet.
+private func show(_ changes: [String], done: String?, _ output: OutputOptions) {
+    let state = done ?? (changes.isEmpty ? "no difference" : "not made yet")
+    let object: JSON = [
+        "changes": .array(changes.map { .string($0) }),
+        "made": .bool(done != nil && !changes.isEmpty),
+    ]
+    let summary = changes.isEmpty ? "nothing to change" : "\(changes.count) changes, \(state)"
+    output.show(object, rows: changes.map { [$0] } + [[summary]])
+}

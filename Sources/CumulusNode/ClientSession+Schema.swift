@@ -1,0 +1,63 @@
+// The calls on a container's schema: read, import, deploy; for operators.
+//
+// Called by `ClientSession+Calls`. The text of a schema is read here, before anything is queued.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+
+extension ClientSession {
+    func serveSchema(_ method: Method, _ call: Call) throws {
+        guard identity.caller.role == .operator else {
+            throw ServiceError(
+                .permissionFailure,
+                "only an operator may do that; connect with the node's operator token"
+            )
+        }
+        let scope = try callScope(call.header)
+        switch method {
+        case .schemaImport:
+            let request = try ImportSchemaRequest(wire: call.message)
+            let schema = try ClientSession.schema(request.ckdb)
+            change(SchemaImport(.file(schema)), of: scope, onlyShows: request.onlyValidates, call)
+        case .schemaDeploy:
+            let onlyShows = try DeploySchemaRequest.onlyShows(wire: call.message)
+            change(SchemaImport(.development), of: scope, onlyShows: onlyShows, call)
+        default:
+            readFromDisk(call.stream, scope) { _, number, _, view in
+                let schema = try view.reader.storedSchema(of: number, in: scope.environment)
+                return Page(message: ReadSchemaResponse.encoded(ckdb: Bytes(schema.ckdb.utf8)))
+            }
+        }
+    }
+
+    private static func schema(_ ckdb: Bytes) throws(ServiceError) -> Schema {
+        guard let text = String(validating: ckdb, as: UTF8.self) else {
+            throw ServiceError(.invalidArguments, .invalidValue, "the schema is not UTF-8")
+        }
+        do {
+            return try Schema(ckdb: text)
+        } catch {
+            throw ServiceError(.invalidArguments, .invalidValue, "\(error)")
+        }
+    }
+
+    private func change(
+        _ schemaImport: SchemaImport,
+        of scope: ScopeID,
+        onlyShows: Bool,
+        _ call: Call
+    ) {
+        guard onlyShows else {
+            return change(call, .importSchema(schemaImport), in: scope) { _, answer in
+                guard case .schema(let difference) = answer else { return [] }
+                return [SchemaChanges.encoded(difference.changes.map(\.description))]
+            }
+        }
+        readFromDisk(call.stream, scope) { _, _, _, view in
+            let difference = try schemaImport.plan(for: scope, view.reader).get()
+            return Page(message: SchemaChanges.encoded(difference.changes.map(\.description)))
+        }
+    }
+}

@@ -1,0 +1,140 @@
+// Where a query goes on: what a cursor says before it is sealed.
+//
+//   content = scope · database · digest of what was asked (16) · seen · truncation · count of keys
+//           · per key: 0, or its kind and its value · record name · zone name
+//
+// Made by `QueryRecords`, sealed and opened by the node. It holds the last result's place in the
+// order and not a count of results, so what is saved or deleted meanwhile shifts nothing; and any
+// node that has read what was seen so far can go on with it.
+
+package import CumulusModel
+package import CumulusStorage
+
+package struct QueryCursor: Hashable, Sendable {
+    package var scope: ScopeID
+    package var database: DatabaseID
+    /// Digest of what was asked: a cursor goes on with that only.
+    package var question: Bytes
+    /// What the page was read from: later ones are not to be older.
+    ///
+    /// A short vector, see `Runs`.
+    package var seen: VersionVector
+    /// The newest mark of what is lost that its maker knew, see `Truncation`.
+    package var truncation: HybridTime
+    /// The last result that was told.
+    package var place: ResultPlace
+
+    package init(
+        scope: ScopeID,
+        database: DatabaseID,
+        question: Bytes,
+        seen: VersionVector,
+        truncation: HybridTime,
+        place: ResultPlace
+    ) {
+        self.scope = scope
+        self.database = database
+        self.question = question
+        self.seen = seen
+        self.truncation = truncation
+        self.place = place
+    }
+}
+
+extension QueryCursor {
+    package var content: Bytes {
+        var writer = CanonicalWriter(reserving: 128)
+        writer.scope(scope)
+        writer.database(database)
+        writer.delimited(question)
+        writer.vector(seen)
+        writer.varint(truncation.value)
+        writer.varint(UInt64(place.keys.count))
+        for key in place.keys { QueryCursor.write(key, to: &writer) }
+        writer.delimited(place.name.utf8)
+        writer.delimited(place.zone.utf8)
+        return writer.bytes
+    }
+
+    package init(content: Bytes) throws(MalformedBytes) {
+        var reader = CanonicalReader(content)
+        scope = try reader.scope()
+        database = try reader.database()
+        question = try reader.delimitedBytes()
+        seen = try reader.vector()
+        truncation = HybridTime(try reader.varint())
+        let keys = try reader.list(QueryCursor.key)
+        place = ResultPlace(keys: keys, name: try reader.text(), zone: try reader.text())
+        guard reader.isAtEnd else { throw MalformedBytes("a cursor is longer than what it says") }
+    }
+
+    private static func write(_ key: FieldValue?, to writer: inout CanonicalWriter) {
+        writer.varint(UInt64(key?.kind?.rawValue ?? 0))
+        switch key {
+        case .bytes(let bytes): writer.delimited(bytes)
+        case .int64(let number): writer.varint(zigzag(number))
+        case .timestamp(let time): writer.varint(zigzag(time.millisecondsSince1970))
+        case .double(let number): writer.bigEndian(number.bitPattern)
+        case nil: break
+        case .string, .location, .reference, .asset, .list:
+            preconditionFailure("results are not sorted by values of that kind")
+        }
+    }
+
+    private static func key(
+        _ reader: inout CanonicalReader
+    ) throws(MalformedBytes) -> FieldValue? {
+        let number = try reader.count(limit: 255)
+        if number == 0 { return nil }
+        switch FieldKind(number: number) {
+        case .bytes: return .bytes(try reader.delimitedBytes())
+        case .int64: return .int64(try reader.signed())
+        case .timestamp:
+            return .timestamp(Timestamp(millisecondsSince1970: try reader.signed()))
+        case .double: return .double(Double(bitPattern: try reader.bigEndian()))
+        default: throw MalformedBytes("a cursor holds a value of another kind")
+        }
+    }
+}
+
+// MARK: - Judgement
+
+extension QueryCursor {
+    /// Refuses to go on with what was not asked, and from a state that is older than what the
+    /// caller was shown.
+    func check(
+        _ scope: ScopeID,
+        _ database: DatabaseID,
+        _ question: Bytes,
+        _ runs: Runs
+    ) throws(ServiceError) {
+        guard self.scope == scope, self.database == database, self.question == question else {
+            throw ServiceError(
+                .invalidArguments,
+                .invalidValue,
+                """
+                the cursor is of another query, zone, database or container; send what was asked \
+                with the first page, or begin without a cursor
+                """
+            )
+        }
+        guard runs.covers(seen) else {
+            throw ServiceError(
+                .serviceUnavailable,
+                .nodeBehind,
+                "this node has not got what the caller was shown elsewhere; try again, or that one"
+            )
+        }
+    }
+}
+
+extension ServiceError {
+    /// - Parameter why: A clause.
+    package static func cursorUnusable(_ why: String) -> ServiceError {
+        ServiceError(
+            .invalidArguments,
+            .invalidValue,
+            "the cursor can't be used: \(why); begin without one"
+        )
+    }
+}

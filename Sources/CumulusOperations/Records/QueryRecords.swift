@@ -1,0 +1,300 @@
+// Finds the records of one type that satisfy a predicate: a page of them in their order, and where
+// the next one begins.
+//
+// Run by the session on a reader thread, from one snapshot per page. All zones that are asked are
+// read; the places of a page's records are kept and their bodies read afterwards, so memory is
+// bounded by the page. hot: once per record of the zones.
+
+package import CumulusModel
+package import CumulusStorage
+
+package struct QueryRecords: Sendable {
+    package var database: DatabaseScope
+    /// nil: all zones of the private database, the default zone of the public one.
+    package var zone: ZoneAddress?
+    package var query: Query
+    /// Sorted names of the wanted fields; nil: all.
+    package var keys: [String]?
+    /// Most records of a page.
+    package var limit: Int
+    /// Only the number of records is wanted.
+    ///
+    /// Beyond CloudKit.
+    package var counts = false
+    /// nil: from the beginning.
+    package var cursor: QueryCursor?
+    /// Tells what is asked, and where, from everything else.
+    package var question: Bytes
+    package var limits: Limits
+
+    package init(
+        database: DatabaseScope,
+        zone: ZoneAddress?,
+        query: Query,
+        keys: [String]?,
+        limit: Int,
+        question: Bytes,
+        limits: Limits
+    ) {
+        self.database = database
+        self.zone = zone
+        self.query = query
+        self.keys = keys
+        self.limit = limit
+        self.question = question
+        self.limits = limits
+    }
+
+    package struct Page: Sendable {
+        package var records: [(zone: ZoneAddress, record: RecordView)] = []
+        /// nil: this was the last page.
+        package var next: QueryCursor?
+        /// Records that satisfy the predicate, where only their number was wanted.
+        package var count: UInt64 = 0
+        package var work = Work()
+    }
+
+    /// What a page cost.
+    package struct Work: Hashable, Sendable {
+        /// How the records were found, for people.
+        package var plan = ""
+        package var rowsRead: UInt64 = 0
+        package var rowsKept: UInt64 = 0
+    }
+
+    /// Who asks, when, and whether anybody still waits for the answer.
+    package struct Circumstances: Sendable {
+        package var caller: Caller
+        /// Milliseconds since 1970 UTC.
+        package var now: Int64
+        /// Why to stop; nil: go on.
+        ///
+        /// Asked every few hundred records.
+        package var refusal: @Sendable () -> ServiceError?
+
+        package init(
+            caller: Caller,
+            now: Int64,
+            refusal: @escaping @Sendable () -> ServiceError? = { nil }
+        ) {
+            self.caller = caller
+            self.now = now
+            self.refusal = refusal
+        }
+    }
+
+    /// The next page, or what the caller is to be told instead.
+    package func run(
+        _ scope: ScopeID,
+        _ number: ScopeNumber,
+        _ circumstances: Circumstances,
+        in reader: ReadTransaction
+    ) throws(FetchRecords.Failure) -> Page {
+        do {
+            let database = try Authorisation.database(database, for: circumstances.caller)
+            let zones = try zones(number, database, circumstances.caller, reader)
+            let bound = try bind(scope, number, circumstances, reader)
+            let runs = try reader.runs(of: number)
+            try cursor?.check(scope, database, question, runs)
+            var search = Search(
+                query: bound,
+                limit: counts ? 0 : limit,
+                start: cursor?.place,
+                circumstances: circumstances
+            )
+            for zone in zones { try search.read(zone, reader) }
+            var page = Page(work: search.work)
+            page.work.plan = "read all records of \(zones.count == 1 ? "the zone" : "all zones")"
+            if counts {
+                page.count = search.work.rowsKept
+                return page
+            }
+            if let last = try fill(&page, search.results, zones, reader) {
+                page.next = QueryCursor(
+                    scope: scope,
+                    database: database,
+                    question: question,
+                    seen: runs.shortVector,
+                    truncation: try reader.truncation(of: number),
+                    place: last
+                )
+            }
+            return page
+        } catch {
+            throw FetchRecords.Failure(error)
+        }
+    }
+
+    // MARK: What is searched
+
+    private func zones(
+        _ scope: ScopeNumber,
+        _ database: DatabaseID,
+        _ caller: Caller,
+        _ reader: ReadTransaction
+    ) throws -> [FoundZone] {
+        if zone == nil, database.kind == .private {
+            let mixed = try MixedFields(of: scope, in: reader)
+            return try reader.findZones(of: database, scope, by: caller).map { zone in
+                var zone = zone
+                zone.mixed = mixed
+                return zone
+            }
+        }
+        guard zone != nil || database.kind == .public else {
+            throw ServiceError(
+                .invalidArguments,
+                .invalidValue,
+                "a query of the shared database must name a zone"
+            )
+        }
+        let zone = zone ?? ZoneAddress()
+        guard let found = try reader.findShown(zone, in: database, of: scope, by: caller) else {
+            throw ServiceError.zoneNotFound(zone.name)
+        }
+        return [found]
+    }
+
+    private func bind(
+        _ scope: ScopeID,
+        _ number: ScopeNumber,
+        _ circumstances: Circumstances,
+        _ reader: ReadTransaction
+    ) throws -> BoundQuery {
+        guard query.recordType != UserRecords.type else {
+            throw ServiceError(
+                .invalidArguments,
+                "Can't query system types: records of type Users are fetched by name"
+            )
+        }
+        guard !counts || query.allowsExtensions else {
+            throw ServiceError(
+                .invalidArguments,
+                .invalidValue,
+                "counting is not supported by CloudKit; let the query allow extensions"
+            )
+        }
+        return try BoundQuery(
+            query,
+            reader.typeSchema(number, query.recordType),
+            BoundQuery.Context(
+                environment: scope.environment,
+                user: circumstances.caller.user,
+                now: circumstances.now,
+                limits: limits
+            )
+        )
+    }
+
+    // MARK: The page
+
+    /// Reads the bodies, until the page is full.
+    ///
+    /// Returns the place behind which the next page begins.
+    private func fill(
+        _ page: inout Page,
+        _ results: SortedResults,
+        _ zones: [FoundZone],
+        _ reader: ReadTransaction
+    ) throws -> ResultPlace? {
+        var byteCount = 0
+        for place in results.places.prefix(limit) {
+            if byteCount >= limits.answerBytes { break }
+            guard let zone = zones.first(where: { $0.zone.name == place.zone }),
+                let number = zone.number,
+                let row = try reader.get(.record(number, place.name)),
+                let view = try zone.showing(
+                    keys,
+                    { (keys) throws(MalformedBytes) in
+                        try RecordView(row: row, name: place.name, keys: keys)
+                    }
+                )
+            else { throw EngineError.corrupt("a record that was found is not there") }
+            byteCount += view.fields.count
+            page.records.append((ZoneAddress(name: place.zone), view))
+        }
+        guard page.records.count < results.places.count else { return nil }
+        return results.places[page.records.count - 1]
+    }
+}
+
+/// The places of the first results in their order, at most so many.
+private struct SortedResults {
+    private(set) var places: [ResultPlace] = []
+    let limit: Int
+    let sortKeys: [BoundQuery.SortKey]
+
+    mutating func add(_ place: ResultPlace) {
+        var (low, high) = (0, places.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if places[middle].precedes(place, by: sortKeys) {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        guard low < limit else { return }
+        places.insert(place, at: low)
+        if places.count > limit { places.removeLast() }
+    }
+}
+
+/// Reads zones, and keeps what the page needs.
+private struct Search {
+    let query: BoundQuery
+    /// Only what comes behind it counts.
+    let start: ResultPlace?
+    let circumstances: QueryRecords.Circumstances
+    var results: SortedResults
+    var work = QueryRecords.Work()
+
+    /// Records after which it is asked whether anybody waits.
+    private static let stride: UInt64 = 256
+
+    init(
+        query: BoundQuery,
+        limit: Int,
+        start: ResultPlace?,
+        circumstances: QueryRecords.Circumstances
+    ) {
+        self.query = query
+        self.start = start
+        self.circumstances = circumstances
+        // One more than the page holds: it tells whether there is a next one.
+        results = SortedResults(limit: limit + 1, sortKeys: query.sortKeys)
+    }
+
+    mutating func read(_ zone: FoundZone, _ reader: ReadTransaction) throws {
+        guard let number = zone.number else { return }
+        var failure: (any Error)?
+        try reader.scan(.records, .records(of: number), backwards: false) { key, value in
+            do {
+                try look(at: key, value, in: zone)
+                return true
+            } catch let error as MalformedBytes {
+                failure = EngineError.corrupt("the row \(key.hex) is damaged: \(error.reason)")
+            } catch {
+                failure = error
+            }
+            return false
+        }
+        if let failure { throw failure }
+    }
+
+    private mutating func look(at key: Bytes, _ row: Bytes, in zone: FoundZone) throws {
+        work.rowsRead += 1
+        if work.rowsRead % Search.stride == 0, let refusal = circumstances.refusal() {
+            throw refusal
+        }
+        var parts = KeyReader(key)
+        _ = try parts.number(ZoneNumber.self)
+        guard let view = try RecordView(row: row, name: try parts.text(), keys: nil) else { return }
+        let candidate = try Candidate(view)
+        guard try candidate.satisfies(query) else { return }
+        let place = try candidate.place(in: zone.zone.name, by: query.sortKeys)
+        if let start, !start.precedes(place, by: query.sortKeys) { return }
+        work.rowsKept += 1
+        results.add(place)
+    }
+}

@@ -1,0 +1,92 @@
+// The words of a text, as full-text search compares them: without case and diacritics.
+//
+// Called for every searchable field and for what callers search for, so that both are cut alike.
+// Follows the word boundaries of Unicode (UAX #29) as far as they need no dictionary: letters and
+// digits belong together, an apostrophe or a point between two letters and a point or a comma
+// between two digits part nothing, and every ideograph and hiragana stands for itself.
+
+import CumulusModel
+import Foundation
+
+package enum SearchWords {
+    /// The words of a text in their order, folded.
+    package static func words(of text: String) -> [String] {
+        var words: [String] = []
+        var word = String.UnicodeScalarView()
+        func end() {
+            if !word.isEmpty { words.append(String(word.prefix(longest))) }
+            word = String.UnicodeScalarView()
+        }
+        let scalars = Array(folded(text).unicodeScalars)
+        for (index, scalar) in scalars.enumerated() {
+            if standsAlone(scalar) {
+                end()
+                word.append(scalar)
+                end()
+            } else if isPart(scalar) || joins(scalars, at: index) {
+                word.append(scalar)
+            } else {
+                end()
+            }
+        }
+        end()
+        return words
+    }
+
+    /// The words that somebody searches for: those that say nothing are left out.
+    package static func wanted(in text: String) -> [String] {
+        words(of: text).filter { !stopWords.contains($0) }
+    }
+
+    /// What two spellings of a word have in common.
+    private static func folded(_ text: String) -> String {
+        if text.utf8.allSatisfy({ $0 < 0x80 }) { return text.lowercased() }
+        var bare = String.UnicodeScalarView()
+        for scalar in text.decomposedStringWithCanonicalMapping.unicodeScalars
+        where scalar.properties.generalCategory != .nonspacingMark {
+            bare.append(scalar)
+        }
+        return String(bare).lowercased()
+    }
+
+    private static func isPart(_ scalar: Unicode.Scalar) -> Bool {
+        isLetter(scalar) || isDigit(scalar) || scalar == "_"
+    }
+
+    private static func isLetter(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.properties.isAlphabetic
+    }
+
+    private static func isDigit(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.properties.generalCategory == .decimalNumber
+    }
+
+    private static func standsAlone(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.properties.isIdeographic || (0x3041...0x309F).contains(scalar.value)
+    }
+
+    /// A sign between two letters or between two digits that doesn't part them.
+    private static func joins(_ scalars: [Unicode.Scalar], at index: Int) -> Bool {
+        guard index > 0, index + 1 < scalars.count else { return false }
+        let (before, after) = (scalars[index - 1], scalars[index + 1])
+        return switch scalars[index] {
+        case "'", "\u{2019}", ".": isLetter(before) && isLetter(after) || arePoint(before, after)
+        case ":", "\u{B7}": isLetter(before) && isLetter(after)
+        case ",", ";": isDigit(before) && isDigit(after)
+        default: false
+        }
+    }
+
+    private static func arePoint(_ before: Unicode.Scalar, _ after: Unicode.Scalar) -> Bool {
+        isDigit(before) && isDigit(after)
+    }
+
+    /// Scalars of a word that count.
+    private static let longest = 100
+
+    private static let stopWords: Set<String> = [
+        "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is",
+        "it", "no", "not", "of", "on", "or", "such", "that", "the", "their", "then", "there",
+        "these", "they", "this", "to", "was", "will", "with",
+    ]
+}

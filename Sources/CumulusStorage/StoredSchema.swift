@@ -1,0 +1,101 @@
+// The schema of a scope as a whole, put together from its registers.
+//
+// Read by whoever shows, imports or deploys it. What nobody has chosen is not stored: the indexes
+// that fields get by themselves in development, and the grants that every type begins with.
+
+package import CumulusModel
+
+extension RowReader where Self: ~Copyable {
+    /// All record types with their fields, indexes and grants, and the roles.
+    package borrowing func storedSchema(
+        of scope: ScopeNumber,
+        in environment: Environment
+    ) throws(EngineError) -> Schema {
+        var names: Set = [Schema.users.name]
+        for (key, _) in try registers(scope, SchemaRegister.typeNamespace) {
+            guard let name = key.first, key.count == 1 else { throw .damagedSchema }
+            names.insert(String(decoding: name, as: UTF8.self))
+        }
+        var types: [Schema.RecordType] = []
+        for name in names.sorted() {
+            types.append(try recordType(name, of: scope, in: environment))
+        }
+        let roles = try registers(scope, SchemaRegister.roleNamespace).compactMap { key, _ in
+            key.first.map { String(decoding: $0, as: UTF8.self) }
+        }
+        return Schema(roles: roles, recordTypes: types)
+    }
+
+    private borrowing func recordType(
+        _ name: String,
+        of scope: ScopeNumber,
+        in environment: Environment
+    ) throws(EngineError) -> Schema.RecordType {
+        let schema = try typeSchema(scope, name)
+        var fields = schema.fields.map { field, type in
+            Schema.Field(
+                name: field,
+                type: .type(type),
+                indexes: schema.indexes(of: field, in: environment)
+            )
+        }
+        fields += SystemField.allCases.map { field in
+            Schema.Field(
+                name: field.rawValue,
+                type: .type(.one(field.kind)),
+                indexes: schema.indexes(of: field.rawValue, in: environment)
+            )
+        }
+        if name == Schema.users.name {
+            let own = Set(fields.map(\.name))
+            fields += Schema.users.fields.filter { !own.contains($0.name) }
+        }
+        return Schema.RecordType(
+            name: name,
+            fields: fields,
+            grants: try grants(of: name, in: scope)
+        )
+    }
+
+    /// Those that the type began with, and what was chosen since.
+    private borrowing func grants(
+        of type: String,
+        in scope: ScopeNumber
+    ) throws(EngineError) -> [Schema.Grant] {
+        var grants: [String: Schema.Permissions] = [:]
+        let first = type == Schema.users.name ? Schema.users.grants : Schema.usualGrants
+        for grant in first { grants[grant.role] = grant.permissions }
+        let below = [Bytes(type.utf8)]
+        for (key, value) in try registers(scope, SchemaRegister.grantNamespace, below: below) {
+            guard let role = key.first, key.count == 1, value.count == 1 else {
+                throw .damagedSchema
+            }
+            let permissions = Schema.Permissions(rawValue: value[0])
+            grants[String(decoding: role, as: UTF8.self)] = permissions
+        }
+        return grants.map { Schema.Grant(role: $0.key, permissions: $0.value) }
+    }
+}
+
+extension Schema {
+    /// What a type that appears in development grants.
+    package static let usualGrants = [
+        Grant(role: "_creator", permissions: .write),
+        Grant(role: "_icloud", permissions: .create),
+        Grant(role: "_world", permissions: .read),
+    ]
+
+    /// The type of users' own records, which is always there.
+    package static let users = RecordType(
+        name: "Users",
+        fields: [Field(name: "roles", type: .type(.list(.int64)))],
+        grants: [
+            Grant(role: "_creator", permissions: .write),
+            Grant(role: "_world", permissions: .read),
+        ]
+    )
+}
+
+extension EngineError {
+    static let damagedSchema = EngineError.corrupt("a schema register is damaged")
+}

@@ -1,0 +1,71 @@
+// The schema as operators read, import and deploy it.
+//
+// `schema.proto`. The schema travels as text in the schema language, which the node reads.
+
+import CCumulusWire
+package import CumulusModel
+
+package enum ReadSchemaResponse {
+    package static func encoded(ckdb: Bytes) -> Bytes {
+        var writer = CanonicalWriter(reserving: ckdb.count + 8)
+        writer.field(1, bytes: ckdb)
+        return writer.bytes
+    }
+
+    package static func ckdb(wire bytes: Bytes) throws(MalformedMessage) -> Bytes {
+        let message = try CMessage(answer: bytes, cumulus__v1__read_schema_response__unpack)
+        return message.raw.ckdb.swiftBytes
+    }
+}
+
+package struct ImportSchemaRequest: Hashable, Sendable {
+    /// Text in the schema language.
+    package var ckdb: Bytes
+    /// Nothing is to be changed.
+    package var onlyValidates: Bool
+
+    package init(ckdb: Bytes, onlyValidates: Bool) {
+        self.ckdb = ckdb
+        self.onlyValidates = onlyValidates
+    }
+
+    package func encoded() -> Bytes {
+        var writer = CanonicalWriter(reserving: ckdb.count + 8)
+        writer.field(1, bytes: ckdb)
+        writer.field(2, varint: onlyValidates ? 1 : 0)
+        return writer.bytes
+    }
+
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
+        let message = try CMessage(bytes[...], cumulus__v1__import_schema_request__unpack)
+        ckdb = message.raw.ckdb.swiftBytes
+        onlyValidates = message.raw.only_validates != 0
+    }
+}
+
+package enum DeploySchemaRequest {
+    package static func encoded(onlyShows: Bool) -> Bytes {
+        var writer = CanonicalWriter()
+        writer.field(1, varint: onlyShows ? 1 : 0)
+        return writer.bytes
+    }
+
+    package static func onlyShows(wire bytes: Bytes) throws(MalformedMessage) -> Bool {
+        let message = try CMessage(bytes[...], cumulus__v1__deploy_schema_request__unpack)
+        return message.raw.only_shows != 0
+    }
+}
+
+/// The answers of imports and deployments, which are of the same form.
+package enum SchemaChanges {
+    package static func encoded(_ changes: [String]) -> Bytes {
+        var writer = CanonicalWriter()
+        for change in changes { writer.present(1, bytes: change.utf8) }
+        return writer.bytes
+    }
+
+    package static func changes(wire bytes: Bytes) throws(MalformedMessage) -> [String] {
+        let message = try CMessage(answer: bytes, cumulus__v1__import_schema_response__unpack)
+        return elements(message.raw.n_changes, message.raw.changes).map(\.swiftText)
+    }
+}

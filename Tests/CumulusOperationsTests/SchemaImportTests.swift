@@ -1,0 +1,223 @@
+// Schemas that operators import and deploy: what changes, what can't, and what production refuses.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@Suite struct SchemaImportTests {
+    private let store: TestStore
+
+    init() throws {
+        store = try TestStore()
+    }
+
+    private func scope(_ environment: Environment) -> ScopeID {
+        ScopeID(container: store.scope.container, environment: environment)
+    }
+
+    private func run(
+        _ source: SchemaImport.Source,
+        in environment: Environment,
+        by caller: Caller = .administrator
+    ) throws -> [String] {
+        let request = WriteRequest(
+            .importSchema(SchemaImport(source)),
+            scope: scope(environment),
+            caller: caller
+        )
+        guard case .schema(let difference) = try store.run(request).get() else { return ["?"] }
+        return difference.changes.map(\.description)
+    }
+
+    private func file(_ types: String) throws -> SchemaImport.Source {
+        .file(try Schema(ckdb: "DEFINE SCHEMA\n" + types))
+    }
+
+    private func stored(_ environment: Environment = .development) throws -> Schema {
+        let number = try #require(try store.reader.scope(scope(environment)))
+        return try store.reader.storedSchema(of: number, in: environment)
+    }
+
+    /// Saves in production; the code of the refusal, and its message.
+    private func save(_ item: SaveItem, by caller: Caller = .alice) throws -> String? {
+        let modify = ModifyRecords(database: .private, policy: .changedKeys, saves: [item])
+        let request = WriteRequest(
+            .modifyRecords(modify),
+            scope: scope(.production),
+            caller: caller,
+            requestID: store.newRequestID()
+        )
+        guard case .modified(let outcome) = try store.run(request).get() else { return "?" }
+        guard case .failure(let failure) = outcome.saves[0] else { return nil }
+        #expect(failure.error.code == .invalidArguments)
+        return failure.error.message
+    }
+
+    private static let trail = """
+        CREATE ROLE Moderator;
+        RECORD TYPE Trail (
+            "___recordID" REFERENCE QUERYABLE,
+            title STRING QUERYABLE SEARCHABLE,
+            length INT64,
+            labels LIST<STRING>,
+            note ENCRYPTED STRING,
+            rating NUMBER PREFERRED AS INT64,
+            GRANT READ TO "_world",
+            GRANT READ, WRITE TO Moderator
+        );
+        """
+
+    @Test func aFileBecomesTheSchema() throws {
+        let changes = try run(file(Self.trail), in: .development)
+        #expect(changes.first == "+ role Moderator")
+        #expect(changes.contains("+ field Trail.title STRING QUERYABLE SEARCHABLE"))
+        let schema = try stored()
+        #expect(schema.roles == ["Moderator"])
+        let trail = try #require(schema.recordType("Trail"))
+        #expect(
+            trail.fields.map { "\($0.name) \($0.typeName) \($0.indexes.rawValue)" } == [
+                "___recordID REFERENCE 1", "labels LIST<STRING> 0", "length INT64 0",
+                "note ENCRYPTED STRING 0", "rating INT64 0", "title STRING 5",
+            ]
+        )
+        // A new type begins with other grants, which the file doesn't have.
+        #expect(
+            trail.grants.map { "\($0.role) \($0.permissions.rawValue)" } == [
+                "Moderator 5", "_world 1",
+            ]
+        )
+        #expect(try run(file(Self.trail), in: .development) == [])
+        #expect(try LogReplay.differences(in: store.engine) == [])
+    }
+
+    @Test func whatIsStoredCanBeImportedAgain() throws {
+        try store.save([
+            SaveItem(
+                "a",
+                ["s": "x", "n": 1, "l": ["x"], "p": .location(.init(latitude: 1, longitude: 2))]
+            )
+        ])
+        let text = try stored().ckdb
+        #expect(try Schema(ckdb: text) == stored())
+        #expect(try run(.file(Schema(ckdb: text)), in: .development) == [])
+    }
+
+    @Test func indexesAreChosenFieldByField() throws {
+        try store.save([SaveItem("a", ["s": "x", "n": 1])])
+        let before = try stored().ckdb
+        #expect(before.contains("s                STRING QUERYABLE SEARCHABLE SORTABLE"))
+        let after = before.replacing(" SEARCHABLE SORTABLE", with: "")
+        let changes = try run(.file(Schema(ckdb: after)), in: .development)
+        #expect(
+            changes == [
+                "~ field Note.s indexes: QUERYABLE SEARCHABLE SORTABLE -> QUERYABLE"
+            ]
+        )
+        let sorted = Query(
+            recordType: "Note",
+            predicate: .field("s") == "x",
+            sortDescriptors: [.init(key: "s")]
+        )
+        let error = try #require(throws: ServiceError.self) { try store.query(sorted) }
+        #expect(error.message.hasPrefix("Field 's' is not marked sortable"))
+        let unsorted = Query(recordType: "Note", predicate: .field("s") == "x")
+        #expect(try store.query(unsorted).records.count == 1)
+    }
+
+    @Test func nothingIsTakenAway() throws {
+        try store.save([SaveItem("a", ["s": "x", "n": 1])])
+        let rows = try store.allRows()
+        for types in [
+            "", "RECORD TYPE Note (s STRING);", "RECORD TYPE Note (s INT64, n INT64);",
+            "RECORD TYPE Other (x INT64); RECORD TYPE Note (n INT64);",
+        ] {
+            let error = try #require(throws: ServiceError.self) {
+                try run(file(types), in: .development)
+            }
+            #expect(error.code == .invalidArguments)
+            #expect(error.message.hasPrefix("nothing was changed"))
+            #expect(error.message.contains(types.isEmpty ? "- type Note" : "field Note."))
+        }
+        #expect(try store.allRows() == rows)
+    }
+
+    @Test func aPlanChangesNothing() throws {
+        let rows = try store.allRows()
+        let plan = try SchemaImport(file(Self.trail)).plan(for: store.scope, store.reader).get()
+        #expect(plan.changes.count > 5)
+        #expect(try store.allRows() == rows)
+    }
+
+    @Test func operatorsOnly() throws {
+        for caller in [Caller.alice, .anonymous] {
+            let error = try #require(throws: ServiceError.self) {
+                try run(file(Self.trail), in: .development, by: caller)
+            }
+            #expect(error.code == .permissionFailure)
+        }
+    }
+
+    // MARK: Production
+
+    @Test func productionTakesOnlyWhatIsDeployed() throws {
+        let type = try save(SaveItem("a", ["s": "x"]))
+        #expect(type?.hasPrefix("Cannot create new type Note in production schema") == true)
+        try store.save([SaveItem("a", ["s": "x", "n": 1])])
+        let changes = try run(.development, in: .production)
+        #expect(changes.contains("+ field Note.s STRING QUERYABLE SEARCHABLE SORTABLE"))
+        #expect(try save(SaveItem("a", ["s": "x"])) == nil)
+        let field = try save(SaveItem("a", ["t": "x"]))
+        let refusal = "Cannot create or modify field 't' in record 'Note' in production schema"
+        #expect(field?.hasPrefix(refusal) == true)
+        #expect(try save(SaveItem("a", ["e": .list([])]))?.contains("field 'e'") == true)
+        #expect(try save(SaveItem("a", increments: ["i": 1]))?.contains("field 'i'") == true)
+        #expect(try save(SaveItem("a", increments: ["n": 1])) == nil)
+        #expect(try run(.development, in: .production) == [])
+    }
+
+    @Test func deployingTakesNothingAway() throws {
+        try store.save([SaveItem("a", ["s": "x"])])
+        _ = try run(.development, in: .production)
+        let before = try stored(.production)
+        // Development goes on: another field, fewer indexes.
+        try store.save([SaveItem("a", ["t": 1])])
+        let text = try stored().ckdb.replacing(" SEARCHABLE", with: "")
+        _ = try run(.file(Schema(ckdb: text)), in: .development)
+        let changes = try run(.development, in: .production)
+        #expect(changes.count == 2)
+        #expect(changes.contains("+ field Note.t INT64 QUERYABLE SORTABLE"))
+        let after = try stored(.production)
+        #expect(before.recordTypes.count == after.recordTypes.count)
+        #expect(after == (try stored()))
+    }
+
+    @Test func usersRecordsNeedNoType() throws {
+        let own = "_" + String(repeating: "a", count: 32)
+        let caller = Caller(role: .user(own))
+        let mine = SaveItem(own, ["nick": "x"], type: "Users")
+        #expect(try save(mine, by: caller)?.contains("field 'nick' in record 'Users'") == true)
+        let types = """
+            RECORD TYPE Users (
+                nick STRING, GRANT WRITE TO "_creator", GRANT READ TO "_world"
+            );
+            """
+        #expect(
+            try run(file(types), in: .development) == ["+ field Users.nick STRING"]
+        )
+        #expect(try run(.development, in: .production) == ["+ field Users.nick STRING"])
+        #expect(try save(mine, by: caller) == nil)
+    }
+
+    @Test func eachCallHasItsEnvironment() throws {
+        for (source, environment) in [
+            (try file(Self.trail), Environment.production), (.development, .development),
+        ] {
+            let error = try #require(throws: ServiceError.self) {
+                try run(source, in: environment)
+            }
+            #expect(error.message.contains("cumulus schema deploy"))
+        }
+    }
+}
