@@ -284,3 +284,44 @@ end_node() {
         sleep 0.1
     done
 }
+
+# --- A private node ---------------------------------------------------------------------------
+
+# For scripts that want a node of their own, on a free port; it and its data are gone at the end.
+
+node=
+client=
+
+# A fresh build, and a folder of our own that goes with us.
+prepare() {
+    set_up
+    build_release --quiet cumulusd cumulus
+    mkdir -p "$state"
+    data=$(mktemp -d "$state/private.XXXXXX")
+    log=$data/node.log
+    trap clean_up EXIT
+    trap 'exit 130' INT TERM
+}
+
+clean_up() {
+    [ -z "$client" ] || kill -KILL "$client" 2>/dev/null || true
+    [ -z "$node" ] || kill -KILL "$node" 2>/dev/null || true
+    wait 2>/dev/null || true
+    rm -rf "$data"
+}
+
+# Starts the node, again on the port it had, and waits until it is ready.
+start_private_node() {
+    local address end=$((SECONDS + ready_seconds))
+    address=$(node_address) || true
+    "$root/.build/release/cumulusd" --data "$data" --listen "${address:-127.0.0.1:0}" \
+        </dev/null >"$log" 2>&1 &
+    node=$!
+    until [ -n "$(node_address)" ]; do
+        if ! kill -0 "$node" 2>/dev/null || [ "$SECONDS" -ge "$end" ]; then
+            tail -n 20 "$log" >&2
+            fail "The node did not become ready."
+        fi
+        sleep 0.02
+    done
+}

@@ -167,6 +167,7 @@ private func show(_ changes: [String], done: String?, _ output: OutputOptions) {
         "changes": .array(changes.map { .string($0) }),
         "made": .bool(done != nil && !changes.isEmpty),
     ]
-    let summary = changes.isEmpty ? "nothing to change" : "\(changes.count) changes, \(state)"
+    let count = changes.count == 1 ? "1 change" : "\(changes.count) changes"
+    let summary = changes.isEmpty ? "nothing to change" : "\(count), \(state)"
     output.show(object, rows: changes.map { [$0] } + [[summary]])
 }

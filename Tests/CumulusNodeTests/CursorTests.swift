@@ -71,6 +71,24 @@ import Testing
         }
     }
 
+    @Test func aCursorGoesOnAfterARestart() async throws {
+        let (engine, key) = (MemoryEngine(), Bytes(repeating: 9, count: 32))
+        var token = ""
+        var cursor: Bytes = []
+        for run in 0...1 {
+            let server = try await TestServer(engine: engine, clusterKey: key)
+            if run == 0 { token = try await server.makeUser("ada") }
+            let client = try RawClient(greeting: server.endpoint, token: token)
+            if run == 0 { try Self.save(client, ["a1", "a2", "a3"]) }
+            let page = try Self.page(client, Self.request(cursor))
+            let names = page.records.map(\.recordID.recordName)
+            #expect(names == (run == 0 ? ["a1", "a2"] : ["a3"]))
+            cursor = page.cursor
+            try await server.stop()
+        }
+        #expect(cursor.isEmpty)
+    }
+
     @Test func aDamagedCursorIsRefused() async throws {
         try await withServer { server in
             let client = try RawClient(
