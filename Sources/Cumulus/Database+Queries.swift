@@ -77,8 +77,11 @@ extension Database {
         matchResults: [(Record.ID, Result<Record, any Error>)],
         queryCursor: QueryCursor?
     ) {
-        try await page(
-            of: queryCursor.request,
+        var request = queryCursor.request
+        // A cursor of another database is for the node to refuse.
+        request.database = UInt32(databaseScope.rawValue)
+        return try await page(
+            of: request,
             desiredKeys: desiredKeys,
             resultsLimit: resultsLimit
         )
@@ -115,9 +118,8 @@ extension Database {
         inZoneWith zoneID: RecordZone.ID? = nil
     ) async throws -> Int {
         var request = request(query, zoneID)
-        request.allowsExtensions = true
         request.counts = true
-        return Int(try await answer(to: request).count)
+        return Int(clamping: try await answer(to: request).count)
     }
 
     /// How a node finds a query's first page.

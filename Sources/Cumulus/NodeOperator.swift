@@ -228,12 +228,11 @@ package struct NodeOperator: Sendable {
 
     // MARK: Schema
 
-    /// The schema of a container's environment.
-    package func schema(of container: String, _ environment: Environment) async throws -> Schema {
-        let text = try await call(.schemaRead, container: container, environment) {
+    /// The schema of a container's environment, in the schema language.
+    package func schema(of container: String, _ environment: Environment) async throws -> String {
+        try await call(.schemaRead, container: container, environment) {
             String(decoding: try ReadSchemaResponse.ckdb(wire: $0), as: UTF8.self)
         }
-        return try Schema(ckdb: text)
     }
 
     /// Makes development's schema what a text in the schema language says, or tells what would

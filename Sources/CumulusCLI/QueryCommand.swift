@@ -14,10 +14,10 @@ struct QueryCommand: AsyncParsableCommand {
             "cumulus query Note --where \"self CONTAINS 'tea'\" --database private --all --json",
             "cumulus query City --where \"country IN {'NO','SE'}\" --explain",
             note: """
-                Predicates are NSPredicate formats, as far as CloudKit takes them. OR, tests for \
-                nil and --count go beyond CloudKit and need --extensions. Without --where all \
-                records of the type are meant, for which ___recordID must be QUERYABLE. The first \
-                page is shown, or with --all every page.
+                Predicates are NSPredicate formats, as far as CloudKit takes them. OR and tests \
+                for nil go beyond CloudKit and need --extensions. Without --where all records of \
+                the type are meant, for which ___recordID must be QUERYABLE. The first page is \
+                shown, or with --all every page.
                 """
         )
     )
@@ -37,7 +37,7 @@ struct QueryCommand: AsyncParsableCommand {
     @Flag(help: "Fetch all pages.") var all = false
     @Flag(help: "Print only how many records there are.") var count = false
     @Flag(help: "Print how the node finds the first page.") var explain = false
-    @Flag(help: "Allow what CloudKit has not: OR, tests for nil, --count.") var extensions = false
+    @Flag(help: "Allow what CloudKit has not: OR and tests for nil.") var extensions = false
     @Option(help: "Zone that is searched; all of the private database if left out.")
     var zone: String?
     @OptionGroup var database: DatabaseOption
@@ -48,9 +48,6 @@ struct QueryCommand: AsyncParsableCommand {
         guard limit ?? 1 > 0 else { throw ValidationError("--limit must be at least 1.") }
         guard [all, count, explain].count(where: \.self) <= 1 else {
             throw ValidationError("Give one of --all, --count and --explain.")
-        }
-        guard extensions || !count else {
-            throw ValidationError("--count goes beyond CloudKit: give --extensions too.")
         }
         do {
             _ = try query()

@@ -36,19 +36,19 @@ extension SchemaCommand {
 
         func run() async throws {
             let (name, environment) = (connection.containerName, try connection.environmentValue())
-            let schema = try await connection.withOperator {
+            let text = try await connection.withOperator {
                 try await $0.schema(of: name, environment)
             }
-            guard let output else { return print(schema.ckdb, terminator: "") }
+            guard let output else { return print(text, terminator: "") }
             do {
-                try Data(schema.ckdb.utf8).write(to: URL(filePath: output), options: .atomic)
+                try Data(text.utf8).write(to: URL(filePath: output), options: .atomic)
             } catch {
                 throw OutputProblem("the schema can't be written to \(output)")
             }
-            let count = schema.recordTypes.count
+            let count = text.utf8.count
             format.show(
-                ["recordTypes": .integer(Int64(count)), "file": .string(output)],
-                rows: [["\(count) record types in \(output)"]]
+                ["bytes": .integer(Int64(count)), "file": .string(output)],
+                rows: [["\(count) bytes in \(output)"]]
             )
         }
     }

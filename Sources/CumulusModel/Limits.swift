@@ -13,6 +13,8 @@ package struct Limits: Hashable, Sendable {
     package var fieldsPerType = 256
     /// Values of one comparison of a query.
     package var valuesPerFilter = 250
+    /// Values of all comparisons of one query.
+    package var valuesPerQuery = 1_000
     /// Comparisons and connectives of one query.
     package var predicateNodes = 1_000
     package var sortDescriptors = 8

@@ -5,9 +5,10 @@
 extension Query.Predicate: CustomStringConvertible {
     /// The predicate in the format language, with its values as literals.
     ///
-    /// Every predicate that was made from a format or with operators gives a text from which the
-    /// same predicate is made again, unless it nests deeper or is longer than a format may. Others
-    /// give a text that says what they are.
+    /// Every predicate that was made from a format gives a text from which the same predicate is
+    /// made again, unless it nests deeper or is longer than a format may. So does one that was
+    /// made with operators, if a format could say it: not NaN, an asset, or a moment outside of
+    /// the years 1 to 9999. Others give a text that says what they are.
     public var format: String {
         guard isWellFormed else { return "a malformed predicate of \(nodes.count) nodes" }
         var writer = PredicateWriter(nodes: nodes)

@@ -39,9 +39,7 @@ extension Query.Comparison {
             guard case .value(.string) = operands[0] else { return false }
             return key.isEmpty
         case .isNearerThan, .isAtMostAsFarAs:
-            guard case .value(.location) = operands[0], case .value(.double) = operands[1] else {
-                return false
-            }
+            guard case .value(.location) = operands[0] else { return false }
         default: break
         }
         return !key.isEmpty

@@ -23,6 +23,18 @@ package enum SystemField: String, CaseIterable, Sendable {
         }
     }
 
+    /// Whether a key names a system field wherever records are known, whatever fields they have.
+    ///
+    /// The names of web requests are free for fields of users.
+    package static func isProperty(_ key: String) -> Bool {
+        switch key {
+        case "recordName", "createdTimestamp", "createdUserRecordName", "modifiedTimestamp",
+            "modifiedUserRecordName":
+            false
+        default: SystemField(key: key) != nil
+        }
+    }
+
     /// By its name in the schema, in predicates or in web requests.
     package init?(key: String) {
         switch key {

@@ -63,6 +63,12 @@ struct RequestParser {
             recordType: try Names.checkText(request.recordType[...], "record type"),
             predicate: .all
         )
+        guard request.predicate.count <= limits.predicateNodes else {
+            throw ServiceError.tooManyItems(request.predicate.count, limit: limits.predicateNodes)
+        }
+        for case .comparison(let comparison) in request.predicate where !comparison.key.isEmpty {
+            _ = try Names.checkText(Bytes(comparison.key.utf8)[...], "key of a comparison")
+        }
         if !request.predicate.isEmpty { query.predicate.nodes = request.predicate }
         query.sortDescriptors = try request.sort.map { (key) throws(ServiceError) in
             var descriptor = Query.SortDescriptor(

@@ -32,7 +32,7 @@ package struct FoundZone: Hashable, Sendable {
     package var capabilities: RecordZone.Capabilities
     /// nil: a default zone that nothing was written to yet.
     package var number: ZoneNumber?
-    /// Read by `findShown` only.
+    /// Read by `findShown` and `findAllShown` only.
     package var mixed = MixedFields()
 
     /// Makes a record's view as callers see it.

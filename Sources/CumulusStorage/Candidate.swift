@@ -17,17 +17,21 @@ package struct Candidate {
         body = try RecordBody(stored: view.fields)
     }
 
-    /// What stands in a column; nil where the record has nothing, or a value of another type.
+    /// What stands in a column that is no list; nil where the record has nothing, or a value of
+    /// another type.
     package func value(of column: BoundQuery.Column) throws(MalformedBytes) -> FieldValue? {
         switch column {
         case .system(let field): return value(of: field)
-        case .field(let name, let type):
-            guard let entry = body.entry(named: name), entry.type?.fits(type) == true else {
-                return nil
-            }
-            let value = try body.value(entry)
-            return value?.list?.isEmpty == true ? nil : value
+        case .field: return try entry(of: column).flatMap(body.value)
         }
+    }
+
+    /// Where a field stands that has a value of its column's type.
+    private func entry(of column: BoundQuery.Column) -> RecordBody.Entry? {
+        guard case .field(let name, let type) = column, let entry = body.entry(named: name),
+            let found = entry.type, found.fits(type), !found.isEmptyList
+        else { return nil }
+        return entry
     }
 
     private func value(of field: SystemField) -> FieldValue? {
@@ -54,13 +58,16 @@ package struct Candidate {
 
 extension Candidate {
     /// Whether a query finds the record.
-    package func satisfies(_ query: BoundQuery) throws(MalformedBytes) -> Bool {
+    ///
+    /// Throws `MalformedBytes`, or what `effort` stops with.
+    package func satisfies(_ query: BoundQuery, _ effort: inout QueryEffort) throws -> Bool {
         guard view.type == query.recordType else { return false }
         var stack: [Bool?] = []
         for node in query.nodes {
             switch node {
             case .constant(let value): stack.append(value)
-            case .comparison(let comparison): stack.append(try outcome(comparison, query))
+            case .comparison(let comparison):
+                stack.append(try outcome(comparison, query, &effort))
             case .not:
                 let operand = stack.removeLast()
                 stack.append(operand.map { !$0 })
@@ -80,106 +87,104 @@ extension Candidate {
 
     private func outcome(
         _ comparison: BoundQuery.Comparison,
-        _ query: BoundQuery
-    ) throws(MalformedBytes) -> Bool? {
-        guard let column = comparison.column else {
-            return try finds(comparison.operands, comparison.relation, in: query.searchable)
+        _ query: BoundQuery,
+        _ effort: inout QueryEffort
+    ) throws -> Bool? {
+        try effort.spend(1)
+        let relation = comparison.relation
+        switch comparison.subject {
+        case .words(let words):
+            return try finds(words, relation, in: query.searchable, &effort)
+        case .presence(let column):
+            if case .field = column { return entry(of: column) == nil }
+            return try value(of: column) == nil
+        case .values(let column, let wanted) where column.isList:
+            return try holds(column, &effort, wanted.contains)
+        case .value(let column, let prefix) where column.isList:
+            return try holds(column, &effort) { $0.begins(with: prefix) }
+        case .values(let column, let wanted):
+            let value = try comparable(column, &effort)
+            return value.map { wanted.contains($0) == (relation != .notEquals) }
+        case .value(let column, let operand):
+            return try comparable(column, &effort).map { Candidate.holds($0, relation, operand) }
+        case .place(let column, let place, let metres):
+            guard let here = try value(of: column)?.location else { return nil }
+            let distance = GreatCircle.distance(here, place)
+            return relation == .isNearerThan ? distance < metres : distance <= metres
         }
-        let value = try value(of: column)
-        if comparison.relation == .isNil { return value == nil }
-        guard let value else { return nil }
-        return Candidate.holds(value, comparison.relation, comparison.operands)
+    }
+
+    private func comparable(
+        _ column: BoundQuery.Column,
+        _ effort: inout QueryEffort
+    ) throws -> ComparableValue? {
+        guard let value = try value(of: column).flatMap(ComparableValue.init) else { return nil }
+        if case .bytes(let bytes) = value { try effort.spend(bytes.count / 64) }
+        return value
     }
 
     private static func holds(
-        _ value: FieldValue,
+        _ value: ComparableValue,
         _ relation: Query.Relation,
-        _ operands: [FieldValue]
+        _ operand: ComparableValue
     ) -> Bool {
-        let operand = operands[0]
-        return switch relation {
-        case .equals: value.order(operand) == 0
-        case .notEquals: value.order(operand) != 0
+        switch relation {
         case .lessThan: value.order(operand) < 0
         case .lessThanOrEquals: value.order(operand) <= 0
         case .greaterThan: value.order(operand) > 0
         case .greaterThanOrEquals: value.order(operand) >= 0
-        case .beginsWith: value.begins(with: operand)
-        case .isIn: operands.contains { value.order($0) == 0 }
-        case .listContains, .listContainsAny:
-            (value.list ?? []).contains { element in
-                operands.contains { element.order($0) == 0 }
-            }
-        case .listMemberBeginsWith: (value.list ?? []).contains { $0.begins(with: operand) }
-        case .isNearerThan: value.distance(from: operand) < operands[1].double ?? 0
-        case .isAtMostAsFarAs: value.distance(from: operand) <= operands[1].double ?? 0
-        case .containsAnyToken, .containsAllTokens, .isNil: false
+        default: value.begins(with: operand)
         }
+    }
+
+    /// Whether an element of a list is meant; nil without a list.
+    private func holds(
+        _ column: BoundQuery.Column,
+        _ effort: inout QueryEffort,
+        _ isMeant: (ComparableValue) -> Bool
+    ) throws -> Bool? {
+        guard let entry = entry(of: column) else { return nil }
+        var isFound = false
+        try body.visitElements(entry) { element in
+            try effort.spend(1)
+            isFound = ComparableValue(element).map(isMeant) ?? false
+            return !isFound
+        }
+        return isFound
     }
 
     /// A search for nothing but words that say nothing finds nothing.
     private func finds(
-        _ words: [FieldValue],
+        _ wanted: Set<String>,
         _ relation: Query.Relation,
-        in columns: [BoundQuery.Column]
-    ) throws(MalformedBytes) -> Bool {
-        let wanted = Set(words.compactMap(\.string))
-        if wanted.isEmpty { return false }
-        var found: Set<String> = []
-        for column in columns {
-            guard let value = try value(of: column) else { continue }
-            for text in value.list ?? [value] {
-                for word in SearchWords.words(of: text.string ?? "") where wanted.contains(word) {
-                    if relation == .containsAnyToken { return true }
-                    found.insert(word)
-                }
+        in columns: [BoundQuery.Column],
+        _ effort: inout QueryEffort
+    ) throws -> Bool {
+        var missing = wanted
+        for column in columns where !missing.isEmpty {
+            try visitTexts(of: column) { text in
+                try effort.spend(text.utf8.count)
+                for word in SearchWords.words(of: text) { missing.remove(word) }
+                return !missing.isEmpty
             }
+            if relation == .containsAnyToken, missing.count < wanted.count { return true }
         }
-        return found.count == wanted.count
+        return missing.isEmpty && !wanted.isEmpty
+    }
+
+    private func visitTexts(
+        of column: BoundQuery.Column,
+        _ visit: (String) throws -> Bool
+    ) throws {
+        guard let entry = entry(of: column) else { return }
+        if case .list = entry.type {
+            try body.visitElements(entry) { try visit($0.string ?? "") }
+        } else if let text = try body.value(entry)?.string {
+            _ = try visit(text)
+        }
     }
 }
 
-// MARK: - Values
-
-extension FieldValue {
-    /// The order of two values of one kind: negative, zero, positive.
-    ///
-    /// Texts and bytes compare byte by byte, references by the name of their target. (A cursor may
-    /// hold a value of the type that its column had before: kinds have an order too.)
-    package func order(_ other: FieldValue) -> Int {
-        switch (self, other) {
-        case (.string(let left), .string(let right)): FieldValue.order(left, right)
-        case (.reference(let left), .reference(let right)):
-            FieldValue.order(left.recordName, right.recordName)
-        case (.bytes(let left), .bytes(let right)): FieldValue.order(left, right)
-        case (.int64(let left), .int64(let right)): left < right ? -1 : left > right ? 1 : 0
-        case (.double(let left), .double(let right)): left < right ? -1 : left > right ? 1 : 0
-        case (.timestamp(let left), .timestamp(let right)): left < right ? -1 : left > right ? 1 : 0
-        default: Int(kind?.rawValue ?? 0) - Int(other.kind?.rawValue ?? 0)
-        }
-    }
-
-    private static func order(_ left: String, _ right: String) -> Int {
-        var (left, right) = (left, right)
-        return left.withUTF8 { left in
-            right.withUTF8 { right in
-                compare(UnsafeRawBufferPointer(left), UnsafeRawBufferPointer(right))
-            }
-        }
-    }
-
-    private static func order(_ left: Bytes, _ right: Bytes) -> Int {
-        left.withUnsafeBytes { left in right.withUnsafeBytes { compare(left, $0) } }
-    }
-
-    fileprivate func begins(with prefix: FieldValue) -> Bool {
-        guard let text = string, let prefix = prefix.string else { return false }
-        return text.utf8.starts(with: prefix.utf8)
-    }
-
-    /// Metres.
-    fileprivate func distance(from place: FieldValue) -> Double {
-        guard let here = location, let place = place.location else { return .infinity }
-        return GreatCircle.distance(here, place)
-    }
+extension BoundQuery.Column {
+    fileprivate var isList: Bool { if case .list = type { true } else { false } }
 }

@@ -156,6 +156,11 @@ extension Commit {
             self.key = key
             self.value = value
         }
+
+        /// Bytes that it takes in a commit, about.
+        package var byteCount: Int {
+            key.reduce(namespace.utf8.count + (value?.count ?? 0) + 16) { $0 + $1.count + 4 }
+        }
     }
 }
 

@@ -6,34 +6,32 @@
 package import CumulusModel
 
 extension RecordBody {
-    /// The value of a field; nil where there is none, or only clients can read it.
+    /// The value of a field that is no list; nil where only clients can read it.
     package func value(_ entry: Entry) throws(MalformedBytes) -> FieldValue? {
+        guard case .one(let kind) = entry.type else { return nil }
         var reader = CanonicalReader(bytes, entry.value)
-        switch entry.type {
-        case .one(let kind) where kind.wireType == .delimited:
-            return try RecordBody.element(kind, of: bytes[entry.value], &reader)
-        case .one(let kind): return try RecordBody.number(kind, &reader)
-        case .list(let kind): return .list(try RecordBody.elements(kind, &reader))
-        case .emptyList: return .list([])
-        case .encrypted, .encryptedList, .encryptedEmptyList, nil: return nil
-        }
+        guard kind.wireType == .delimited else { return try RecordBody.number(kind, &reader) }
+        return try RecordBody.element(kind, of: bytes[entry.value], &reader)
     }
 
-    private static func elements(
-        _ kind: FieldKind,
-        _ list: inout CanonicalReader
-    ) throws(MalformedBytes) -> [FieldValue] {
-        var elements: [FieldValue] = []
+    /// Visits the elements of a list, until `visit` returns false; none is kept.
+    package func visitElements(
+        _ entry: Entry,
+        _ visit: (FieldValue) throws -> Bool
+    ) throws {
+        guard case .list(let kind) = entry.type else { return }
+        var list = CanonicalReader(bytes, entry.value)
         while try list.nextField() != nil {
             var element = try list.message()
             if kind.wireType == .delimited {
                 let content = list.bytes[element.position..<element.end]
-                elements.append(try RecordBody.element(kind, of: content, &element))
+                guard try visit(RecordBody.element(kind, of: content, &element)) else { return }
             } else {
-                while !element.isAtEnd { elements.append(try number(kind, &element)) }
+                while !element.isAtEnd {
+                    guard try visit(RecordBody.number(kind, &element)) else { return }
+                }
             }
         }
-        return elements
     }
 
     /// A value of a kind that stands behind a length, which is read.

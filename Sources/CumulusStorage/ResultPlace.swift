@@ -7,12 +7,12 @@
 package import CumulusModel
 
 package struct ResultPlace: Hashable, Sendable {
-    /// One per sort key: what is compared; nil where the record has no value.
-    package var keys: [FieldValue?]
+    /// One per sort key; nil where the record has no value.
+    package var keys: [ComparableValue?]
     package var name: String
     package var zone: String
 
-    package init(keys: [FieldValue?], name: String, zone: String) {
+    package init(keys: [ComparableValue?], name: String, zone: String) {
         self.keys = keys
         self.name = name
         self.zone = zone
@@ -29,7 +29,7 @@ extension Candidate {
         by sortKeys: [BoundQuery.SortKey]
     ) throws(MalformedBytes) -> ResultPlace {
         let keys = try sortKeys.map { (key) throws(MalformedBytes) in
-            try value(of: key.column).map { $0.sorted(by: key) }
+            try value(of: key.column).flatMap { $0.sorted(by: key) }
         }
         return ResultPlace(keys: keys, name: view.name, zone: zone)
     }
@@ -37,17 +37,12 @@ extension Candidate {
 
 extension FieldValue {
     /// What is compared of a value: the distance of a place, the first bytes of a text.
-    fileprivate func sorted(by key: BoundQuery.SortKey) -> FieldValue {
-        switch self {
-        case .location(let place):
-            .double(key.origin.map { GreatCircle.distance($0, place) } ?? 0)
-        case .string(let text) where text.utf8.count > ResultPlace.sortedBytes:
-            .bytes(Bytes(text.utf8.prefix(ResultPlace.sortedBytes)))
-        case .string(let text): .bytes(Bytes(text.utf8))
-        case .bytes(let bytes): .bytes(Bytes(bytes.prefix(ResultPlace.sortedBytes)))
-        case .reference(let target): .bytes(Bytes(target.recordName.utf8))
-        default: self
+    fileprivate func sorted(by key: BoundQuery.SortKey) -> ComparableValue? {
+        if case .location(let place) = self {
+            return key.origin.map { .double(GreatCircle.distance($0, place)) }
         }
+        guard case .bytes(let bytes)? = ComparableValue(self) else { return ComparableValue(self) }
+        return .bytes(Bytes(bytes.prefix(ResultPlace.sortedBytes)))
     }
 }
 
@@ -63,7 +58,7 @@ extension ResultPlace {
     }
 
     /// Records without a value come first.
-    private static func order(_ left: FieldValue?, _ right: FieldValue?) -> Int {
+    private static func order(_ left: ComparableValue?, _ right: ComparableValue?) -> Int {
         switch (left, right) {
         case (nil, nil): 0
         case (nil, _): -1

@@ -46,7 +46,8 @@ package enum SearchWords {
         where scalar.properties.generalCategory != .nonspacingMark {
             bare.append(scalar)
         }
-        return String(bare).lowercased()
+        // Both ways: some letters have several small forms of one large one.
+        return String(bare).uppercased().lowercased()
     }
 
     private static func isPart(_ scalar: Unicode.Scalar) -> Bool {

@@ -16,12 +16,16 @@ extension RowReader where Self: ~Copyable {
             guard let name = key.first, key.count == 1 else { throw .damagedSchema }
             names.insert(String(decoding: name, as: UTF8.self))
         }
-        var types: [Schema.RecordType] = []
-        for name in names.sorted() {
-            types.append(try recordType(name, of: scope, in: environment))
-        }
         let roles = try registers(scope, SchemaRegister.roleNamespace).compactMap { key, _ in
             key.first.map { String(decoding: $0, as: UTF8.self) }
+        }
+        var types: [Schema.RecordType] = []
+        for name in names.sorted() {
+            var type = try recordType(name, of: scope, in: environment)
+            // A role that is gone may have been granted something by somebody who didn't know.
+            let known = Schema.implicitRoles.union(roles)
+            type.grants = type.grants.filter { known.contains($0.role) }
+            types.append(type)
         }
         return Schema(roles: roles, recordTypes: types)
     }
@@ -48,7 +52,11 @@ extension RowReader where Self: ~Copyable {
         }
         if name == Schema.users.name {
             let own = Set(fields.map(\.name))
-            fields += Schema.users.fields.filter { !own.contains($0.name) }
+            for var field in Schema.users.fields where !own.contains(field.name) {
+                let chosen = schema.indexes[field.name] ?? []
+                field.indexes = chosen.intersection(field.type.possibleIndexes)
+                fields.append(field)
+            }
         }
         return Schema.RecordType(
             name: name,

@@ -21,15 +21,20 @@ package struct TypeSchema: Hashable, Sendable {
     /// In development a field comes with all indexes that its type can have, as long as nobody
     /// chose others; system fields and fields in production come without.
     package func indexes(of field: String, in environment: Environment) -> Schema.Indexes {
-        if let chosen = indexes[field] { return chosen }
-        guard environment == .development, let type = fields[field] else { return [] }
-        return type.usualIndexes
+        guard let type = fields[field] ?? SystemField(rawValue: field).map({ .one($0.kind) })
+        else { return [] }
+        // Chosen perhaps where the field had another type, which didn't stand.
+        if let chosen = indexes[field] {
+            return chosen.intersection(DeclaredType.type(type).possibleIndexes)
+        }
+        let isUsers = environment == .development && fields[field] != nil
+        return isUsers ? type.usualIndexes : []
     }
 
     /// Whether any field has an index.
     package func isIndexed(in environment: Environment) -> Bool {
-        indexes.values.contains { !$0.isEmpty }
-            || fields.keys.contains { !indexes(of: $0, in: environment).isEmpty }
+        let names = fields.keys + SystemField.allCases.map(\.rawValue)
+        return names.contains { !indexes(of: $0, in: environment).isEmpty }
     }
 }
 

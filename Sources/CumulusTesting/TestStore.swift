@@ -297,6 +297,7 @@ package final class TestStore {
         from cursor: QueryCursor? = nil,
         counts: Bool = false,
         limits: Limits = .standard,
+        refusal: ServiceError? = nil,
         by caller: Caller = .alice
     ) throws -> QueryRecords.Page {
         var request = QueryRecords(
@@ -310,7 +311,7 @@ package final class TestStore {
         )
         request.cursor = cursor
         request.counts = counts
-        let circumstances = QueryRecords.Circumstances(caller: caller, now: now)
+        let circumstances = QueryRecords.Circumstances(caller: caller, now: now) { refusal }
         do {
             return try request.run(scope, scopeNumber(), circumstances, in: reader)
         } catch FetchRecords.Failure.service(let error) {

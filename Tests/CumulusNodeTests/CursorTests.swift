@@ -89,6 +89,26 @@ import Testing
         #expect(cursor.isEmpty)
     }
 
+    @Test func aKeyThatIsNoNameIsNotSentBack() async throws {
+        try await withServer { server in
+            let client = try RawClient(
+                greeting: server.endpoint,
+                token: try await server.makeUser("ada")
+            )
+            let key = String(repeating: "k", count: 300)
+            let query = Query(
+                recordType: "Note",
+                predicate: Query.Predicate(nodes: [
+                    .comparison(Query.Comparison(key, .equals, [.value(1)]))
+                ])
+            )
+            let request = QueryRecordsRequest(query, database: .private, zone: nil).encoded()
+            let error = #expect(throws: ServiceError.self) { try Self.page(client, request) }
+            #expect(error?.reason == .invalidName)
+            #expect(error?.message.utf8.count ?? 0 < 200)
+        }
+    }
+
     @Test func aDamagedCursorIsRefused() async throws {
         try await withServer { server in
             let client = try RawClient(

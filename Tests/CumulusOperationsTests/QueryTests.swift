@@ -289,16 +289,101 @@ import Testing
     }
 
     @Test func counting() throws {
-        var query = Query(
+        let query = Query(
             recordType: "Note",
             predicate: try Query.Predicate(format: "country == 'JP'")
         )
-        #expect(throws: ServiceError.self) { try store.query(query, counts: true) }
-        query.allowsExtensions = true
         let page = try store.query(query, limit: 1, counts: true)
         #expect(page.count == 2)
         #expect(page.records.isEmpty)
         #expect(page.next == nil)
+    }
+
+    @Test func everythingOrSomething() throws {
+        let format = "TRUEPREDICATE OR country == 'JP'"
+        #expect(throws: ServiceError.self) { try found(format, extended: true) }
+        try choose(.queryable, of: "___recordID")
+        #expect(try found(format, extended: true).count == 6)
+    }
+
+    // MARK: Names
+
+    @Test func namesOfWebRequestsAreFreeForFields() throws {
+        try store.save([SaveItem("x", ["createdTimestamp": 5, "recordName": "mine"])])
+        #expect(try found("createdTimestamp == 5") == ["x"])
+        #expect(try found("recordName == 'mine'") == ["x"])
+        #expect(try refusal("___recordID == 'mine'").contains("'recordName' is not marked"))
+    }
+
+    @Test func lettersHaveSeveralSmallForms() throws {
+        try store.save([
+            SaveItem("piraeus", ["blurb": "Πειραιάς"]),
+            SaveItem("street", ["blurb": "Große Straße"]),
+        ])
+        #expect(try found("self CONTAINS 'ΠΕΙΡΑΙΑΣ'") == ["piraeus"])
+        #expect(try found("self CONTAINS 'STRASSE'") == ["street"])
+    }
+
+    @Test func wordsAreCutAsUnicodeSays() {
+        let words = SearchWords.words(
+            of: "Don't read 3.14,15 at example.com: 東京タワー snake_case x·y!"
+        )
+        #expect(
+            words == [
+                "don't", "read", "3.14,15", "at", "example.com", "東", "京", "タワー", "snake_case",
+                "x·y",
+            ]
+        )
+        #expect(SearchWords.words(of: "İstanbul ÅNGSTRÖM") == ["istanbul", "angstrom"])
+    }
+
+    // MARK: Bounds
+
+    @Test func valuesOfAllComparisonsAreBounded() throws {
+        let thousand = Array(repeating: "population IN %@", count: 5).joined(separator: " AND ")
+        let lists: [any QueryArgument] = Array(repeating: Array(1...200), count: 5)
+        let many = try Query.Predicate(format: thousand, argumentArray: lists)
+        #expect(try store.query(Query(recordType: "Note", predicate: many)).records.isEmpty)
+        let more = many && .field("population") == 1
+        let error = try #require(throws: ServiceError.self) {
+            try store.query(Query(recordType: "Note", predicate: more))
+        }
+        #expect(error.code == .limitExceeded)
+    }
+
+    /// One record is enough work to ask again whether anybody waits.
+    @Test func aLongListDoesNotHoldUpWhoeverIsGone() throws {
+        let numbers = FieldValue.list((0..<200_000).map { .int64(Int64($0 % 60)) })
+        try store.save([SaveItem("long", ["numbers": numbers])])
+        let query = Query(recordType: "Note", predicate: .field("numbers").contains(61))
+        let gone = ServiceError(.operationCancelled, "nobody waits")
+        #expect(throws: ServiceError.self) { try store.query(query, refusal: gone) }
+        #expect(try store.query(query).records.isEmpty)
+        let short = Query(recordType: "Note", predicate: .field("population") == 1)
+        #expect(try store.query(short, refusal: gone).records.isEmpty)
+    }
+
+    @Test func aFieldThatHasNoOrderIsNotSortedBy() throws {
+        try choose([.queryable, .sortable, .searchable], of: "labels")
+        try choose([.queryable, .sortable, .searchable], of: "marks")
+        for key in ["labels", "marks", "place", "region"] {
+            let query = Query(
+                recordType: "Note",
+                predicate: .field("country") == "JP",
+                sortDescriptors: [.init(key: key)]
+            )
+            let error = try #require(throws: ServiceError.self) { try store.query(query) }
+            #expect(error.message.contains("can't be sorted by"))
+        }
+    }
+
+    /// Two nodes gave a field two types; the other one chose indexes that this type can't have.
+    @Test func indexesThatATypeCannotHaveDoNotCount() throws {
+        try choose([.queryable, .sortable, .searchable], of: "marks")
+        let scope = try store.scopeNumber()
+        let schema = try store.reader.storedSchema(of: scope, in: .development)
+        #expect(schema.recordType("Note")?.field("marks")?.indexes == .queryable)
+        #expect(try Schema(ckdb: schema.ckdb) == schema)
     }
 
     // MARK: Refusals
@@ -366,7 +451,7 @@ import Testing
         #expect(try refusal("population BEGINSWITH 'x'").contains("can't be compared in this way"))
         let place = Location(latitude: 1, longitude: 1)
         #expect(try refusal("place == %@", place).contains("can't be compared in this way"))
-        #expect(try refusal("region < 'x'").contains("not marked sortable"))
+        #expect(try refusal("region < 'x'").contains("can't be compared in this way"))
         let nowhere = Location(latitude: 91, longitude: 0)
         let format = "distanceToLocation:fromLocation:(place, %@) < 1"
         #expect(try refusal(format, nowhere).contains("latitude of ±90"))

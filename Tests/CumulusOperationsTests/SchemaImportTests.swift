@@ -210,6 +210,46 @@ import Testing
         #expect(try save(mine, by: caller) == nil)
     }
 
+    @Test func usersRolesCanBeIndexed() throws {
+        let types = """
+            RECORD TYPE Users (
+                roles LIST<INT64> QUERYABLE, GRANT WRITE TO "_creator", GRANT READ TO "_world"
+            );
+            """
+        #expect(
+            try run(file(types), in: .development) == [
+                "~ field Users.roles indexes: none -> QUERYABLE"
+            ]
+        )
+        #expect(try run(file(types), in: .development) == [])
+        #expect(try stored().ckdb.contains("roles            LIST<INT64> QUERYABLE"))
+    }
+
+    @Test func aSchemaThatFitsIntoNoCommitIsRefused() throws {
+        let name = String(repeating: "T", count: 250)
+        let fields = (0..<250).map { "f\($0) INT64" }.joined(separator: ", ")
+        let types = (0..<60).map { "RECORD TYPE \(name)\($0) (\(fields));" }.joined()
+        let error = try #require(throws: ServiceError.self) {
+            try run(file(types), in: .development)
+        }
+        #expect(error.code == .limitExceeded)
+        #expect(try stored().recordTypes.map(\.name) == ["Users"])
+    }
+
+    /// The registers of new fields count as bytes of the commit that makes them.
+    @Test func aBatchOfNewTypesThatFitsIntoNoCommitIsRefused() throws {
+        let name = String(repeating: "T", count: 250)
+        let fields = Dictionary(
+            uniqueKeysWithValues: (0..<250).map { ("f\($0)", FieldValue?.some(1)) }
+        )
+        let saves = (0..<100).map { SaveItem("r\($0)", fields, type: "\(name)\($0)") }
+        let outcome = try store.save(saves)
+        #expect(outcome.codes.contains(.limitExceeded))
+        #expect(outcome.codes.contains(nil))
+        let commits = try store.reader.rows(.log, .all(.commit)).map(\.value.count)
+        #expect(commits.allSatisfy { $0 <= Limits.standard.frameBytes })
+    }
+
     @Test func eachCallHasItsEnvironment() throws {
         for (source, environment) in [
             (try file(Self.trail), Environment.production), (.development, .development),
@@ -217,7 +257,7 @@ import Testing
             let error = try #require(throws: ServiceError.self) {
                 try run(source, in: environment)
             }
-            #expect(error.message.contains("cumulus schema deploy"))
+            #expect(error.message.contains("names the other environment"))
         }
     }
 }

@@ -82,6 +82,12 @@ import Testing
             }
             #expect(all == expected)
             #expect(try await database.count(matching: query) == 20)
+            let first = try await database.records(matching: query, resultsLimit: 1)
+            let cursor = try #require(first.queryCursor)
+            let elsewhere = await #expect(throws: ServiceError.self) {
+                try await container.publicCloudDatabase.records(continuingMatchFrom: cursor)
+            }
+            #expect(elsewhere?.message.hasPrefix("the cursor is of another query") == true)
             let work = try await database.explain(query)
             #expect(work.rowsKept == 20)
             #expect(!work.plan.isEmpty)

@@ -102,7 +102,7 @@ import Testing
         #expect(dated.count > 14)
 
         let count = try await cumulus(
-            ["query", "Place", "--where", "founded == nil", "--count", "--extensions"],
+            ["query", "Place", "--where", "founded == nil", "--extensions", "--count"],
             variables
         )
         #expect(try count.output == "\(expected { $0.founded == nil }.count)\n")
@@ -117,7 +117,7 @@ import Testing
             (["--where", "nothing == 1"], 1, "Unknown field 'nothing'"),
             ([], 1, "Field 'recordName' is not marked queryable; add QUERYABLE to '___recordID'"),
             (["--where", "inhabitants == nil"], 1, "a test for nil is not supported by CloudKit"),
-            (["--where", "inhabitants == 1", "--count"], 64, "--extensions"),
+            (["--count", "--all"], 64, "Give one of --all, --count and --explain"),
         ] {
             let run = try await CommandLineRun(["query", "Place"] + words, variables: variables)
             #expect(run.code == code, "\(run.errors)")

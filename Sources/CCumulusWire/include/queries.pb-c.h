@@ -84,7 +84,7 @@ struct  Cumulus__V1__QueryRecordsRequest
   size_t n_sort;
   Cumulus__V1__SortKey **sort;
   /*
-   * OR, IS_NIL and `counts`
+   * OR and IS_NIL
    */
   protobuf_c_boolean allows_extensions;
   /*

@@ -68,30 +68,29 @@ extension QueryCursor {
         guard reader.isAtEnd else { throw MalformedBytes("a cursor is longer than what it says") }
     }
 
-    private static func write(_ key: FieldValue?, to writer: inout CanonicalWriter) {
-        writer.varint(UInt64(key?.kind?.rawValue ?? 0))
+    private static func write(_ key: ComparableValue?, to writer: inout CanonicalWriter) {
         switch key {
-        case .bytes(let bytes): writer.delimited(bytes)
-        case .int64(let number): writer.varint(zigzag(number))
-        case .timestamp(let time): writer.varint(zigzag(time.millisecondsSince1970))
-        case .double(let number): writer.bigEndian(number.bitPattern)
-        case nil: break
-        case .string, .location, .reference, .asset, .list:
-            preconditionFailure("results are not sorted by values of that kind")
+        case nil: writer.varint(0)
+        case .bytes(let bytes):
+            writer.varint(1)
+            writer.delimited(bytes)
+        case .int64(let number):
+            writer.varint(2)
+            writer.varint(zigzag(number))
+        case .double(let number):
+            writer.varint(3)
+            writer.bigEndian(number.bitPattern)
         }
     }
 
     private static func key(
         _ reader: inout CanonicalReader
-    ) throws(MalformedBytes) -> FieldValue? {
-        let number = try reader.count(limit: 255)
-        if number == 0 { return nil }
-        switch FieldKind(number: number) {
-        case .bytes: return .bytes(try reader.delimitedBytes())
-        case .int64: return .int64(try reader.signed())
-        case .timestamp:
-            return .timestamp(Timestamp(millisecondsSince1970: try reader.signed()))
-        case .double: return .double(Double(bitPattern: try reader.bigEndian()))
+    ) throws(MalformedBytes) -> ComparableValue? {
+        switch try reader.varint() {
+        case 0: return nil
+        case 1: return .bytes(try reader.delimitedBytes())
+        case 2: return .int64(try reader.signed())
+        case 3: return .double(Double(bitPattern: try reader.bigEndian()))
         default: throw MalformedBytes("a cursor holds a value of another kind")
         }
     }

@@ -69,7 +69,7 @@ package struct QueryRecords: Sendable {
         package var now: Int64
         /// Why to stop; nil: go on.
         ///
-        /// Asked every few hundred records.
+        /// Asked every few milliseconds.
         package var refusal: @Sendable () -> ServiceError?
 
         package init(
@@ -134,12 +134,7 @@ package struct QueryRecords: Sendable {
         _ reader: ReadTransaction
     ) throws -> [FoundZone] {
         if zone == nil, database.kind == .private {
-            let mixed = try MixedFields(of: scope, in: reader)
-            return try reader.findZones(of: database, scope, by: caller).map { zone in
-                var zone = zone
-                zone.mixed = mixed
-                return zone
-            }
+            return try reader.findAllShown(of: database, scope, by: caller)
         }
         guard zone != nil || database.kind == .public else {
             throw ServiceError(
@@ -165,13 +160,6 @@ package struct QueryRecords: Sendable {
             throw ServiceError(
                 .invalidArguments,
                 "Can't query system types: records of type Users are fetched by name"
-            )
-        }
-        guard !counts || query.allowsExtensions else {
-            throw ServiceError(
-                .invalidArguments,
-                .invalidValue,
-                "counting is not supported by CloudKit; let the query allow extensions"
             )
         }
         return try BoundQuery(
@@ -245,12 +233,12 @@ private struct Search {
     let query: BoundQuery
     /// Only what comes behind it counts.
     let start: ResultPlace?
-    let circumstances: QueryRecords.Circumstances
     var results: SortedResults
     var work = QueryRecords.Work()
+    private var effort: QueryEffort
 
-    /// Records after which it is asked whether anybody waits.
-    private static let stride: UInt64 = 256
+    /// What a record costs, in steps of a comparison.
+    private static let recordSteps = 20
 
     init(
         query: BoundQuery,
@@ -260,7 +248,7 @@ private struct Search {
     ) {
         self.query = query
         self.start = start
-        self.circumstances = circumstances
+        effort = QueryEffort(refusal: circumstances.refusal)
         // One more than the page holds: it tells whether there is a next one.
         results = SortedResults(limit: limit + 1, sortKeys: query.sortKeys)
     }
@@ -284,14 +272,12 @@ private struct Search {
 
     private mutating func look(at key: Bytes, _ row: Bytes, in zone: FoundZone) throws {
         work.rowsRead += 1
-        if work.rowsRead % Search.stride == 0, let refusal = circumstances.refusal() {
-            throw refusal
-        }
+        try effort.spend(Search.recordSteps + row.count / 64)
         var parts = KeyReader(key)
         _ = try parts.number(ZoneNumber.self)
         guard let view = try RecordView(row: row, name: try parts.text(), keys: nil) else { return }
         let candidate = try Candidate(view)
-        guard try candidate.satisfies(query) else { return }
+        guard try candidate.satisfies(query, &effort) else { return }
         let place = try candidate.place(in: zone.zone.name, by: query.sortKeys)
         if let start, !start.precedes(place, by: query.sortKeys) { return }
         work.rowsKept += 1

@@ -145,11 +145,10 @@ struct SavePlanner {
                 try transaction.schema(scope, content.type)
             }
         }
-        var registers: [Commit.Operation] = []
+        var growth = SchemaGrowth(type: content.type, isAllowed: request.growsSchema)
         if !schema.exists, content.type != UserRecords.type || request.growsSchema {
-            guard request.growsSchema else { throw .item(.newType(content.type)) }
+            try item { () throws(ServiceError) in try growth.addType() }
             schema.exists = true
-            registers.append(register(SchemaRegister.typeNamespace, [content.type], ""))
         }
         var converted = RecordBody()
         for entry in content.fields.entries {
@@ -162,12 +161,9 @@ struct SavePlanner {
                     throw .item(mismatch(name, column, type))
                 }
                 converted.append(field: field)
-            } else if !request.growsSchema {
-                throw .item(.newField(name, in: content.type))
-            } else if !type.isEmptyList {
+            } else if !type.isEmptyList || !request.growsSchema {
+                try item { () throws(ServiceError) in try growth.addField(name, type) }
                 schema.fields[name] = type
-                let key = [content.type, name]
-                registers.append(register(SchemaRegister.fieldNamespace, key, type.name))
             }
         }
         for increment in content.increments {
@@ -176,12 +172,10 @@ struct SavePlanner {
                     throw .item(mismatch(increment.field, column, .one(.int64)))
                 }
             } else {
-                guard request.growsSchema else {
-                    throw .item(.newField(increment.field, in: content.type))
+                try item { () throws(ServiceError) in
+                    try growth.addField(increment.field, .one(.int64))
                 }
                 schema.fields[increment.field] = .one(.int64)
-                let key = [content.type, increment.field]
-                registers.append(register(SchemaRegister.fieldNamespace, key, FieldKind.int64.name))
             }
         }
         guard schema.fields.count <= request.limits.fieldsPerType else {
@@ -195,7 +189,8 @@ struct SavePlanner {
         }
         if !converted.entries.isEmpty { put.fields = content.fields.merging(converted) }
         plan.schemas[content.type] = schema
-        plan.registers += registers
+        plan.registers += growth.registers.map(Commit.Operation.register)
+        plan.putBytes += growth.registers.reduce(0) { $0 + $1.byteCount }
     }
 
     private func checkStorable(_ type: FieldType, _ name: String) throws(PlanFailure) {
@@ -220,14 +215,14 @@ struct SavePlanner {
         )
     }
 
-    private func register(
-        _ namespace: String,
-        _ key: [String],
-        _ value: String
-    ) -> Commit.Operation {
-        let key = key.map { Bytes($0.utf8) }
-        let value = Bytes(value.utf8)
-        return .register(Commit.Register(namespace: namespace, key: key, value: value))
+    private func item<Value>(
+        _ body: () throws(ServiceError) -> Value
+    ) throws(PlanFailure) -> Value {
+        do {
+            return try body()
+        } catch {
+            throw .item(error)
+        }
     }
 
     private func mismatch(_ name: String, _ column: FieldType, _ type: FieldType) -> ServiceError {
@@ -556,29 +551,5 @@ struct SavePlanner {
         } catch {
             throw .engine(.corrupt("a canonical field is damaged: \(error.reason)"))
         }
-    }
-}
-
-extension ServiceError {
-    fileprivate static func newType(_ type: String) -> ServiceError {
-        ServiceError(
-            .invalidArguments,
-            .invalidValue,
-            """
-            Cannot create new type \(type) in production schema; save a record of it in \
-            development and deploy the schema
-            """
-        )
-    }
-
-    fileprivate static func newField(_ field: String, in type: String) -> ServiceError {
-        ServiceError(
-            .invalidArguments,
-            .invalidValue,
-            """
-            Cannot create or modify field '\(field)' in record '\(type)' in production schema; \
-            save it in development and deploy the schema
-            """
-        )
     }
 }

@@ -103,7 +103,7 @@ struct ZoneBatch {
     struct Plan {
         var registers: [Commit.Operation] = []
         var puts: [Commit.Put] = []
-        /// About what the puts take.
+        /// About what the puts take, and the registers before them.
         var putBytes = 0
         /// The items that the puts belong to.
         var savedItems: [Int] = []

@@ -61,6 +61,16 @@ package struct SchemaImport: Hashable, Sendable {
         let planned = try plan(for: scope, transaction)
         guard case .success(let difference) = planned, !difference.isEmpty else { return planned }
         let registers = difference.changes.flatMap(\.registers) + difference.withheldGrants
+        let size = registers.reduce(0) { $0 + $1.byteCount }
+        guard size <= Limits.standard.commitBytes else {
+            return .failure(
+                ServiceError(
+                    .limitExceeded,
+                    .tooLarge,
+                    "so many changes don't fit into one commit; import the schema in steps"
+                )
+            )
+        }
         let operations = registers.map(Commit.Operation.register)
         _ = try transaction.perform(operations, in: number, zone: nil, author: Author())
         return planned
@@ -88,8 +98,8 @@ package struct SchemaImport: Hashable, Sendable {
         ServiceError(
             .invalidArguments,
             """
-            a schema is imported into development only; production gets it with \
-            'cumulus schema deploy'
+            a schema is imported into development, and deployed to production; this call names \
+            the other environment
             """
         )
     }

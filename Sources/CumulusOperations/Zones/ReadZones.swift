@@ -98,4 +98,18 @@ extension RowReader where Self: ~Copyable {
         }
         return found
     }
+
+    /// All zones of a database, whose records are to be shown.
+    borrowing func findAllShown(
+        of database: DatabaseID,
+        _ scope: ScopeNumber,
+        by caller: Caller
+    ) throws(EngineError) -> [FoundZone] {
+        let mixed = try MixedFields(of: scope, in: self)
+        return try findZones(of: database, scope, by: caller).map { zone in
+            var zone = zone
+            zone.mixed = mixed
+            return zone
+        }
+    }
 }

@@ -1,0 +1,56 @@
+// What a save adds to its type's schema: the type itself, and fields that are new.
+//
+// Filled by `SavePlanner`, written with the save's commit. Production doesn't grow: what is unknown
+// there is refused.
+
+import CumulusModel
+import CumulusStorage
+
+struct SchemaGrowth {
+    let type: String
+    let isAllowed: Bool
+    private(set) var registers: [Commit.Register] = []
+
+    init(type: String, isAllowed: Bool) {
+        self.type = type
+        self.isAllowed = isAllowed
+    }
+
+    mutating func addType() throws(ServiceError) {
+        guard isAllowed else {
+            throw refusal(
+                """
+                Cannot create new type \(type) in production schema; save a record of it in \
+                development and deploy the schema
+                """
+            )
+        }
+        add(SchemaRegister.typeNamespace, [type], "")
+    }
+
+    mutating func addField(_ name: String, _ fieldType: FieldType) throws(ServiceError) {
+        guard isAllowed else {
+            throw refusal(
+                """
+                Cannot create or modify field '\(name)' in record '\(type)' in production schema; \
+                save it in development and deploy the schema
+                """
+            )
+        }
+        add(SchemaRegister.fieldNamespace, [type, name], fieldType.name)
+    }
+
+    private mutating func add(_ namespace: String, _ key: [String], _ value: String) {
+        registers.append(
+            Commit.Register(
+                namespace: namespace,
+                key: key.map { Bytes($0.utf8) },
+                value: Bytes(value.utf8)
+            )
+        )
+    }
+
+    private func refusal(_ message: String) -> ServiceError {
+        ServiceError(.invalidArguments, .invalidValue, message)
+    }
+}

@@ -1,0 +1,55 @@
+// A value as queries compare it: what is equal is equal here, and its order is that of results.
+//
+// Made of field values by `Candidate` and of operands by `BoundQuery`; cursors carry them. Texts
+// are bytes here: their order, and whether they are equal, is decided byte by byte.
+
+package import CumulusModel
+
+package enum ComparableValue: Hashable, Sendable {
+    /// Of a STRING, BYTES or REFERENCE (its target's name).
+    case bytes(Bytes)
+    /// Of an INT64, or of a TIMESTAMP: its milliseconds.
+    case int64(Int64)
+    /// Of a DOUBLE, or a distance in metres; never NaN.
+    case double(Double)
+
+    /// nil for kinds that have no order: places, assets, lists.
+    package init?(_ value: FieldValue) {
+        switch value {
+        case .string(let text): self = .bytes(Bytes(text.utf8))
+        case .bytes(let bytes): self = .bytes(bytes)
+        case .reference(let target): self = .bytes(Bytes(target.recordName.utf8))
+        case .int64(let number): self = .int64(number)
+        case .timestamp(let time): self = .int64(time.millisecondsSince1970)
+        case .double(let number): self = .double(number)
+        case .location, .asset, .list: return nil
+        }
+    }
+
+    /// Negative, zero or positive; kinds have an order too.
+    ///
+    /// A cursor may hold a value of the type that its column had before.
+    package func order(_ other: ComparableValue) -> Int {
+        switch (self, other) {
+        case (.bytes(let left), .bytes(let right)):
+            left.withUnsafeBytes { left in right.withUnsafeBytes { compare(left, $0) } }
+        case (.int64(let left), .int64(let right)): left < right ? -1 : left > right ? 1 : 0
+        case (.double(let left), .double(let right)): left < right ? -1 : left > right ? 1 : 0
+        default: rank - other.rank
+        }
+    }
+
+    /// Whether bytes begin with other bytes.
+    package func begins(with prefix: ComparableValue) -> Bool {
+        guard case .bytes(let bytes) = self, case .bytes(let prefix) = prefix else { return false }
+        return bytes.starts(with: prefix)
+    }
+
+    private var rank: Int {
+        switch self {
+        case .bytes: 0
+        case .int64: 1
+        case .double: 2
+        }
+    }
+}
