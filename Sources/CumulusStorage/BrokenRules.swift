@@ -36,4 +36,6 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let retired = BrokenRules(rawValue: 2048)
     /// What a put of a whole record leaves out stays.
     package static let floors = BrokenRules(rawValue: 4096)
+    /// A query goes on at a node that has not read what its last page showed.
+    package static let cursorSeen = BrokenRules(rawValue: 8192)
 }

@@ -298,6 +298,7 @@ package final class TestStore {
         counts: Bool = false,
         limits: Limits = .standard,
         refusal: ServiceError? = nil,
+        breaking broken: BrokenRules = [],
         by caller: Caller = .alice
     ) throws -> QueryRecords.Page {
         var request = QueryRecords(
@@ -311,6 +312,7 @@ package final class TestStore {
         )
         request.cursor = cursor
         request.counts = counts
+        request.broken = broken
         let circumstances = QueryRecords.Circumstances(caller: caller, now: now) { refusal }
         do {
             return try request.run(scope, scopeNumber(), circumstances, in: reader)

@@ -39,9 +39,13 @@ import Testing
     @Test(arguments: SimulatedRule.allCases) func aBrokenRuleIsNoticed(rule: SimulatedRule) throws {
         var simulation = Simulation()
         simulation.broken = rule
-        // Few histories show these two: the search begins near one.
-        let isRare = rule == .tokenHorizon || rule == .laterHorizon
-        let first: UInt64 = isRare ? 280 : 1
+        // Few histories show these: the search begins near one.
+        let first: UInt64 =
+            switch rule {
+            case .tokenHorizon, .laterHorizon: 280
+            case .cursorSeen: 205
+            default: 1
+            }
         let noticing = (first...first + 400).first { seed in
             (try? simulation.run(seed: seed).violations.isEmpty) != true
         }
@@ -67,6 +71,7 @@ import Testing
         #expect(counts["delta", default: 0] > 20, "\(counts)")
         #expect(counts["full", default: 0] > 20, "\(counts)")
         #expect(counts["types of mixed fields", default: 0] >= 6, "\(counts)")
+        #expect(counts["queries", default: 0] > 100, "\(counts)")
     }
 
     /// Histories in which nothing waits, is known or is lost would show little.

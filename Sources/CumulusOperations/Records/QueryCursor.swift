@@ -105,7 +105,8 @@ extension QueryCursor {
         _ scope: ScopeID,
         _ database: DatabaseID,
         _ question: Bytes,
-        _ runs: Runs
+        _ runs: Runs,
+        _ broken: BrokenRules
     ) throws(ServiceError) {
         guard self.scope == scope, self.database == database, self.question == question else {
             throw ServiceError(
@@ -117,7 +118,7 @@ extension QueryCursor {
                 """
             )
         }
-        guard runs.covers(seen) else {
+        guard broken.contains(.cursorSeen) || runs.covers(seen) else {
             throw ServiceError(
                 .serviceUnavailable,
                 .nodeBehind,

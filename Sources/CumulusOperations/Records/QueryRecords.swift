@@ -26,6 +26,8 @@ package struct QueryRecords: Sendable {
     /// Tells what is asked, and where, from everything else.
     package var question: Bytes
     package var limits: Limits
+    /// Always empty in a node.
+    package var broken: BrokenRules = []
 
     package init(
         database: DatabaseScope,
@@ -95,7 +97,7 @@ package struct QueryRecords: Sendable {
             let zones = try zones(number, database, circumstances.caller, reader)
             let bound = try bind(scope, number, circumstances, reader)
             let runs = try reader.runs(of: number)
-            try cursor?.check(scope, database, question, runs)
+            try cursor?.check(scope, database, question, runs, broken)
             var search = Search(
                 query: bound,
                 limit: counts ? 0 : limit,

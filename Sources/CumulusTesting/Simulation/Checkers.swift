@@ -19,7 +19,7 @@ package struct Checker: Sendable {
     package static let all = [
         convergence, replay, chains, acknowledged, dependencies, deaths, orphans, vectors,
         frontiers,
-        derived, changes, batches, wholes,
+        derived, changes, queries, batches, wholes,
     ]
 
     /// All nodes hold the same.
@@ -189,6 +189,11 @@ package struct Checker: Sendable {
 
     /// Batches are there whole or not at all, at every instant, and two of them never mix.
     package static let batches = Checker(name: "batches") { $0.pairs?.faults ?? [] }
+
+    /// Pages of queries neither repeat nor skip what did not change, whichever node is asked.
+    package static let queries = Checker(name: "queries") { cluster in
+        cluster.queries.flatMap(\.faults)
+    }
 
     /// Clients that fetch changes hold what the nodes show, whichever node they ask.
     package static let changes = Checker(name: "changes") { cluster in

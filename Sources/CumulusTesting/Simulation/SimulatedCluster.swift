@@ -48,6 +48,8 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
     case retired
     /// What a save of a whole record leaves out vanishes.
     case floors
+    /// A node that has not read what the last page of a query showed does not go on with it.
+    case cursorSeen = "cursor-seen"
 
     /// The part of it that stores break.
     var inStores: BrokenRules {
@@ -65,6 +67,7 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
         case .seen: .seen
         case .retired: .retired
         case .floors: .floors
+        case .cursorSeen: .cursorSeen
         default: []
         }
     }
@@ -84,6 +87,8 @@ package struct SimulatedCluster {
     var syncs: [Int: SimulatedSync] = [:]
     /// Who fetches changes, from any node.
     package private(set) var clients: [RoamingClient] = []
+    /// Who asks queries, from any node.
+    package private(set) var queries: [RoamingQuery] = []
     /// Every commit that was made, as its bytes.
     package private(set) var archive: [Dot: Bytes] = [:]
     /// What the maker of a commit had of others when it made it.
@@ -140,6 +145,13 @@ package struct SimulatedCluster {
             for zone in ["x", "y"] {
                 clients.append(
                     RoamingClient(user, zone: zone, breaking: broken?.inStores ?? [])
+                )
+                queries.append(
+                    RoamingQuery(
+                        user,
+                        seed: seed &+ UInt64(queries.count),
+                        breaking: broken?.inStores ?? []
+                    )
                 )
             }
         }
@@ -275,6 +287,7 @@ package struct SimulatedCluster {
                 try clients[client].fetchRecords(from: stores[one], limit: pick([1, 1, 2, 9]))
             }
         }
+        try queries[client].step(on: stores[one])
     }
 
     // MARK: Faults

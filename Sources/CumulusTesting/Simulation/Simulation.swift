@@ -55,6 +55,9 @@ package struct Simulation {
         for client in cluster.clients {
             verdict.counts.merge(client.counts, uniquingKeysWith: +)
         }
+        for query in cluster.queries {
+            verdict.counts.merge(query.counts, uniquingKeysWith: +)
+        }
         for checker in Checker.all {
             let found = try checker.violations(cluster)
             verdict.violations += found.map { (checker.name, $0) }

@@ -1,0 +1,119 @@
+// A client that asks one query of one node after the other, page by page.
+//
+// Driven by `SimulatedCluster`. When the last page has come, every record that was found by the
+// first node and is found, unchanged, by the last one must have been on exactly one page: pages
+// neither repeat nor skip what did not change. What isn't so is kept as a fault for the checkers.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+
+package struct RoamingQuery {
+    private let caller: Caller
+    private let broken: BrokenRules
+    private var dice: SeededGenerator
+    private var asked: Asked?
+    /// What was not as promised.
+    private(set) var faults: [String] = []
+    /// How often what happened.
+    private(set) var counts: [String: Int] = [:]
+
+    /// A query on its way.
+    private struct Asked {
+        var query: Query
+        /// The schema that it was asked under: with another one, records match and sort anew.
+        var schema: TypeSchema
+        /// Tags of what the first node found, by zone and name.
+        var found: [String: Bytes]
+        var told: [String] = []
+        var cursor: QueryCursor?
+        var waits = 0
+    }
+
+    /// A node that went back to a backup may never have what was shown elsewhere.
+    private static let patience = 30
+
+    /// - Parameter seed: Dice of its own: nothing else in the story depends on them.
+    init(_ user: String, seed: UInt64, breaking broken: BrokenRules) {
+        caller = Caller(role: .user(user))
+        self.broken = broken
+        dice = SeededGenerator(seed: seed)
+    }
+
+    /// Asks a node for the first page, or for the one behind the last.
+    mutating func step(on store: TestStore) throws {
+        do {
+            if asked == nil { asked = try begin(on: store) }
+            guard var asked else { return }
+            let page = try store.query(
+                asked.query,
+                zone: nil,
+                limit: .random(in: 1...3, using: &dice),
+                from: asked.cursor,
+                breaking: broken,
+                by: caller
+            )
+            asked.told += page.records.map { "\($0.zone.name)/\($0.record.name)" }
+            asked.cursor = page.next
+            self.asked = asked
+            if page.next == nil { try end(asked, on: store) }
+        } catch let error as ServiceError {
+            note(error)
+        }
+    }
+
+    private mutating func begin(on store: TestStore) throws -> Asked {
+        var query = Query(
+            recordType: RandomRequests.recordType,
+            predicate: .field("votes") > -3
+        )
+        for key in ["title", "price", "votes"].shuffled(using: &dice).prefix(2)
+        where Bool.random(using: &dice) {
+            query.sortDescriptors.append(
+                Query.SortDescriptor(key: key, ascending: .random(using: &dice))
+            )
+        }
+        return Asked(
+            query: query,
+            schema: try schema(of: store),
+            found: try all(query, on: store)
+        )
+    }
+
+    private mutating func end(_ asked: Asked, on store: TestStore) throws {
+        self.asked = nil
+        guard try schema(of: store) == asked.schema else { return }
+        counts["queries", default: 0] += 1
+        let last = try all(asked.query, on: store)
+        for (name, tag) in asked.found where last[name] == tag {
+            let times = asked.told.count { $0 == name }
+            if times == 1 { continue }
+            faults.append("'\(name)' was on \(times) pages of a query of \(caller.user)")
+        }
+    }
+
+    private func all(_ query: Query, on store: TestStore) throws -> [String: Bytes] {
+        let page = try store.query(query, zone: nil, limit: 10_000, by: caller)
+        return Dictionary(
+            uniqueKeysWithValues: page.records.map {
+                ("\($0.zone.name)/\($0.record.name)", $0.record.changeTag)
+            }
+        )
+    }
+
+    private func schema(of store: TestStore) throws -> TypeSchema {
+        try store.reader.typeSchema(store.scopeNumber(), RandomRequests.recordType)
+    }
+
+    /// Only what a caller is promised may go wrong.
+    private mutating func note(_ error: ServiceError) {
+        counts["queries: \(error.code)", default: 0] += 1
+        guard error.reason == .nodeBehind else {
+            faults.append("a query failed: \(error)")
+            asked = nil
+            return
+        }
+        asked?.waits += 1
+        if asked?.waits ?? 0 > RoamingQuery.patience { asked = nil }
+    }
+}
