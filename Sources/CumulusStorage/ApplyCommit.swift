@@ -401,11 +401,13 @@ extension WriteTransaction {
     }
 
     private mutating func store(
-        _ record: RecordLives,
+        _ record: consuming RecordLives,
         _ commit: Commit,
         at place: ZonePlace
     ) throws(EngineError) -> RecordRow {
-        try replace(record.stored, with: record.rows(commit), of: record.name, at: place)
+        let (name, stored) = (record.name, record.stored)
+        let rows = record.rows(commit)
+        return try replace(stored, with: rows, of: name, at: place)
     }
 
     /// Writes the rows of a record, the shown one first, with all rows that are derived from them.
@@ -413,30 +415,31 @@ extension WriteTransaction {
     /// `before`: what stands there now. Returns the row that is shown.
     package mutating func replace(
         _ before: [RecordRow],
-        with rows: [RecordRow],
+        with rows: consuming [RecordRow],
         of name: String,
         at place: ZonePlace
     ) throws(EngineError) -> RecordRow {
-        var rows = rows
         var state = try zoneState(place.number)
-        for (index, old) in before.enumerated() {
-            state.count(old, sign: -1, isShown: index == 0)
+        // By index and in place: a row has many parts, each of which a copy would count.
+        for index in before.indices {
+            state.count(before[index], sign: -1, isShown: index == 0)
         }
         for index in rows.indices {
             let key =
                 index == 0
                 ? RowKey.record(place.number, name)
                 : RowKey.sibling(place.number, name, rows[index].birth.dot)
-            var row = rows[index]
-            let bytes = try decoding(key.bytes) { () throws(MalformedBytes) in
-                try row.seal(at: place.record(name))
+            let bytes: Bytes
+            do throws(MalformedBytes) {
+                bytes = try rows[index].seal(at: place.record(name))
+            } catch {
+                throw .corrupt("the row \(key.bytes.hex) can't be written: \(error.reason)")
             }
-            rows[index] = row
             put(key, bytes)
-            state.count(row, sign: 1, isShown: index == 0)
+            state.count(rows[index], sign: 1, isShown: index == 0)
         }
         setZoneState(place.number, state)
-        let births = Set(rows.dropFirst().map(\.birth.dot))
+        let births = Set(rows[1...].map(\.birth.dot))
         for old in before.dropFirst() where !births.contains(old.birth.dot) {
             put(.sibling(place.number, name, old.birth.dot), nil)
         }

@@ -21,10 +21,11 @@ package struct RecordLives {
     init(name: String, stored: [RecordRow]) {
         self.name = name
         self.stored = stored
-        let shown = stored.first
-        lives = stored.filter { !$0.isDead }
-        tombstone = shown?.isDead == true ? shown : nil
-        frontier = shown?.frontier ?? []
+        // Only a tombstone stands alone and is dead.
+        let isDead = stored.first?.isDead == true
+        lives = isDead ? [] : stored
+        tombstone = isDead ? stored.first : nil
+        frontier = stored.first?.frontier ?? []
     }
 
     /// The life that was born last; nil: nothing lives.
@@ -48,6 +49,7 @@ package struct RecordLives {
     /// Ends the lives with these births, and returns what they were.
     @discardableResult
     mutating func end(_ births: [Dot], by commit: Commit) -> [RecordRow] {
+        if births.isEmpty { return [] }
         let ended = lives.filter { births.contains($0.birth.dot) }
         guard let last = ended.max(by: { $0.birth < $1.birth }) else { return [] }
         lives.removeAll { births.contains($0.birth.dot) }
@@ -67,7 +69,8 @@ package struct RecordLives {
     }
 
     /// The record as rows, the shown one first; a tombstone if nothing lives.
-    func rows(_ commit: Commit) -> [RecordRow] {
+    consuming func rows(_ commit: Commit) -> [RecordRow] {
+        let (tombstone, frontier) = (tombstone, frontier)
         var rows = lives
         if rows.isEmpty {
             var grave = tombstone ?? RecordRow(type: "", birth: commit.stamp, createdBy: "")
