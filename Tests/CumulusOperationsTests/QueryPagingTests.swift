@@ -179,6 +179,59 @@ import Testing
         #expect(second.next == nil)
     }
 
+    /// In the order of names a page is read from its cursor on, and no further than it is full.
+    @Test func anUnsortedPageReadsWhatItShows() throws {
+        try store.save((0..<50).map { SaveItem("r\($0 + 10)", ["here": 1]) })
+        let first = try store.query(Self.sorted(), limit: 5)
+        #expect(first.work.rowsRead == 6)
+        #expect(first.work.plan == "read the zone in the order of names until the page is full")
+        let second = try store.query(Self.sorted(), limit: 5, from: first.next)
+        #expect(second.records.map(\.record.name) == (15..<20).map { "r\($0)" })
+        #expect(second.work.rowsRead == 7)
+        let sorted = try store.query(Self.sorted(.init(key: "here")), limit: 5)
+        #expect(sorted.work.rowsRead == 50)
+        #expect(sorted.work.plan == "read all records of the zone")
+        #expect(try store.query(Self.sorted(), counts: true).count == 50)
+    }
+
+    @Test func recordsThatAreNamedAreLookedUp() throws {
+        let key = ["Note", "___recordID"].map { Bytes($0.utf8) }
+        let register = Commit.Register(
+            namespace: SchemaRegister.indexNamespace,
+            key: key,
+            value: [1]
+        )
+        let scope = try store.scopeNumber()
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            _ = try transaction.perform(
+                [.register(register)],
+                in: scope,
+                zone: nil,
+                author: Author()
+            )
+        }
+        try store.modify(ModifyZones(saving: ["Other"]), by: .alice)
+        let other = ZoneAddress(name: "Other")
+        try store.save((0..<50).map { SaveItem("r\($0 + 10)", ["here": .int64($0 % 2)]) })
+        try store.save([SaveItem("r11", ["here": 1], in: other)])
+        let ids = ["r13", "r11", "nobody", "r12"].map { Record.ID(recordName: $0) }
+        var query = Query(
+            recordType: "Note",
+            predicate: .field("here") == 1 && .field("recordID").isIn(ids)
+        )
+        let page = try store.query(query, zone: nil)
+        let names = page.records.map { "\($0.zone.name)/\($0.record.name)" }
+        #expect(names == ["Other/r11", "_defaultZone/r11", "_defaultZone/r13"])
+        #expect(page.work.rowsRead == 4)
+        #expect(page.work.plan == "look up 4 names in all 2 zones")
+        // A negation says nothing about the names that results can have, nor does one side of OR.
+        query.predicate = .field("here") == 1 && !(.field("recordID").isIn(ids))
+        #expect(try store.query(query).records.count == 23)
+        query.predicate = .field("here") == 1 || .field("recordID").isIn(ids)
+        query.allowsExtensions = true
+        #expect(try store.query(query).records.count == 26)
+    }
+
     @Test func onlyWantedFieldsAreReturned() throws {
         try store.save([SaveItem("a", ["here": 1, "n": 2])])
         let page = try store.query(Self.sorted(), keys: ["n"])

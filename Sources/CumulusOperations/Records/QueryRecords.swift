@@ -1,9 +1,9 @@
 // Finds the records of one type that satisfy a predicate: a page of them in their order, and where
 // the next one begins.
 //
-// Run by the session on a reader thread, from one snapshot per page. All zones that are asked are
-// read; the places of a page's records are kept and their bodies read afterwards, so memory is
-// bounded by the page. hot: once per record of the zones.
+// Run by the session on a reader thread, from one snapshot per page. What the plan says is read;
+// the places of a page's records are kept and their bodies read afterwards, so memory is bounded by
+// the page. hot: once per record that is looked at.
 
 package import CumulusModel
 package import CumulusStorage
@@ -98,15 +98,17 @@ package struct QueryRecords: Sendable {
             let bound = try bind(scope, number, circumstances, reader)
             let runs = try reader.runs(of: number)
             try cursor?.check(scope, database, question, runs, broken)
+            let plan = QueryPlan(bound, counts: counts)
             var search = Search(
                 query: bound,
+                plan: plan,
                 limit: counts ? 0 : limit,
                 start: cursor?.place,
                 circumstances: circumstances
             )
             for zone in zones { try search.read(zone, reader) }
             var page = Page(work: search.work)
-            page.work.plan = "read all records of \(zones.count == 1 ? "the zone" : "all zones")"
+            page.work.plan = plan.description(zones: zones.count)
             if counts {
                 page.count = search.work.rowsKept
                 return page
@@ -232,11 +234,12 @@ private struct SortedResults {
 
 /// Reads zones, and keeps what the page needs.
 private struct Search {
-    let query: BoundQuery
+    private let query: BoundQuery
+    private let plan: QueryPlan
     /// Only what comes behind it counts.
-    let start: ResultPlace?
-    var results: SortedResults
-    var work = QueryRecords.Work()
+    private let start: ResultPlace?
+    private(set) var results: SortedResults
+    private(set) var work = QueryRecords.Work()
     private var effort: QueryEffort
 
     /// What a record costs, in steps of a comparison.
@@ -244,11 +247,13 @@ private struct Search {
 
     init(
         query: BoundQuery,
+        plan: QueryPlan,
         limit: Int,
         start: ResultPlace?,
         circumstances: QueryRecords.Circumstances
     ) {
         self.query = query
+        self.plan = plan
         self.start = start
         effort = QueryEffort(refusal: circumstances.refusal)
         // One more than the page holds: it tells whether there is a next one.
@@ -257,32 +262,62 @@ private struct Search {
 
     mutating func read(_ zone: FoundZone, _ reader: ReadTransaction) throws {
         guard let number = zone.number else { return }
+        switch plan {
+        case .names(let names):
+            for name in names {
+                guard let row = try reader.get(.record(number, name)) else { continue }
+                _ = try look(at: row, named: name, in: zone)
+            }
+        case .byName, .all: try scan(zone, number, reader)
+        }
+    }
+
+    private mutating func scan(
+        _ zone: FoundZone,
+        _ number: ZoneNumber,
+        _ reader: ReadTransaction
+    ) throws {
+        var range = KeyRange.records(of: number)
+        if plan == .byName, let start { range.start = RowKey.record(number, start.name).bytes }
+        var found = 0
         var failure: (any Error)?
-        try reader.scan(.records, .records(of: number), backwards: false) { key, value in
+        try reader.scan(.records, range, backwards: false) { key, row in
             do {
-                try look(at: key, value, in: zone)
-                return true
-            } catch let error as MalformedBytes {
-                failure = EngineError.corrupt("the row \(key.hex) is damaged: \(error.reason)")
+                if try look(at: row, named: name(in: key), in: zone) { found += 1 }
+                return plan != .byName || found < results.limit
             } catch {
                 failure = error
+                return false
             }
-            return false
         }
         if let failure { throw failure }
     }
 
-    private mutating func look(at key: Bytes, _ row: Bytes, in zone: FoundZone) throws {
-        work.rowsRead += 1
-        try effort.spend(Search.recordSteps + row.count / 64)
+    private func name(in key: Bytes) throws(EngineError) -> String {
         var parts = KeyReader(key)
         _ = try parts.number(ZoneNumber.self)
-        guard let view = try RecordView(row: row, name: try parts.text(), keys: nil) else { return }
-        let candidate = try Candidate(view)
-        guard try candidate.satisfies(query, &effort) else { return }
-        let place = try candidate.place(in: zone.zone.name, by: query.sortKeys)
-        if let start, !start.precedes(place, by: query.sortKeys) { return }
-        work.rowsKept += 1
-        results.add(place)
+        return try parts.text()
+    }
+
+    /// Whether the record is a result.
+    private mutating func look(
+        at row: Bytes,
+        named name: String,
+        in zone: FoundZone
+    ) throws -> Bool {
+        work.rowsRead += 1
+        try effort.spend(Search.recordSteps + row.count / 64)
+        do {
+            guard let view = try RecordView(row: row, name: name, keys: nil) else { return false }
+            let candidate = try Candidate(view)
+            guard try candidate.satisfies(query, &effort) else { return false }
+            let place = try candidate.place(in: zone.zone.name, by: query.sortKeys)
+            if let start, !start.precedes(place, by: query.sortKeys) { return false }
+            work.rowsKept += 1
+            results.add(place)
+            return true
+        } catch let error as MalformedBytes {
+            throw EngineError.corrupt("the record '\(name)' is damaged: \(error.reason)")
+        }
     }
 }
