@@ -3,6 +3,7 @@
 import ArgumentParser
 import Cumulus
 import CumulusModel
+import Foundation
 
 struct QueryCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -13,11 +14,16 @@ struct QueryCommand: AsyncParsableCommand {
             "cumulus query City --where \"country == 'JP'\" --sort -population,name --limit 10",
             "cumulus query Note --where \"self CONTAINS 'tea'\" --database private --all --json",
             "cumulus query City --where \"country IN {'NO','SE'}\" --explain",
+            "cumulus query City --near location,35.7,139.7 --where "
+                + "\"distanceToLocation:fromLocation:(location, LOCATION(35.7, 139.7)) < 50000\"",
+            "cumulus query Note --where \"due < CAST('2026-12-24', 'NSDate')\" --sort due",
             note: """
-                Predicates are NSPredicate formats, as far as CloudKit takes them. OR and tests \
-                for nil go beyond CloudKit and need --extensions. Without --where all records of \
-                the type are meant, for which ___recordID must be QUERYABLE. The first page is \
-                shown, or with --all every page.
+                Predicates are NSPredicate formats, as far as CloudKit takes them: the article \
+                Queries shows every form. OR and tests for nil go beyond CloudKit and need \
+                --extensions. Fields need the indexes of CloudKit; 'cumulus schema export' and \
+                'import' show and change them. Without --where all records of the type are meant, \
+                for which ___recordID must be QUERYABLE. The first page is shown, 100 records or \
+                --limit, which is 400 at most; or with --all every page. --count counts all.
                 """
         )
     )
@@ -30,7 +36,7 @@ struct QueryCommand: AsyncParsableCommand {
         help: "Keys to sort by, with commas; '-' before one: the largest first."
     )
     var sort: String?
-    @Option(help: "Sort by distance, nearest first: KEY,LATITUDE,LONGITUDE.")
+    @Option(help: "Sort by distance first, the nearest first: KEY,LATITUDE,LONGITUDE.")
     var near: Near?
     @OptionGroup var keys: KeysOption
     @Option(help: "How many records at most; of a page, with --all.") var limit: Int?
@@ -62,10 +68,11 @@ struct QueryCommand: AsyncParsableCommand {
             predicate: try Query.Predicate(format: format),
             sortDescriptors: near.map { [$0.descriptor] } ?? []
         )
-        query.sortDescriptors += (sort ?? "").split(separator: ",").map { key in
-            key.hasPrefix("-")
+        query.sortDescriptors += (sort ?? "").split(separator: ",").map { word in
+            let key = word.trimmingCharacters(in: .whitespaces)
+            return key.hasPrefix("-")
                 ? Query.SortDescriptor(key: String(key.dropFirst()), ascending: false)
-                : Query.SortDescriptor(key: String(key))
+                : Query.SortDescriptor(key: key)
         }
         query.allowsExtensions = extensions
         return query

@@ -95,7 +95,7 @@ extension SchemaCommand {
 
     struct Diff: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Say what production lacks of development's schema.",
+            abstract: "Say what a deployment would change in production.",
             discussion: help("cumulus schema diff --operator-token-file operator.token")
         )
 
@@ -113,13 +113,14 @@ extension SchemaCommand {
 
     struct Deploy: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Add to production's schema what development has, all of it or nothing.",
+            abstract: "Deploy development's schema to production, all of it or nothing.",
             discussion: help(
                 "cumulus schema deploy --operator-token-file operator.token",
                 "cumulus schema deploy --yes",
                 note: """
-                    Without --yes it only says what would change. Types and fields that are \
-                    deployed stay for good.
+                    Without --yes it only says what would change. Types and fields are added, and \
+                    stay for good; indexes and grants become those of development, so queries \
+                    that need an index that is gone there fail in production too.
                     """
             )
         )
@@ -144,8 +145,11 @@ private func change(
     _ connection: Connection,
     onlyValidates: Bool
 ) async throws -> [String] {
+    guard FileManager.default.fileExists(atPath: file) else {
+        throw InputProblem("there is no file '\(file)'")
+    }
     guard let text = try? String(contentsOfFile: file, encoding: .utf8) else {
-        throw InputProblem("the schema \(file) can't be read as UTF-8")
+        throw InputProblem("\(file) can't be read, or is no text in UTF-8")
     }
     do {
         _ = try Schema(ckdb: text)

@@ -54,7 +54,11 @@ extension PredicateParser {
         case (.key(let key), .one(.value(.location(let place)))),
             (.one(.value(.location(let place))), .key(let key)):
             return .distance(key, place)
-        default: throw refusal("a distance is that of a key from a location", at: start)
+        default:
+            throw refusal(
+                "a distance is that of a key from a location; write (key, LOCATION(35.7, 51.4))",
+                at: start
+            )
         }
     }
 

@@ -54,7 +54,9 @@ extension PredicateParser {
     }
 
     private func arithmeticRefusal() -> ServiceError {
-        refusal("arithmetic isn't supported; compute the value, and pass it with %@")
+        refusal(
+            "arithmetic isn't supported; write the value (a date: CAST('2026-11-22', 'NSDate'))"
+        )
     }
 
     private func aggregateRefusal() -> ServiceError {
@@ -237,7 +239,9 @@ extension PredicateParser {
     private mutating func options() throws(ServiceError) -> String? {
         guard take(.symbol("[")) != nil else { return nil }
         guard case .word(let letters) = next.kind else {
-            throw refusal("letters such as cdl must stand in the brackets")
+            throw refusal(
+                "letters such as cdl must stand in the brackets; a list is written {1, 2}"
+            )
         }
         advance()
         try expect("]")

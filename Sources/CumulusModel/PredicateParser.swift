@@ -48,7 +48,10 @@ package struct PredicateParser {
         let counts = "placeholders: \(placeholders.count), arguments: \(arguments.count)"
         if placeholders.count > arguments.count {
             let first = placeholders[arguments.count].range.lowerBound
-            throw refusal("an argument is missing (\(counts))", at: first)
+            throw refusal(
+                "an argument is missing (\(counts)); pass it, or write the value",
+                at: first
+            )
         }
         if placeholders.count < arguments.count {
             throw refusal(
@@ -120,7 +123,7 @@ package struct PredicateParser {
             )
         case .range:
             throw refusal(
-                "NOT isn't supported over BETWEEN; ask for key < a and for key > b in two queries",
+                "NOT isn't supported over BETWEEN; ask for key < a OR key > b, or in two queries",
                 at: offset
             )
         case .compound:
@@ -352,7 +355,10 @@ package struct PredicateParser {
 
     private mutating func tokenMatch(_ clause: Clause) throws(ServiceError) -> Shape {
         guard case .key("allTokens") = clause.left else {
-            throw refusal("only allTokens can stand before TOKENMATCHES", at: clause.offset)
+            throw refusal(
+                "write allTokens TOKENMATCHES[cdl] 'words'; nothing else can stand before it",
+                at: clause.offset
+            )
         }
         guard case .one(.value(.string(let words))) = clause.right else {
             throw refusal("TOKENMATCHES needs a text of words", at: clause.offset)
@@ -473,7 +479,10 @@ package struct PredicateParser {
     private func misfit(_ clause: Clause) -> ServiceError {
         switch (clause.left, clause.right) {
         case (.key, .key):
-            refusal("two fields can't be compared; one side must be a value", at: clause.offset)
+            refusal(
+                "two fields can't be compared; a text stands in quotes: 'text'",
+                at: clause.offset
+            )
         case (.record, _), (_, .record):
             refusal(
                 "self is only supported in self CONTAINS 'words'; name a field",

@@ -45,7 +45,11 @@ private struct Binder {
 
     func checkType() throws(ServiceError) {
         guard schema.exists else {
-            throw ServiceError(.unknownItem, "Did not find record type: \(query.recordType)")
+            let hint = context.environment == .production ? " (deploy the schema)" : ""
+            throw ServiceError(
+                .unknownItem,
+                "Did not find record type: \(query.recordType)\(hint)"
+            )
         }
         guard schema.isIndexed(in: context.environment) else {
             throw invalid(
@@ -290,7 +294,7 @@ private struct Binder {
             throw invalid(
                 """
                 Field '\(key)' has a value type of \(kind.name) and is no list; compare it with \
-                == or IN
+                ==, IN or BEGINSWITH, or search words with self CONTAINS
                 """
             )
         case (.list(let kind), false):
@@ -302,7 +306,10 @@ private struct Binder {
             )
         default:
             throw invalid(
-                "Field '\(key)' of type \(column.type.name) can't be compared in this way"
+                """
+                Field '\(key)' of type \(column.type.name) can't be compared in this way\
+                \(column.type == .one(.location) ? "; ask for a distance" : "")
+                """
             )
         }
     }
@@ -351,14 +358,18 @@ private struct Binder {
             .wrongType,
             """
             Field '\(key)' has a value type of \(column.name) and cannot be queried using filter \
-            value type \(kind?.name ?? "LIST")
+            value type \(kind?.name ?? "LIST")\
+            \(column == .one(.timestamp) ? "; a date is written CAST('2026-11-22', 'NSDate')" : "")
             """
         )
     }
 
     private func extensionNeeded(_ what: String, _ instead: String) -> ServiceError {
         invalid(
-            "\(what) is not supported by CloudKit; \(instead), or let the query allow extensions"
+            """
+            \(what) is not supported by CloudKit; \(instead), or let the query allow extensions \
+            (allowsExtensions, --extensions)
+            """
         )
     }
 

@@ -82,14 +82,16 @@ package struct SchemaImport: Hashable, Sendable {
     ) -> Result<SchemaDifference, ServiceError> {
         let removals = difference.removals
         if removals.isEmpty { return .success(difference) }
-        let lost = removals.prefix(5).map { "  \($0)" }.joined(separator: "\n")
-        let more = removals.count > 5 ? "\n  and \(removals.count - 5) more" : ""
+        let lost = removals.prefix(5).map(\.description).joined(separator: "; ")
+        let more = removals.count > 5 ? "; and \(removals.count - 5) more" : ""
         return .failure(
             ServiceError(
                 .invalidArguments,
                 .invalidValue,
-                "nothing was changed, because records would lose what they hold; \(rule):\n"
-                    + lost + more
+                """
+                nothing was changed, because records would lose what they hold; \(rule): \
+                \(lost)\(more)
+                """
             )
         )
     }
@@ -99,7 +101,7 @@ package struct SchemaImport: Hashable, Sendable {
             .invalidArguments,
             """
             a schema is imported into development, and deployed to production; this call names \
-            the other environment
+            the other environment, leave --environment out
             """
         )
     }
