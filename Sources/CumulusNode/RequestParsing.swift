@@ -255,10 +255,14 @@ struct RequestParser {
     private func increments(
         _ raw: [(field: Bytes, delta: Int64)]
     ) throws(ServiceError) -> [Commit.Increment] {
+        guard raw.count <= limits.fieldsPerType else {
+            throw ServiceError.tooManyItems(raw.count, limit: limits.fieldsPerType)
+        }
         var increments: [Commit.Increment] = []
+        var fields: Set<String> = []
         for (name, delta) in raw {
             let field = try Names.checkSchemaName(name[...], "field name")
-            guard !increments.contains(where: { $0.field == field }) else {
+            guard fields.insert(field).inserted else {
                 throw ServiceError(
                     .invalidArguments,
                     .invalidValue,

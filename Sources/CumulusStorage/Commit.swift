@@ -164,6 +164,16 @@ extension Commit {
     }
 }
 
+extension Commit.Put {
+    /// Bytes that it takes in a commit, about.
+    package var byteCount: Int {
+        let counters = (increments + resetCounters).reduce(0) { $0 + $1.field.utf8.count + 24 }
+        let references = targets.reduce(0) { $0 + $1.field.utf8.count + 32 }
+        let names = recordName.utf8.count + type.utf8.count + (parent?.recordName.utf8.count ?? 0)
+        return fields.bytes.count + counters + references + names + 24 * absorbed.count + 96
+    }
+}
+
 // MARK: - Canonical form: writing
 
 extension Commit {

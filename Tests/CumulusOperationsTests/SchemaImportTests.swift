@@ -250,6 +250,40 @@ import Testing
         #expect(commits.allSatisfy { $0 <= Limits.standard.frameBytes })
     }
 
+    /// Increments count too.
+    @Test func aCommitFitsIntoAFrameWhateverItsSavesAreMadeOf() throws {
+        let long = String(repeating: "f", count: 240)
+        let increments = Dictionary(
+            uniqueKeysWithValues: (0..<250).map { ("\(long)\($0)", Int64(1)) }
+        )
+        let name = String(repeating: "T", count: 250)
+        let saves = (0..<40).map {
+            SaveItem("r\($0)", type: "\(name)\($0)", increments: increments)
+        }
+        let codes = try store.save(saves).codes
+        #expect(codes.contains(nil))
+        #expect(codes.contains(.limitExceeded))
+        let commits = try store.reader.rows(.log, .all(.commit)).map(\.value.count)
+        #expect(commits.allSatisfy { $0 <= Limits.standard.frameBytes - 64 << 10 })
+    }
+
+    /// An item that fails brings no field about, and takes no room.
+    @Test func whatFailsSaysNothingAboutTheSchema() throws {
+        var limits = Limits.standard
+        limits.recordBytes = 1_000
+        let large = FieldValue.string(String(repeating: "x", count: 2_000))
+        let modify = ModifyRecords(
+            database: .private,
+            policy: .changedKeys,
+            isAtomic: false,
+            saves: [SaveItem("a", ["x": large]), SaveItem("b", ["x": 1])],
+            limits: limits
+        )
+        let outcome = try store.modify(modify, by: .alice)
+        #expect(outcome.codes == [.limitExceeded, nil])
+        #expect(try stored().recordType("Note")?.field("x")?.typeName == "INT64")
+    }
+
     @Test func eachCallHasItsEnvironment() throws {
         for (source, environment) in [
             (try file(Self.trail), Environment.production), (.development, .development),

@@ -33,6 +33,10 @@ struct SavePlanner {
             fields: content.fields
         )
         put.increments = content.increments
+        let planned = (
+            registers: plan.registers.count, bytes: plan.putBytes,
+            schema: plan.schemas[content.type]
+        )
         do throws(PlanFailure) {
             try planSchema(content, &put, &plan, in: &transaction)
             put.absorbed = try engine { () throws(EngineError) in
@@ -43,11 +47,16 @@ struct SavePlanner {
             try planCounters(&put, row, in: &transaction)
             try planWholes(&put, row, plan.schemas[content.type]?.merge ?? .fields)
             try checkSize(put, row)
-            try checkCommitSize(put, &plan)
             try checkFieldCount(put, row)
+            try checkCommitSize(put, &plan)
         } catch {
             switch error {
-            case .item(let error): return ModifyOutcome.Failure(error)
+            case .item(let error):
+                // What it would have added to the schema is nothing to the items after it.
+                plan.registers.removeSubrange(planned.registers...)
+                plan.putBytes = planned.bytes
+                plan.schemas[content.type] = planned.schema
+                return ModifyOutcome.Failure(error)
             case .engine(let error): throw error
             }
         }
@@ -495,8 +504,7 @@ struct SavePlanner {
         _ plan: inout ZoneBatch.Plan
     ) throws(PlanFailure) {
         let limit = request.limits.commitBytes
-        let targetBytes = put.targets.reduce(0) { $0 + $1.field.utf8.count + 32 }
-        let size = plan.putBytes + put.fields.bytes.count + targetBytes
+        let size = plan.putBytes + put.byteCount
         guard size > limit else {
             plan.putBytes = size
             return
