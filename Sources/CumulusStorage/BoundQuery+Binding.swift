@@ -260,9 +260,11 @@ private struct Binder {
     // MARK: Columns and indexes
 
     private func column(_ key: String) throws(ServiceError) -> BoundQuery.Column {
+        // Names are ASCII; Swift would take other spellings for some of them.
+        guard key.utf8.allSatisfy({ $0 < 0x80 }) else { throw unknown(key) }
         if let type = schema.fields[key], !SystemField.isProperty(key) { return .field(key, type) }
         if let system = SystemField(key: key) { return .system(system) }
-        throw invalid("Unknown field '\(key)': type \(query.recordType) has none of that name")
+        throw unknown(key)
     }
 
     private func need(
@@ -362,6 +364,10 @@ private struct Binder {
             \(column == .one(.timestamp) ? "; a date is written CAST('2026-11-22', 'NSDate')" : "")
             """
         )
+    }
+
+    private func unknown(_ key: String) -> ServiceError {
+        invalid("Unknown field '\(key)': type \(query.recordType) has none of that name")
     }
 
     private func extensionNeeded(_ what: String, _ instead: String) -> ServiceError {

@@ -16,7 +16,8 @@ package enum QueryPlan: Hashable, Sendable {
 
     package init(_ query: BoundQuery, counts: Bool) {
         if let names = query.names {
-            self = .names(names.sorted { precedes(Bytes($0.utf8), Bytes($1.utf8)) })
+            let names = names.sorted(by: precedes)
+            self = .names(names.map { String(decoding: $0, as: UTF8.self) })
         } else {
             self = query.sortKeys.isEmpty && !counts ? .byName : .all
         }
@@ -34,20 +35,17 @@ package enum QueryPlan: Hashable, Sendable {
 }
 
 extension BoundQuery {
-    /// The only names that results can have; nil: any.
-    fileprivate var names: Set<String>? {
-        var names: Set<String>?
+    /// The only names that results can have, as bytes: of texts, Swift takes some for equal that
+    /// are spelt differently.
+    ///
+    /// nil: any.
+    fileprivate var names: Set<Bytes>? {
+        var names: Set<Bytes>?
         for comparison in conjuncts {
             guard case .values(.system(.recordID), let values) = comparison.subject,
                 comparison.relation == .equals || comparison.relation == .isIn
             else { continue }
-            let wanted = values.compactMap { value in
-                if case .bytes(let name) = value {
-                    String(decoding: name, as: UTF8.self)
-                } else {
-                    nil
-                }
-            }
+            let wanted = values.compactMap { if case .bytes(let name) = $0 { name } else { nil } }
             names = names?.intersection(wanted) ?? Set(wanted)
         }
         return names

@@ -315,6 +315,19 @@ import Testing
         #expect(try refusal("___recordID == 'mine'").contains("'recordName' is not marked"))
     }
 
+    /// Swift takes the sign of Kelvin for a K.
+    @Test func namesAreComparedAsTheyAreSpelt() throws {
+        try choose(.queryable, of: "___recordID")
+        try store.save([SaveItem("K", ["Key": 1])])
+        for _ in 0..<20 {
+            #expect(try found("recordID IN {'K', '\u{212A}'}") == ["K"])
+            #expect(try found("recordID IN {'\u{212A}', 'x', 'K'}") == ["K"])
+        }
+        let query = Query(recordType: "Note", predicate: .field("\u{212A}ey") == 1)
+        let error = try #require(throws: ServiceError.self) { try store.query(query) }
+        #expect(error.message.hasPrefix("Unknown field"))
+    }
+
     @Test func lettersHaveSeveralSmallForms() throws {
         try store.save([
             SaveItem("piraeus", ["blurb": "Πειραιάς"]),

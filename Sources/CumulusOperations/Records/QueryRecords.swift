@@ -113,7 +113,7 @@ package struct QueryRecords: Sendable {
                 page.count = search.work.rowsKept
                 return page
             }
-            if let last = try fill(&page, search.results, zones, reader) {
+            if let last = try fill(&page, &search, zones, reader) {
                 page.next = QueryCursor(
                     scope: scope,
                     database: database,
@@ -185,12 +185,13 @@ package struct QueryRecords: Sendable {
     /// Returns the place behind which the next page begins.
     private func fill(
         _ page: inout Page,
-        _ results: SortedResults,
+        _ search: inout Search,
         _ zones: [FoundZone],
         _ reader: ReadTransaction
     ) throws -> ResultPlace? {
+        let places = search.results.places
         var byteCount = 0
-        for place in results.places.prefix(limit) {
+        for place in places.prefix(limit) {
             if byteCount >= limits.answerBytes { break }
             guard let zone = zones.first(where: { $0.zone.name == place.zone }),
                 let number = zone.number,
@@ -202,11 +203,12 @@ package struct QueryRecords: Sendable {
                     }
                 )
             else { throw EngineError.corrupt("a record that was found is not there") }
+            try search.spend(onRow: row)
             byteCount += view.fields.count
             page.records.append((ZoneAddress(name: place.zone), view))
         }
-        guard page.records.count < results.places.count else { return nil }
-        return results.places[page.records.count - 1]
+        guard page.records.count < places.count else { return nil }
+        return places[page.records.count - 1]
     }
 }
 
@@ -265,11 +267,16 @@ private struct Search {
         switch plan {
         case .names(let names):
             for name in names {
+                try effort.spend(Search.recordSteps)
                 guard let row = try reader.get(.record(number, name)) else { continue }
                 _ = try look(at: row, named: name, in: zone)
             }
         case .byName, .all: try scan(zone, number, reader)
         }
+    }
+
+    mutating func spend(onRow row: Bytes) throws(ServiceError) {
+        try effort.spend(Search.recordSteps + row.count / 64)
     }
 
     private mutating func scan(
@@ -306,7 +313,7 @@ private struct Search {
         in zone: FoundZone
     ) throws -> Bool {
         work.rowsRead += 1
-        try effort.spend(Search.recordSteps + row.count / 64)
+        try spend(onRow: row)
         do {
             guard let view = try RecordView(row: row, name: name, keys: nil) else { return false }
             let candidate = try Candidate(view)
