@@ -108,6 +108,9 @@ package final class StoreGate: Sendable {
     /// Rings after every batch that changed something.
     let bell = CommitBell()
     let visible: VisibleState
+    /// Speaks up after every batch with which indexes came or went; for one listener.
+    let indexNews: AsyncStream<Void>
+    private let indexSource: AsyncStream<Void>.Continuation
     private let environment: NodeEnvironment
     private let clocks: PeerClocks
     private let limits: Limits
@@ -138,6 +141,7 @@ package final class StoreGate: Sendable {
         meter: NodeMeter,
         diskReserve: UInt64
     ) throws(EngineError) {
+        (indexNews, indexSource) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         self.engine = engine
         self.environment = environment
         self.clocks = clocks
@@ -349,6 +353,7 @@ package final class StoreGate: Sendable {
         }
         let count = group.count - housekeeping
         let zonesVersion = writer.state.zonesVersion
+        let indexesVersion = writer.state.indexesVersion
         writer.disk.wrote(group.byteCount)
         writer.state = try group.commit()
         visible.advance(
@@ -358,6 +363,7 @@ package final class StoreGate: Sendable {
                 changesZones: writer.state.zonesVersion != zonesVersion
             )
         )
+        if writer.state.indexesVersion != indexesVersion { indexSource.yield() }
         guard count > 0 else { return }
         meter.commits.add(count)
         meter.flushes.add(1)

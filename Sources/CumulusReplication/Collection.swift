@@ -159,7 +159,12 @@ package enum Collection {
                 var row = try transaction.zone(database, zone.name),
                 row.exists, row.generation == zone.generation
             else { return }
-            let place = ZonePlace(database: database, number: row.number, zone: zone)
+            let place = ZonePlace(
+                scope: scope,
+                database: database,
+                number: row.number,
+                zone: zone
+            )
             let horizon = row.horizon
             for name in names {
                 guard let record = try transaction.record(row.number, name), mayGo(record) else {

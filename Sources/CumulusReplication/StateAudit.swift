@@ -210,7 +210,12 @@ package struct StateAudit: Sendable {
             else { continue }
             let mine = try transaction.lives(row.number, difference.name)
             guard mine == difference.ours else { continue }
-            let place = ZonePlace(database: database, number: row.number, zone: zone)
+            let place = ZonePlace(
+                scope: scope,
+                database: database,
+                number: row.number,
+                zone: zone
+            )
             _ = try transaction.replace(
                 mine,
                 with: difference.theirs,

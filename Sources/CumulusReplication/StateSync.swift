@@ -67,6 +67,7 @@ package struct StateSync: Sendable {
                 continue
             }
             let place = ZonePlace(
+                scope: scope,
                 database: 0,
                 number: number,
                 zone: offer.zones[page.zone].commitZone
@@ -141,7 +142,12 @@ package struct StateSync: Sendable {
         let mine = try transaction.recordNames(in: held, after: next.after, limit: recordLimit)
         let theirs = try transaction.recordNames(in: staged, after: next.after, limit: recordLimit)
         let names = Set(mine + theirs).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
-        let place = ZonePlace(database: 0, number: staged, zone: offer.zones[next.zone].commitZone)
+        let place = ZonePlace(
+            scope: scope,
+            database: 0,
+            number: staged,
+            zone: offer.zones[next.zone].commitZone
+        )
         for name in names.prefix(recordLimit) {
             let mine = try transaction.lives(held, name)
             let theirs = try transaction.lives(staged, name)
@@ -310,7 +316,7 @@ package struct StateSync: Sendable {
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {
         let zone = offer.zones[index].commitZone
-        let place = ZonePlace(database: database, number: number, zone: zone)
+        let place = ZonePlace(scope: scope, database: database, number: number, zone: zone)
         for (key, value) in try transaction.rows(.log, .staged(of: scope, UInt32(index))) {
             var parts = KeyReader(key)
             _ = try parts.number(ScopeNumber.self)

@@ -78,10 +78,11 @@ struct Wiring {
         let linking = Task { await links.run(peers) }
         let collector = Collector(node, schedule: schedule)
         let collecting = Task { await collector.run() }
+        let indexing = Task { await IndexKeeper(node).run() }
+        let tasks = [linking, collecting, indexing]
         await waitForSignal(signals)
-        linking.cancel()
-        collecting.cancel()
-        try await drain(node, listener, [linking, collecting])
+        for task in tasks { task.cancel() }
+        try await drain(node, listener, tasks)
     }
 
     // MARK: Parts

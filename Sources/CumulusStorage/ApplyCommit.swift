@@ -144,11 +144,18 @@ private struct Application {
 
 /// Where the records of a zone stand.
 package struct ZonePlace: Sendable {
+    package var scope: ScopeNumber
     package var database: DatabaseNumber
     package var number: ZoneNumber
     package var zone: Commit.Zone
 
-    package init(database: DatabaseNumber, number: ZoneNumber, zone: Commit.Zone) {
+    package init(
+        scope: ScopeNumber,
+        database: DatabaseNumber,
+        number: ZoneNumber,
+        zone: Commit.Zone
+    ) {
+        self.scope = scope
         self.database = database
         self.number = number
         self.zone = zone
@@ -183,7 +190,12 @@ extension WriteTransaction {
             row = makeZone(nil, zone, in: database, created: .zero)
         }
         guard let row, row.exists, row.generation == zone.generation else { return nil }
-        application.place = ZonePlace(database: database, number: row.number, zone: zone)
+        application.place = ZonePlace(
+            scope: application.scope,
+            database: database,
+            number: row.number,
+            zone: zone
+        )
         return application.place
     }
 
@@ -249,6 +261,7 @@ extension WriteTransaction {
         deleteRange(.records, .siblings(of: zone))
         deleteRange(.index, .changes(of: zone))
         deleteRange(.index, .backReferences(of: zone))
+        deleteRange(.index, .indexRows(of: zone))
         forgetZone(zone)
     }
 
@@ -258,7 +271,7 @@ extension WriteTransaction {
         in scope: ScopeNumber
     ) throws(EngineError) {
         let row = RegisterRow(stamp: commit.stamp, value: register.value)
-        try join(row, into: register.namespace, register.key, of: scope)
+        try join(row, into: register.namespace, register.key, of: scope, isCommitted: true)
     }
 }
 
@@ -445,6 +458,7 @@ extension WriteTransaction {
         }
         storeChanges(of: name, before.first?.frontier ?? [], rows[0].frontier, at: place)
         try storeBackReferences(of: name, before.first, rows[0], at: place)
+        try storeIndexRows(of: name, before.first, rows[0], at: place)
         return rows[0]
     }
 
@@ -472,6 +486,7 @@ extension WriteTransaction {
         for gone in try backReferences(of: shown) {
             put(gone.key(in: place.number, child: name), nil)
         }
+        try storeIndexRows(of: name, shown, nil, at: place)
     }
 
     private mutating func storeChanges(

@@ -1,5 +1,5 @@
 // A record that a query looks at: whether it satisfies the predicate, and where it stands in the
-// order.
+// order. Also what a record is indexed by, so that both read the same values.
 //
 // The meaning of every predicate is here, once: an index only spares records that would fail here.
 // Truth has three values, as in SQL: a comparison with a field that the record doesn't have is
@@ -10,16 +10,47 @@ package import CumulusModel
 package struct Candidate {
     package let view: RecordView
     private let body: RecordBody
+    /// Where a row of an index says all that is asked: the column, and what stands in it.
+    private let known: (column: BoundQuery.Column, value: FieldValue?)?
 
     /// A record as it is stored, whole.
     package init(_ view: RecordView) throws(MalformedBytes) {
         self.view = view
         body = try RecordBody(stored: view.fields)
+        known = nil
+    }
+
+    /// A record that is about to be stored.
+    package init(_ row: RecordRow, named name: String) {
+        view = RecordView(row, name: name)
+        body = row.body
+        known = nil
+    }
+
+    /// A record of which only its name and one column are known.
+    package init(
+        named name: String,
+        type: String,
+        knowing column: BoundQuery.Column,
+        _ value: FieldValue?
+    ) {
+        view = RecordView(
+            name: name,
+            type: type,
+            changeTag: [],
+            created: 0,
+            createdBy: "",
+            modified: 0,
+            modifiedBy: ""
+        )
+        body = RecordBody()
+        known = (column, value)
     }
 
     /// What stands in a column that is no list; nil where the record has nothing, or a value of
     /// another type.
     package func value(of column: BoundQuery.Column) throws(MalformedBytes) -> FieldValue? {
+        if let known, known.column == column { return known.value }
         switch column {
         case .system(let field): return value(of: field)
         case .field: return try entry(of: column).flatMap(body.value)
@@ -96,7 +127,7 @@ extension Candidate {
         case .words(let words):
             return try finds(words, relation, in: query.searchable, &effort)
         case .presence(let column):
-            if case .field = column { return entry(of: column) == nil }
+            if case .field = column, known == nil { return entry(of: column) == nil }
             return try value(of: column) == nil
         case .values(let column, let wanted) where column.isList:
             return try holds(column, &effort, wanted.contains)
@@ -143,14 +174,22 @@ extension Candidate {
         _ effort: inout QueryEffort,
         _ isMeant: (ComparableValue) -> Bool
     ) throws -> Bool? {
-        guard let entry = entry(of: column) else { return nil }
+        guard entry(of: column) != nil else { return nil }
         var isFound = false
-        try body.visitElements(entry) { element in
+        try visitElements(of: column) { element in
             try effort.spend(1)
             isFound = ComparableValue(element).map(isMeant) ?? false
             return !isFound
         }
         return isFound
+    }
+
+    /// Visits the elements of a list, until `visit` returns false.
+    func visitElements(
+        of column: BoundQuery.Column,
+        _ visit: (FieldValue) throws -> Bool
+    ) throws {
+        if let entry = entry(of: column) { try body.visitElements(entry, visit) }
     }
 
     /// A search for nothing but words that say nothing finds nothing.
@@ -172,7 +211,8 @@ extension Candidate {
         return missing.isEmpty && !wanted.isEmpty
     }
 
-    private func visitTexts(
+    /// Visits the text of a field, or the texts of a list, until `visit` returns false.
+    func visitTexts(
         of column: BoundQuery.Column,
         _ visit: (String) throws -> Bool
     ) throws {

@@ -1,8 +1,8 @@
 // Everything durable, listed once: each subspace with its key, what its value says, and its family.
 //
-// Numbers (scope, database, zone) are handed out by this node and occur in keys only; nothing that
-// travels between nodes or is digested holds one. Rows marked "derived" can be rebuilt from the
-// others, and a test does so.
+// Numbers (scope, database, zone, index) are handed out by this node and occur in keys only;
+// nothing that travels between nodes or is digested holds one. Rows marked "derived" can be rebuilt
+// from the others, and a test does so.
 //
 // | family  | row            | key                                | value                   |
 // | ------- | -------------- | ---------------------------------- | ----------------------- |
@@ -18,10 +18,13 @@
 // | meta    | register       | scope, namespace, key ...          | `RegisterRow`           |
 // | meta    | log floor      | scope, incarnation                 | the log begins above it |
 // | meta    | staged zone    | zone                               | scope of the sync       |
+// | meta    | index          | scope, record type, index no.      | `IndexRow`, local       |
 // | records | record         | zone, name                         | `RecordRow`             |
 // | records | sibling        | zone, name, birth                  | `RecordRow` not shown   |
 // | index   | change         | zone, view, incarnation, seq, name | empty, derived          |
 // | index   | back reference | zone, target, kind, child, field   | target's birth, derived |
+// | index   | index row      | zone, index no., value, name       | `IndexedValues`,        |
+// |         |                |                                    | derived                 |
 // | log     | commit         | scope, incarnation, seq            | canonical bytes         |
 // | log     | order          | scope, local position              | dot, visible or not     |
 // | log     | increment      | scope, request id, birth, name,    | stamp, delta            |
@@ -48,10 +51,12 @@ package enum Subspace: UInt8, Sendable {
     case register = 10
     case logFloor = 11
     case stagedZone = 12
+    case index = 13
     case record = 32
     case sibling = 33
     case change = 64
     case backReference = 65
+    case indexRow = 66
     case commit = 96
     case order = 97
     case increment = 98
@@ -62,10 +67,10 @@ package enum Subspace: UInt8, Sendable {
     package var family: Family {
         switch self {
         case .format, .node, .scope, .database, .zone, .zoneState, .zoneHead, .vector, .report,
-            .register, .logFloor, .stagedZone:
+            .register, .logFloor, .stagedZone, .index:
             .meta
         case .record, .sibling: .records
-        case .change, .backReference: .index
+        case .change, .backReference, .indexRow: .index
         case .commit, .order, .increment, .request, .conflict, .stage: .log
         }
     }
@@ -74,11 +79,17 @@ package enum Subspace: UInt8, Sendable {
 package typealias ScopeNumber = UInt16
 package typealias DatabaseNumber = UInt32
 package typealias ZoneNumber = UInt32
+package typealias IndexNumber = UInt32
 
 /// A key and the family in which it stands.
 package struct RowKey: Hashable, Sendable {
     package let family: Family
     package let bytes: Bytes
+
+    package init(_ subspace: Subspace, bytes: Bytes) {
+        family = subspace.family
+        self.bytes = bytes
+    }
 
     package init(_ subspace: Subspace, _ build: (inout KeyWriter) -> Void = { _ in }) {
         var writer = KeyWriter(subspace)
@@ -160,6 +171,18 @@ package struct RowKey: Hashable, Sendable {
             $0.add(scope)
             $0.add(zone)
             $0.add(name)
+        }
+    }
+
+    package static func index(
+        _ scope: ScopeNumber,
+        _ type: String,
+        _ number: IndexNumber
+    ) -> RowKey {
+        RowKey(.index) {
+            $0.add(scope)
+            $0.add(type)
+            $0.add(number)
         }
     }
 
@@ -374,6 +397,28 @@ extension KeyRange {
             $0.add(kind.rawValue)
         }
         return KeyRange(prefix: prefix.bytes)
+    }
+
+    /// The indexes of a record type; nil: of all.
+    package static func indexes(of scope: ScopeNumber, _ type: String? = nil) -> KeyRange {
+        let prefix = RowKey(.index) {
+            $0.add(scope)
+            if let type { $0.add(type) }
+        }
+        return KeyRange(prefix: prefix.bytes)
+    }
+
+    /// The rows of an index of a zone; nil: of all its indexes.
+    package static func indexRows(of zone: ZoneNumber, _ index: IndexNumber? = nil) -> KeyRange {
+        let prefix = RowKey(.indexRow) {
+            $0.add(zone)
+            if let index { $0.add(index) }
+        }
+        return KeyRange(prefix: prefix.bytes)
+    }
+
+    package static func databases(of scope: ScopeNumber) -> KeyRange {
+        KeyRange(prefix: RowKey(.database) { $0.add(scope) }.bytes)
     }
 
     package static func zones(of database: DatabaseNumber) -> KeyRange {

@@ -8,8 +8,8 @@ package import CumulusModel
 package enum OpenStore {
     /// The layout that this release reads and writes.
     ///
-    /// Formats 1 to 3 were never released.
-    package static let formatVersion: UInt32 = 4
+    /// Formats 1 to 4 were never released.
+    package static let formatVersion: UInt32 = 5
 
     package enum Failure: Error, Equatable, Sendable {
         case newerFormat(UInt32)
@@ -85,7 +85,7 @@ package enum OpenStore {
         state.inherited = try reader.inheritance(of: node.nodeID)
         var transaction = WriteTransaction(engine: engine, state: state)
         try transaction.dropStages()
-        let (batch, cleaned) = transaction.finish()
+        let (batch, cleaned) = try transaction.finish()
         if !batch.isEmpty { try engine.commit(batch) }
         return cleaned
     }
@@ -101,6 +101,7 @@ package enum OpenStore {
         node.nextScope = state.node.nextScope
         node.nextDatabase = state.node.nextDatabase
         node.nextZone = state.node.nextZone
+        node.nextIndex = state.node.nextIndex
         var batch = EngineBatch()
         let key = RowKey.node
         batch.writes.append(.init(family: key.family, key: key.bytes, value: node.rowBytes))
@@ -122,7 +123,7 @@ package enum OpenStore {
         var transaction = WriteTransaction(engine: engine, state: state)
         transaction.put(.format, NumberRow(number: formatVersion))
         _ = try transaction.makeScope(.cluster)
-        let (batch, created) = transaction.finish()
+        let (batch, created) = try transaction.finish()
         try engine.commit(batch)
         return created
     }

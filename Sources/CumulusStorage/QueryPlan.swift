@@ -1,36 +1,306 @@
 // Which records a query has to look at, and in which order it meets them.
 //
-// Made by `QueryRecords` of a bound query. A plan only spares records that would not satisfy the
-// predicate, or would come behind the page: `Candidate` judges each that is left.
+// Made by `QueryRecords` of a bound query and the indexes that are ready. A plan only spares
+// records that would not satisfy the predicate, or would come behind the page: `Candidate` judges
+// each that is left. Which of several ways is the shortest is found out by whoever runs the plan.
 
-import CumulusModel
+package import CumulusModel
 
-package enum QueryPlan: Hashable, Sendable {
-    /// The records of these names, ascending.
-    case names([String])
-    /// The records of a zone in the order of their names, which is that of the results: whoever has
-    /// enough can stop, and a later page begins at its cursor.
-    case byName
-    /// All records of a zone.
-    case all
+package struct QueryPlan: Hashable, Sendable {
+    /// A way on which records come in the order of the results: whoever has enough can stop.
+    package enum Walk: Hashable, Sendable {
+        /// All records of a zone, by name.
+        case records
+        /// An index, or a part of it.
+        case index(IndexAccess)
+    }
 
-    package init(_ query: BoundQuery, counts: Bool) {
-        if let names = query.names {
-            let names = names.sorted(by: precedes)
-            self = .names(names.map { String(decoding: $0, as: UTF8.self) })
+    /// The only names that results can have, ascending; nil: any.
+    package private(set) var names: [String]?
+    package private(set) var walk: Walk?
+    /// Ways to parts of the records: each part holds all results.
+    package private(set) var accesses: [IndexAccess] = []
+
+    /// - Parameter counts: All results are wanted, in no order.
+    package init(_ query: BoundQuery, _ indexes: [NumberedIndex], counts: Bool) {
+        names = query.names?.sorted(by: precedes).map { String(decoding: $0, as: UTF8.self) }
+        if names != nil { return }
+        let ways = QueryWays(query, indexes.filter(\.isReady))
+        accesses = ways.accesses
+        if counts { return }
+        if let key = query.sortKeys.first {
+            guard let ordered = ways.inOrder(of: key) else { return }
+            walk = .index(ordered)
+            // The same rows in any order are no shorter way.
+            accesses.removeAll { Set($0.ranges) == Set(ordered.ranges) }
+        } else if let index = accesses.firstIndex(where: { $0.order == .name }) {
+            walk = .index(accesses.remove(at: index))
         } else {
-            self = query.sortKeys.isEmpty && !counts ? .byName : .all
+            walk = .records
+        }
+    }
+}
+
+/// A way to the records that satisfy a part of a predicate: some ranges of index rows.
+package struct IndexAccess: Hashable, Sendable {
+    package enum Order: Hashable, Sendable {
+        /// Within each range by name, since a range holds one value.
+        case name
+        /// By value, and by name within a value; ranges follow each other.
+        case value
+        case valueDescending
+        case none
+    }
+
+    package var ranges: [IndexRange]
+    package var order: Order
+    /// A record can have several rows in one range.
+    package var repeats = false
+    /// A row says all about its record that the query asks.
+    package var covers = false
+
+    /// For people: the fields whose indexes are read.
+    package var fields: String {
+        var seen: Set<String> = []
+        let names = ranges.map { "'\($0.index.definition.field)'" }
+        return names.filter { seen.insert($0).inserted }.joined(separator: " and ")
+    }
+}
+
+/// Rows of one index.
+package struct IndexRange: Hashable, Sendable {
+    package var index: NumberedIndex
+    /// From the mark on, see `IndexedValues`; the end is not in it.
+    package var start: Bytes
+    package var end: Bytes
+
+    init(_ index: NumberedIndex, start: Bytes, end: Bytes) {
+        self.index = index
+        self.start = start
+        self.end = end
+    }
+
+    /// All rows that begin like that.
+    init(_ index: NumberedIndex, prefix: Bytes) {
+        let range = KeyRange(prefix: prefix)
+        self.init(index, start: range.start, end: range.end)
+    }
+
+    package func keys(in zone: ZoneNumber) -> KeyRange {
+        let prefix = KeyRange.indexRows(of: zone, index.number).start
+        return KeyRange(start: prefix + start, end: prefix + end)
+    }
+}
+
+extension IndexRange {
+    /// A mark and what follows it, as keys have it.
+    static func bytes(
+        _ mark: IndexedValues.Mark,
+        _ add: (inout KeyWriter) -> Void = { _ in }
+    ) -> Bytes {
+        var writer = KeyWriter(.indexRow)
+        writer.add(mark.rawValue)
+        add(&writer)
+        return Bytes(writer.bytes.dropFirst())
+    }
+
+    /// Behind all values.
+    static let end = bytes(.more)
+    /// Before all values, and behind the rows of records without one.
+    static let firstValue = bytes(.value)
+
+    /// A value, and those that can't be told from it.
+    static func value(_ value: ComparableValue) -> Bytes {
+        bytes(.value) { $0.add(indexed: value) }
+    }
+}
+
+// MARK: - Ways
+
+/// Finds the ways that a query's comparisons and sort keys open.
+private struct QueryWays {
+    private let query: BoundQuery
+    private var indexes: [Slot: NumberedIndex] = [:]
+
+    private struct Slot: Hashable {
+        var column: BoundQuery.Column
+        var form: IndexDefinition.Form
+    }
+
+    init(_ query: BoundQuery, _ indexes: [NumberedIndex]) {
+        self.query = query
+        for index in indexes {
+            let definition = index.definition
+            self.indexes[Slot(column: definition.column, form: definition.form)] = index
         }
     }
 
-    /// For people.
-    package func description(zones: Int) -> String {
-        let place = zones == 1 ? "the zone" : "all \(zones) zones"
-        return switch self {
-        case .names(let names): "look up \(names.count) names in \(place)"
-        case .byName: "read \(place) in the order of names until the page is full"
-        case .all: "read all records of \(place)"
+    private func index(
+        _ column: BoundQuery.Column,
+        _ form: IndexDefinition.Form
+    ) -> NumberedIndex? {
+        indexes[Slot(column: column, form: form)]
+    }
+
+    var accesses: [IndexAccess] {
+        let conjuncts = query.conjuncts
+        var found = conjuncts.flatMap(accesses)
+        for column in Set(conjuncts.compactMap(\.boundedColumn)) {
+            guard let index = index(column, .value), let bounds = bounds(on: index) else {
+                continue
+            }
+            found.append(access([bounds].compactMap(\.self), .none))
         }
+        // Whoever wants all records of the type needn't read those of others.
+        if let all = index(.system(.recordID), .value) {
+            let range = IndexRange(all, start: IndexRange.firstValue, end: IndexRange.end)
+            found.append(access([range], .none))
+        }
+        return found
+    }
+
+    /// What a comparison alone opens.
+    private func accesses(_ comparison: BoundQuery.Comparison) -> [IndexAccess] {
+        switch comparison.subject {
+        case .values(let column, let values) where comparison.relation != .notEquals:
+            if let index = index(column, .element) {
+                return [access(index.ranges(of: values) + [index.more], .name)]
+            }
+            guard let index = index(column, .value) else { return [] }
+            return [access(index.ranges(of: values), .name)]
+        case .value(let column, let prefix):
+            guard let index = index(column, .element) else { return [] }
+            let range = IndexRange(index, prefix: IndexRange.beginning(prefix))
+            var access = access([range, index.more], .none)
+            access.repeats = true
+            return [access]
+        case .place(let column, let place, let metres):
+            guard let index = index(column, .cell) else { return [] }
+            let cells = LocationCells.cover(place, metres: metres)
+            return [access(cells.map { IndexRange(index, cells: $0) }, .none)]
+        case .words(let words): return accesses(words, isAny: comparison.relation.isAny)
+        case .presence(let column):
+            guard let index = index(column, .value), index.definition.holdsAbsence else {
+                return []
+            }
+            return [access([IndexRange(index, prefix: IndexRange.bytes(.absent))], .name)]
+        case .values: return []
+        }
+    }
+
+    /// Of all words that are wanted, each alone is a way.
+    private func accesses(_ words: Set<String>, isAny: Bool) -> [IndexAccess] {
+        let indexes = query.searchable.compactMap { index($0, .word) }
+        guard indexes.count == query.searchable.count else { return [] }
+        func ranges(_ words: Set<String>) -> [IndexRange] {
+            let values = Set(words.map { ComparableValue.bytes(Bytes($0.utf8)) })
+            return indexes.flatMap { $0.ranges(of: values) + [$0.more] }
+        }
+        if words.isEmpty { return [access([], .name)] }
+        if isAny { return [access(ranges(words), .name)] }
+        return words.sorted().map { access(ranges([$0]), .name) }
+    }
+
+    private func access(_ ranges: [IndexRange], _ order: IndexAccess.Order) -> IndexAccess {
+        let covers = ranges.first.map { query.isCovered(by: $0.index.definition) } ?? false
+        return IndexAccess(ranges: ranges, order: order, covers: covers)
+    }
+
+    // MARK: Ranges of values
+
+    /// The values between all bounds that the predicate sets; an empty range where there are none.
+    ///
+    /// nil: it sets no bounds.
+    private func bounds(on index: NumberedIndex) -> IndexRange?? {
+        var (start, end) = (IndexRange.firstValue, IndexRange.end)
+        var isBounded = false
+        for comparison in query.conjuncts {
+            guard comparison.boundedColumn == index.definition.column,
+                case .value(_, let value) = comparison.subject
+            else { continue }
+            isBounded = true
+            let (lower, upper) = IndexRange.bounds(comparison.relation, value)
+            if let lower, precedes(start, lower) { start = lower }
+            if let upper, precedes(upper, end) { end = upper }
+        }
+        guard isBounded else { return nil }
+        return .some(precedes(start, end) ? IndexRange(index, start: start, end: end) : nil)
+    }
+
+    /// An index that holds the records in the order of a sort key.
+    func inOrder(of key: BoundQuery.SortKey) -> IndexAccess? {
+        guard key.origin == nil, let index = index(key.column, .value),
+            index.definition.holdsAbsence
+        else { return nil }
+        var ranges = [
+            IndexRange(index, start: IndexRange.bytes(.absent), end: IndexRange.end)
+        ]
+        if let bounds = bounds(on: index) { ranges = [bounds].compactMap(\.self) }
+        for case .values(key.column, let values) in query.equalities.map(\.subject) {
+            ranges = index.ranges(of: values)
+        }
+        if !key.ascending { ranges.reverse() }
+        return access(ranges, key.ascending ? .value : .valueDescending)
+    }
+}
+
+extension NumberedIndex {
+    /// One range per value, ascending.
+    fileprivate func ranges(of values: Set<ComparableValue>) -> [IndexRange] {
+        // Long texts can't be told apart.
+        let prefixes = Set(values.map(IndexRange.value))
+        return prefixes.sorted(by: precedes).map { IndexRange(self, prefix: $0) }
+    }
+
+    /// Records that hold more than have rows.
+    fileprivate var more: IndexRange { IndexRange(self, prefix: IndexRange.bytes(.more)) }
+}
+
+extension IndexRange {
+    fileprivate init(_ index: NumberedIndex, cells: ClosedRange<UInt64>) {
+        let last = KeyRange(prefix: IndexRange.bytes(.value) { $0.add(cells.upperBound) })
+        let start = IndexRange.bytes(.value) { $0.add(cells.lowerBound) }
+        self.init(index, start: start, end: last.end)
+    }
+
+    /// How texts begin that begin so.
+    fileprivate static func beginning(_ prefix: ComparableValue) -> Bytes {
+        // Without the end of the text.
+        Bytes(value(prefix).dropLast(2))
+    }
+
+    /// Where values begin and end that compare so with another one; nil: with the others.
+    fileprivate static func bounds(
+        _ relation: Query.Relation,
+        _ operand: ComparableValue
+    ) -> (lower: Bytes?, upper: Bytes?) {
+        let alike = KeyRange(prefix: value(operand))
+        // Long texts that can't be told from it may lie on either side.
+        var isExact = true
+        if case .bytes(let bytes) = operand { isExact = bytes.count < ResultPlace.sortedBytes }
+        switch relation {
+        case .lessThan: return (nil, isExact ? alike.start : alike.end)
+        case .lessThanOrEquals: return (nil, alike.end)
+        case .greaterThan: return (isExact ? alike.end : alike.start, nil)
+        case .greaterThanOrEquals: return (alike.start, nil)
+        default:
+            let range = KeyRange(prefix: beginning(operand))
+            return (range.start, range.end)
+        }
+    }
+}
+
+extension Query.Relation {
+    fileprivate var isAny: Bool { self == .containsAnyToken }
+}
+
+// MARK: - What a predicate says
+
+extension BoundQuery.Comparison {
+    /// The column of a value by whose order this compares.
+    fileprivate var boundedColumn: BoundQuery.Column? {
+        guard case .value(let column, _) = subject, case .one = column.type else { return nil }
+        return column
     }
 }
 
@@ -41,14 +311,34 @@ extension BoundQuery {
     /// nil: any.
     fileprivate var names: Set<Bytes>? {
         var names: Set<Bytes>?
-        for comparison in conjuncts {
-            guard case .values(.system(.recordID), let values) = comparison.subject,
-                comparison.relation == .equals || comparison.relation == .isIn
-            else { continue }
+        for case .values(.system(.recordID), let values) in equalities.map(\.subject) {
             let wanted = values.compactMap { if case .bytes(let name) = $0 { name } else { nil } }
             names = names?.intersection(wanted) ?? Set(wanted)
         }
         return names
+    }
+
+    /// What every result is equal to, or one of.
+    fileprivate var equalities: [Comparison] {
+        conjuncts.filter { $0.relation == .equals || $0.relation == .isIn }
+    }
+
+    /// Whether nothing is asked about a record but its name and what one row of an index says.
+    fileprivate func isCovered(by definition: IndexDefinition) -> Bool {
+        guard definition.form == .value || definition.form == .cell else { return false }
+        func isKnown(_ column: Column) -> Bool {
+            column == definition.column || column == .system(.recordID)
+        }
+        let areKnown = nodes.allSatisfy { node in
+            guard case .comparison(let comparison) = node else { return true }
+            return switch comparison.subject {
+            case .values(let column, _), .value(let column, _), .place(let column, _, _),
+                .presence(let column):
+                isKnown(column)
+            case .words: false
+            }
+        }
+        return areKnown && sortKeys.allSatisfy { isKnown($0.column) }
     }
 
     /// Comparisons that every result satisfies: those that only AND joins.

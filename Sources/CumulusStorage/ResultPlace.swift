@@ -53,12 +53,25 @@ extension ResultPlace {
             let order = ResultPlace.order(keys[index], other.keys[index])
             if order != 0 { return key.ascending ? order < 0 : order > 0 }
         }
-        let names = name == other.name ? (zone, other.zone) : (name, other.name)
-        return CumulusModel.precedes(Bytes(names.0.utf8), Bytes(names.1.utf8))
+        let (left, right) = name == other.name ? (zone, other.zone) : (name, other.name)
+        // Names go the way of the last key, as they do in its index.
+        return sortKeys.last?.ascending == false
+            ? CumulusModel.precedes(Bytes(right.utf8), Bytes(left.utf8))
+            : CumulusModel.precedes(Bytes(left.utf8), Bytes(right.utf8))
+    }
+
+    /// Whether its record's name comes before another one.
+    package func isBefore(_ other: Bytes) -> Bool {
+        CumulusModel.precedes(Bytes(name.utf8), other)
+    }
+
+    /// Whether its record's name comes behind another one.
+    package func isBehind(_ other: Bytes) -> Bool {
+        CumulusModel.precedes(other, Bytes(name.utf8))
     }
 
     /// Records without a value come first.
-    private static func order(_ left: ComparableValue?, _ right: ComparableValue?) -> Int {
+    package static func order(_ left: ComparableValue?, _ right: ComparableValue?) -> Int {
         switch (left, right) {
         case (nil, nil): 0
         case (nil, _): -1

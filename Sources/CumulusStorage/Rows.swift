@@ -36,6 +36,7 @@ package struct NodeRow: RowValue, Equatable {
     package var nextScope: ScopeNumber = 0
     package var nextDatabase: DatabaseNumber = 1
     package var nextZone: ZoneNumber = 1
+    package var nextIndex: IndexNumber = 1
 
     package init(nodeID: Bytes, clusterID: Bytes) {
         self.nodeID = nodeID
@@ -50,6 +51,7 @@ package struct NodeRow: RowValue, Equatable {
         writer.varint(UInt64(nextScope))
         writer.varint(UInt64(nextDatabase))
         writer.varint(UInt64(nextZone))
+        writer.varint(UInt64(nextIndex))
     }
 
     package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
@@ -60,6 +62,7 @@ package struct NodeRow: RowValue, Equatable {
         nextScope = ScopeNumber(try reader.count(limit: Int(ScopeNumber.max)))
         nextDatabase = DatabaseNumber(try reader.count(limit: Int(DatabaseNumber.max)))
         nextZone = ZoneNumber(try reader.count(limit: Int(ZoneNumber.max)))
+        nextIndex = IndexNumber(try reader.count(limit: Int(IndexNumber.max)))
     }
 }
 

@@ -181,13 +181,18 @@ extension WriteTransaction {
 
 extension WriteTransaction {
     /// Takes in a register of another node: the highest stamp stands, in a schema the first one.
+    ///
+    /// - Parameter isCommitted: It comes as a commit: what depends on it comes later.
     package mutating func join(
         _ theirs: RegisterRow,
         into namespace: String,
         _ key: [Bytes],
-        of scope: ScopeNumber
+        of scope: ScopeNumber,
+        isCommitted: Bool = false
     ) throws(EngineError) {
-        if let ours = try register(scope, namespace, key) {
+        let ours = try register(scope, namespace, key)
+        let isKnown = ours != nil
+        if let ours {
             if namespace == SchemaRegister.fieldNamespace {
                 let isMixed = try isMixed(key, in: scope)
                 if isMixed || ours.value != theirs.value {
@@ -218,7 +223,8 @@ extension WriteTransaction {
             }
         }
         if let type = key.first, SchemaRegister.holds(namespace) {
-            forgetSchema(scope, String(decoding: type, as: UTF8.self))
+            let isNew = isCommitted && namespace == SchemaRegister.typeNamespace && !isKnown
+            forgetSchema(scope, String(decoding: type, as: UTF8.self), isNew: isNew)
         }
     }
 

@@ -142,8 +142,11 @@ package struct WriteTransaction: ~Copyable, RowReader {
     package var byteCount: Int { overlay.byteCount }
 
     /// Adds what stands once per batch, and gives up the batch with the state that follows it.
-    package consuming func finish() -> (batch: EngineBatch, state: WriterState) {
+    package consuming func finish() throws(EngineError) -> (
+        batch: EngineBatch, state: WriterState
+    ) {
         guard !overlay.isEmpty else { return (EngineBatch(), state) }
+        try settleIndexes()
         for (number, scope) in state.scopes {
             for incarnation in scope.touched {
                 guard let row = scope.runs[incarnation] else { continue }
@@ -329,9 +332,14 @@ extension WriteTransaction {
         return Dot(state.incarnation, (own?.seq ?? 0) + 1)
     }
 
-    /// A schema register changed: the type is read anew when it is asked for.
-    package mutating func forgetSchema(_ scope: ScopeNumber, _ type: String) {
-        state.schema[WriterState.SchemaKey(scope: scope, type: type)] = nil
+    /// A schema register changed: the type is read anew when it is asked for, and its indexes
+    /// follow before the batch ends.
+    ///
+    /// - Parameter isNew: No record of the type can be here.
+    package mutating func forgetSchema(_ scope: ScopeNumber, _ type: String, isNew: Bool) {
+        let key = WriterState.SchemaKey(scope: scope, type: type)
+        state.schema[key] = nil
+        state.unsettled[key] = isNew || state.unsettled[key] == true
     }
 }
 

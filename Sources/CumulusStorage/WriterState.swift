@@ -50,6 +50,15 @@ package struct WriterState: Sendable {
     package var heads: [Head: UInt64] = [:]
     /// Read through: a type that is not here was not asked for yet.
     package var schema: [SchemaKey: TypeSchema] = [:]
+    /// Read through too: the indexes that are kept of a type.
+    var indexes: [SchemaKey: [NumberedIndex]] = [:]
+    /// Types whose schema this batch changed, and whose indexes don't follow it yet; true: there
+    /// was no such type before.
+    var unsettled: [SchemaKey: Bool] = [:]
+    /// Rises when indexes come or go.
+    package var indexesVersion = 0
+    /// Read through: what each scope is.
+    var environments: [ScopeNumber: Environment] = [:]
 
     /// Nodes that are gone and whose debts are this node's, see `Heirs`.
     package var inherited: Set<UInt64> = []
@@ -67,5 +76,6 @@ package struct WriterState: Sendable {
     package mutating func trim() {
         if zoneStates.count > 10_000 { zoneStates = [:] }
         if schema.count > 1_000 { schema = [:] }
+        if indexes.count > 1_000 { indexes = [:] }
     }
 }

@@ -1,7 +1,7 @@
 // Rebuilds every derived row of a store from what it is derived from, and reports each difference.
 //
-// Derived: change index and back references (from record rows), zone states (from record rows),
-// zone heads and vectors (from the log). Record rows are sealed anew too, so that a tag or digest
+// Derived: change index, back references, indexes and zone states (from record rows), zone heads
+// and vectors (from the log). Record rows are sealed anew too, so that a tag or digest
 // that doesn't fit shows.
 
 import CumulusModel
@@ -14,6 +14,10 @@ package struct DerivedRows {
     /// Rows whose making is no longer in the log.
     private var unknown: Set<Bytes> = []
     private var floors: [ScopeNumber: VersionVector] = [:]
+    /// Those that are kept, by scope and type.
+    private var indexes: [ScopeNumber: [String: [NumberedIndex]]] = [:]
+    /// Indexes whose rows may or may not be there: they are being built, or are dropped.
+    private var unfinished: Set<IndexNumber> = []
     private var differences: [String] = []
 
     private init(_ engine: any EngineReader) {
@@ -23,12 +27,14 @@ package struct DerivedRows {
     /// What is wrong; empty if every derived row is as it should be.
     package static func differences(in engine: any EngineReader) throws -> [String] {
         var check = DerivedRows(engine)
+        try check.noteIndexes()
         for (key, value) in try check.rows(.database) { try check.addDatabase(key, value) }
         try check.noteFloors()
         for (key, value) in try check.rows(.order) { try check.addCommit(key, value) }
         for subspace in [Subspace.change, .backReference, .zoneState, .zoneHead, .vector] {
             try check.compare(subspace)
         }
+        try check.compareIndexes()
         return check.differences
     }
 
@@ -44,7 +50,7 @@ package struct DerivedRows {
 
     private mutating func addDatabase(_ key: Bytes, _ value: Bytes) throws {
         var parts = KeyReader(key)
-        _ = try parts.number(ScopeNumber.self)
+        let scope: ScopeNumber = try parts.number()
         guard let kind = DatabaseScope(rawValue: try parts.number(UInt8.self)) else {
             return differences.append("a database of an unknown kind: \(key.hex)")
         }
@@ -54,14 +60,15 @@ package struct DerivedRows {
             var parts = KeyReader(key)
             _ = try parts.number(DatabaseNumber.self)
             let name = try parts.text()
-            try addZone(try ZoneRow(row: value), named: name, of: database)
+            try addZone(try ZoneRow(row: value), named: name, of: database, scope)
         }
     }
 
     private mutating func addZone(
         _ zone: ZoneRow,
         named zoneName: String,
-        of database: DatabaseID
+        of database: DatabaseID,
+        _ scope: ScopeNumber
     ) throws {
         let records = try reader.rows(.records, .records(of: zone.number))
         guard zone.exists else {
@@ -80,7 +87,10 @@ package struct DerivedRows {
             for stamp in row.frontier {
                 expect(.change(zone.number, stamp.dot, name), [], .change)
             }
-            if isShown { try addReferences(of: row, named: name, in: zone.number) }
+            if isShown {
+                try addReferences(of: row, named: name, in: zone.number)
+                try addIndexRows(of: row, named: name, in: zone.number, scope)
+            }
             let place = RecordRow.Place(
                 database: database,
                 zone: zoneName,
@@ -113,6 +123,60 @@ package struct DerivedRows {
         }
         if let parent = row.parent, let name = parent.name {
             addReference(to: name, .parent, child, "", parent.birth, zone)
+        }
+    }
+
+    // MARK: Indexes
+
+    private mutating func noteIndexes() throws {
+        for (scope, number) in try ScopeDirectory.all(in: reader) {
+            for (type, index, row) in try reader.indexRows(of: number) {
+                if row.state != .ready { unfinished.insert(index) }
+                if row.state == .dropped { continue }
+                let definition = row.definition
+                let wanted = try reader.typeSchema(number, type)
+                    .indexDefinitions(in: scope.environment)
+                if !wanted.contains(definition) {
+                    differences.append("the schema doesn't ask for index \(index) of \(type)")
+                }
+                indexes[number, default: [:]][type, default: []].append(
+                    NumberedIndex(number: index, definition: definition, isReady: true)
+                )
+            }
+        }
+    }
+
+    private mutating func addIndexRows(
+        of row: RecordRow,
+        named name: String,
+        in zone: ZoneNumber,
+        _ scope: ScopeNumber
+    ) throws {
+        guard !row.isDead else { return }
+        for index in indexes[scope]?[row.type] ?? [] {
+            for (key, value) in try Candidate(row, named: name).rows(in: zone, index) {
+                expect(key, value, .indexRow)
+            }
+        }
+    }
+
+    /// What is being built lacks rows, and what is dropped has some: neither has wrong ones.
+    private mutating func compareIndexes() throws {
+        let kept = Set(indexes.values.flatMap(\.values).joined().map(\.number))
+        var missing = expected[.indexRow] ?? [:]
+        for (key, value) in try rows(.indexRow) {
+            var parts = KeyReader(key)
+            _ = try parts.number(ZoneNumber.self)
+            let number: IndexNumber = try parts.number()
+            let wanted = missing.removeValue(forKey: key)
+            if wanted == value || unfinished.contains(number) && !kept.contains(number) { continue }
+            differences.append("index row \(key.hex) should not be there")
+        }
+        for key in missing.keys {
+            var parts = KeyReader(key)
+            _ = try parts.number(ZoneNumber.self)
+            if unfinished.contains(try parts.number()) { continue }
+            differences.append("index row \(key.hex) is missing")
         }
     }
 

@@ -22,6 +22,7 @@ package final class TestServer: Sendable {
     private let loops: EventLoops
     private let listener: NIOFrameListener
     private let following = Mutex<Task<Void, Never>?>(nil)
+    private let indexing: Task<Void, Never>?
     private let lead: ClockLead
 
     /// Starts a node on a free port of loopback.
@@ -55,6 +56,7 @@ package final class TestServer: Sendable {
         listener = NIOFrameListener(host: "127.0.0.1", port: port, loops: loops)
         endpoint = try await listener.start { link, now in node.accept(link, now: now) }
         self.node = node
+        indexing = startsThreads ? Task { await IndexKeeper(node).run() } : nil
         if clusterKey != nil { node.join(endpoint: endpoint) }
     }
 
@@ -81,6 +83,8 @@ package final class TestServer: Sendable {
 
     package func stop() async throws {
         await unfollow()
+        indexing?.cancel()
+        await indexing?.value
         await listener.stopAccepting()
         node.stop()
         try await listener.stop()

@@ -19,9 +19,9 @@ package final class TestStore {
     package let scope = ScopeID(container: "iCloud.test", environment: .development)
 
     /// A new store with its container.
-    package init(seed: UInt64 = 1) throws {
+    package init(seed: UInt64 = 1, engine: any StorageEngine = MemoryEngine()) throws {
         dice = SeededGenerator(seed: seed)
-        engine = MemoryEngine()
+        self.engine = engine
         state = try OpenStore.open(engine, using: &dice)
         let create = WriteRequest.Operation.createContainer(scope.container)
         _ = try run(WriteRequest(create, scope: .cluster, caller: Caller(role: .operator)))
@@ -155,6 +155,28 @@ package final class TestStore {
                 }
                 after = found.last
             } while after != nil
+        }
+    }
+
+    /// Builds and drops indexes, as the node does in the background.
+    ///
+    /// - Parameter steps: Stops after so many.
+    package func settleIndexes(limit: Int = 100, steps: Int = .max) throws {
+        let scope = try scopeNumber()
+        for _ in 0..<steps {
+            let work = try reader.indexWork(of: scope)
+            if work.isEmpty { return }
+            let zones = try reader.zoneNumbers(of: scope)
+            try change { (transaction: inout WriteTransaction) throws(EngineError) in
+                if work.building.isEmpty {
+                    for (type, number) in work.dropped {
+                        try transaction.dropIndexRows(of: number, in: zones)
+                        transaction.forgetIndex(number, of: type, in: scope)
+                    }
+                } else {
+                    _ = try transaction.buildIndexes(work, of: scope, zones: zones, limit: limit)
+                }
+            }
         }
     }
 

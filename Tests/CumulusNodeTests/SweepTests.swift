@@ -28,6 +28,8 @@ import Testing
 
     /// The owner dies, and nothing follows from it.
     private static func kill(_ transaction: inout WriteTransaction) throws(EngineError) {
+        let scopes = try ScopeDirectory.all(in: transaction)
+        guard let scope = scopes.first(where: { $0.scope != .cluster })?.number else { return }
         for (key, value) in try transaction.rows(.meta, .all(.zone)) {
             var parts = KeyReader(key)
             let database: DatabaseNumber = try parts.number()
@@ -41,6 +43,7 @@ import Testing
             grave.modified = row.modified
             grave.frontier = row.frontier
             let place = ZonePlace(
+                scope: scope,
                 database: database,
                 number: zone.number,
                 zone: Commit.Zone(

@@ -52,7 +52,8 @@ import Testing
     @Test func recordNamesDecideBetweenEquals() throws {
         for name in ["c", "a", "b"] { try store.save([SaveItem(name, ["here": 1, "n": 5])]) }
         #expect(try names(Self.sorted(.init(key: "n"))) == ["a", "b", "c"])
-        #expect(try names(Self.sorted(.init(key: "n", ascending: false))) == ["a", "b", "c"])
+        // The way of the last sort key.
+        #expect(try names(Self.sorted(.init(key: "n", ascending: false))) == ["c", "b", "a"])
         #expect(try names(Self.sorted()) == ["a", "b", "c"])
     }
 
@@ -184,14 +185,29 @@ import Testing
         try store.save((0..<50).map { SaveItem("r\($0 + 10)", ["here": 1]) })
         let first = try store.query(Self.sorted(), limit: 5)
         #expect(first.work.rowsRead == 6)
-        #expect(first.work.plan == "read the zone in the order of names until the page is full")
+        #expect(first.work.plan == "read the index on 'here' in order until the page is full")
         let second = try store.query(Self.sorted(), limit: 5, from: first.next)
         #expect(second.records.map(\.record.name) == (15..<20).map { "r\($0)" })
         #expect(second.work.rowsRead == 7)
-        let sorted = try store.query(Self.sorted(.init(key: "here")), limit: 5)
-        #expect(sorted.work.rowsRead == 50)
-        #expect(sorted.work.plan == "read all records of the zone")
         #expect(try store.query(Self.sorted(), counts: true).count == 50)
+    }
+
+    /// What no index serves is read by name, and what has to be sorted is read whole.
+    @Test func withoutAnIndexRecordsAreRead() throws {
+        try store.save((0..<50).map { SaveItem("r\($0 + 10)", ["here": 1, "n": 2]) })
+        var query = Query(
+            recordType: "Note",
+            predicate: .field("here") != 2 && .field("n") != 3
+        )
+        let first = try store.query(query, limit: 5)
+        #expect(first.work.rowsRead == 6)
+        #expect(first.work.plan == "read records by name until the page is full")
+        let place = Location(latitude: 0, longitude: 0)
+        try store.save([SaveItem("placed", ["p": .location(place)])])
+        query.sortDescriptors = [.init(key: "p", relativeLocation: place)]
+        let sorted = try store.query(query, limit: 5)
+        #expect(sorted.work.rowsRead == 51)
+        #expect(sorted.work.plan == "read all records of the zone")
     }
 
     @Test func recordsThatAreNamedAreLookedUp() throws {
@@ -223,7 +239,7 @@ import Testing
         let names = page.records.map { "\($0.zone.name)/\($0.record.name)" }
         #expect(names == ["Other/r11", "_defaultZone/r11", "_defaultZone/r13"])
         #expect(page.work.rowsRead == 4)
-        #expect(page.work.plan == "look up 4 names in all 2 zones")
+        #expect(page.work.plan == "look up 4 names, in each of 2 zones")
         // A negation says nothing about the names that results can have, nor does one side of OR.
         query.predicate = .field("here") == 1 && !(.field("recordID").isIn(ids))
         #expect(try store.query(query).records.count == 23)

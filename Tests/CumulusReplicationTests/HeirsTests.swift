@@ -71,6 +71,7 @@ import Testing
         let number = try #require(try one.zoneNumber(address, by: .alice))
         let database = try Authorisation.database(.private, for: .alice)
         let place = ZonePlace(
+            scope: try one.scopeNumber(),
             database: try #require(try one.reader.database(one.scopeNumber(), database)),
             number: number,
             zone: Commit.Zone(database: database, name: Names.defaultZone, generation: 1)

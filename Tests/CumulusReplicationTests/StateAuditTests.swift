@@ -61,6 +61,7 @@ import Testing
         let number = try #require(try store.zoneNumber(zone, by: .alice))
         let database = try Authorisation.database(.private, for: .alice)
         return ZonePlace(
+            scope: try store.scopeNumber(),
             database: try #require(try store.reader.database(store.scopeNumber(), database)),
             number: number,
             zone: Commit.Zone(database: database, name: Names.defaultZone, generation: 1)

@@ -65,7 +65,7 @@ import Testing
             #expect(try transaction.get(key) == model[key.bytes])
         }
         try Self.compareScan(transaction, model, using: &dice)
-        let (batch, _) = transaction.finish()
+        let (batch, _) = try transaction.finish()
         store.engine.commit(batch)
         let whole = KeyRange.all(.change)
         let left = try store.reader.rows(.index, whole).map(StoredRow.init)

@@ -67,7 +67,7 @@ import Testing
                 sortDescriptors: [.init(key: "rank", ascending: false)]
             )
             let expected = (0..<25).filter { $0 % 5 < 4 }
-                .sorted { ($1 % 5, $0) < ($0 % 5, $1) }.map { "n\($0 + 10)" }
+                .sorted { ($1 % 5, $1) < ($0 % 5, $0) }.map { "n\($0 + 10)" }
             var page = try await database.records(matching: query, resultsLimit: 7)
             var found = try names(page)
             #expect(found.count == 7)
@@ -199,7 +199,7 @@ import Testing
                 sortDescriptors: [.init(key: "date", ascending: false)]
             )
             let page = try await database.records(matching: sunsets, resultsLimit: 10)
-            #expect(try names(page).prefix(3) == ["bobs", "p10", "p12"])
+            #expect(try names(page).prefix(3) == ["p10", "bobs", "p12"])
             #expect(page.matchResults.count == 10)
             let rest = try await database.records(
                 continuingMatchFrom: try #require(page.queryCursor),
@@ -232,7 +232,7 @@ import Testing
                 predicate: try Query.Predicate(format: "date > %@", daysAgo(5)),
                 sortDescriptors: [.init(key: "date", ascending: false)]
             )
-            let five = ["bobs", "p10", "p11", "p12", "p13", "p14"]
+            let five = ["p10", "bobs", "p11", "p12", "p13", "p14"]
             #expect(try names(await database.records(matching: recent)) == five)
         }
     }

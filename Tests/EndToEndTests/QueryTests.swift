@@ -57,12 +57,13 @@ import Testing
 
     private func expected(
         _ isMeant: (Record) -> Bool,
-        by precedes: (Record, Record) -> Bool = { _, _ in false }
+        by precedes: (Record, Record) -> Bool = { _, _ in false },
+        namesFall: Bool = false
     ) throws -> [String] {
-        try Self.places().filter(isMeant)
+        let byName = try Self.places().filter(isMeant)
             .sorted { $0.recordID.recordName < $1.recordID.recordName }
-            // Stable: names decide between equals.
-            .sorted(by: precedes)
+        // Stable: names decide between equals.
+        return (namesFall ? byName.reversed() : byName).sorted(by: precedes)
             .map(\.recordID.recordName)
     }
 
@@ -79,7 +80,8 @@ import Testing
             try large
                 == expected(
                     { ($0["inhabitants"]?.int64 ?? 0) > 1_000 && $0.has(tag: "hill") },
-                    by: { ($0["inhabitants"]?.int64 ?? 0) > ($1["inhabitants"]?.int64 ?? 0) }
+                    by: { ($0["inhabitants"]?.int64 ?? 0) > ($1["inhabitants"]?.int64 ?? 0) },
+                    namesFall: true
                 )
         )
         #expect(large.count > 5)

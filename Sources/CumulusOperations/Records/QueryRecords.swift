@@ -1,9 +1,8 @@
 // Finds the records of one type that satisfy a predicate: a page of them in their order, and where
 // the next one begins.
 //
-// Run by the session on a reader thread, from one snapshot per page. What the plan says is read;
-// the places of a page's records are kept and their bodies read afterwards, so memory is bounded by
-// the page. hot: once per record that is looked at.
+// Run by the session on a reader thread, from one snapshot per page. `QuerySearch` finds the places
+// of a page's records; their bodies are read afterwards, so memory is bounded by the page.
 
 package import CumulusModel
 package import CumulusStorage
@@ -98,17 +97,17 @@ package struct QueryRecords: Sendable {
             let bound = try bind(scope, number, circumstances, reader)
             let runs = try reader.runs(of: number)
             try cursor?.check(scope, database, question, runs, broken)
-            let plan = QueryPlan(bound, counts: counts)
-            var search = Search(
+            let indexes = try reader.indexes(of: query.recordType, number)
+            var search = QuerySearch(
                 query: bound,
-                plan: plan,
+                plan: QueryPlan(bound, indexes, counts: counts),
                 limit: counts ? 0 : limit,
                 start: cursor?.place,
                 circumstances: circumstances
             )
             for zone in zones { try search.read(zone, reader) }
             var page = Page(work: search.work)
-            page.work.plan = plan.description(zones: zones.count)
+            if zones.count != 1 { page.work.plan += ", in each of \(zones.count) zones" }
             if counts {
                 page.count = search.work.rowsKept
                 return page
@@ -185,7 +184,7 @@ package struct QueryRecords: Sendable {
     /// Returns the place behind which the next page begins.
     private func fill(
         _ page: inout Page,
-        _ search: inout Search,
+        _ search: inout QuerySearch,
         _ zones: [FoundZone],
         _ reader: ReadTransaction
     ) throws -> ResultPlace? {
@@ -209,122 +208,5 @@ package struct QueryRecords: Sendable {
         }
         guard page.records.count < places.count else { return nil }
         return places[page.records.count - 1]
-    }
-}
-
-/// The places of the first results in their order, at most so many.
-private struct SortedResults {
-    private(set) var places: [ResultPlace] = []
-    let limit: Int
-    let sortKeys: [BoundQuery.SortKey]
-
-    mutating func add(_ place: ResultPlace) {
-        var (low, high) = (0, places.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if places[middle].precedes(place, by: sortKeys) {
-                low = middle + 1
-            } else {
-                high = middle
-            }
-        }
-        guard low < limit else { return }
-        places.insert(place, at: low)
-        if places.count > limit { places.removeLast() }
-    }
-}
-
-/// Reads zones, and keeps what the page needs.
-private struct Search {
-    private let query: BoundQuery
-    private let plan: QueryPlan
-    /// Only what comes behind it counts.
-    private let start: ResultPlace?
-    private(set) var results: SortedResults
-    private(set) var work = QueryRecords.Work()
-    private var effort: QueryEffort
-
-    /// What a record costs, in steps of a comparison.
-    private static let recordSteps = 20
-
-    init(
-        query: BoundQuery,
-        plan: QueryPlan,
-        limit: Int,
-        start: ResultPlace?,
-        circumstances: QueryRecords.Circumstances
-    ) {
-        self.query = query
-        self.plan = plan
-        self.start = start
-        effort = QueryEffort(refusal: circumstances.refusal)
-        // One more than the page holds: it tells whether there is a next one.
-        results = SortedResults(limit: limit + 1, sortKeys: query.sortKeys)
-    }
-
-    mutating func read(_ zone: FoundZone, _ reader: ReadTransaction) throws {
-        guard let number = zone.number else { return }
-        switch plan {
-        case .names(let names):
-            for name in names {
-                try effort.spend(Search.recordSteps)
-                guard let row = try reader.get(.record(number, name)) else { continue }
-                _ = try look(at: row, named: name, in: zone)
-            }
-        case .byName, .all: try scan(zone, number, reader)
-        }
-    }
-
-    mutating func spend(onRow row: Bytes) throws(ServiceError) {
-        try effort.spend(Search.recordSteps + row.count / 64)
-    }
-
-    private mutating func scan(
-        _ zone: FoundZone,
-        _ number: ZoneNumber,
-        _ reader: ReadTransaction
-    ) throws {
-        var range = KeyRange.records(of: number)
-        if plan == .byName, let start { range.start = RowKey.record(number, start.name).bytes }
-        var found = 0
-        var failure: (any Error)?
-        try reader.scan(.records, range, backwards: false) { key, row in
-            do {
-                if try look(at: row, named: name(in: key), in: zone) { found += 1 }
-                return plan != .byName || found < results.limit
-            } catch {
-                failure = error
-                return false
-            }
-        }
-        if let failure { throw failure }
-    }
-
-    private func name(in key: Bytes) throws(EngineError) -> String {
-        var parts = KeyReader(key)
-        _ = try parts.number(ZoneNumber.self)
-        return try parts.text()
-    }
-
-    /// Whether the record is a result.
-    private mutating func look(
-        at row: Bytes,
-        named name: String,
-        in zone: FoundZone
-    ) throws -> Bool {
-        work.rowsRead += 1
-        try spend(onRow: row)
-        do {
-            guard let view = try RecordView(row: row, name: name, keys: nil) else { return false }
-            let candidate = try Candidate(view)
-            guard try candidate.satisfies(query, &effort) else { return false }
-            let place = try candidate.place(in: zone.zone.name, by: query.sortKeys)
-            if let start, !start.precedes(place, by: query.sortKeys) { return false }
-            work.rowsKept += 1
-            results.add(place)
-            return true
-        } catch let error as MalformedBytes {
-            throw EngineError.corrupt("the record '\(name)' is damaged: \(error.reason)")
-        }
     }
 }

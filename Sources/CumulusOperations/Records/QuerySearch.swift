@@ -1,0 +1,283 @@
+// Finds the places of a page's records: looks at records on the shortest way that the plan knows.
+//
+// Which way that is shows while it is gone: the ways that hold all results are counted, a little at
+// a time, while the way in the order of results is walked as far. Whichever ends first was the
+// shortest, or nearly: at most about three times as much is read as on the best one, and no
+// statistics have to be kept. hot: once per record that is looked at.
+
+import CumulusModel
+import CumulusStorage
+
+struct QuerySearch {
+    private let query: BoundQuery
+    private let plan: QueryPlan
+    /// Only what comes behind it counts.
+    private let start: ResultPlace?
+    private(set) var results: SortedResults
+    private(set) var work = QueryRecords.Work()
+    private var effort: QueryEffort
+
+    /// What a record costs, in steps of a comparison; and an index row.
+    private static let recordSteps = 20
+    private static let rowSteps = 4
+    /// Rows that are counted before anything is walked.
+    private static let firstStretch = 256
+
+    init(
+        query: BoundQuery,
+        plan: QueryPlan,
+        limit: Int,
+        start: ResultPlace?,
+        circumstances: QueryRecords.Circumstances
+    ) {
+        self.query = query
+        self.plan = plan
+        self.start = start
+        effort = QueryEffort(refusal: circumstances.refusal)
+        // One more than the page holds: it tells whether there is a next one.
+        results = SortedResults(limit: limit + 1, sortKeys: query.sortKeys)
+    }
+
+    mutating func read(_ zone: FoundZone, _ reader: ReadTransaction) throws {
+        guard let number = zone.number else { return }
+        var part = Part(zone: zone, number: number, reader: reader)
+        if let names = plan.names { return try lookUp(names, &part) }
+        try race(&part)
+    }
+
+    mutating func spend(onRow row: Bytes) throws(ServiceError) {
+        try effort.spend(QuerySearch.recordSteps + row.count / 64)
+    }
+
+    /// A zone that is searched.
+    private struct Part {
+        let zone: FoundZone
+        let number: ZoneNumber
+        let reader: ReadTransaction
+        /// Where the walk through its records is.
+        var next: Bytes?
+        /// Where the walk through an index is.
+        var rows: IndexRows?
+    }
+
+    // MARK: Ways
+
+    private mutating func race(_ part: inout Part) throws {
+        let (before, kept) = (results, work.rowsKept)
+        var counts = plan.accesses.map { IndexCount($0, in: part.number) }
+        guard !counts.isEmpty else { return try walkAll(&part) }
+        if plan.walk == nil, counts.count == 1 { return try take(plan.accesses[0], part) }
+        var stretch = QuerySearch.firstStretch
+        while true {
+            for index in counts.indices {
+                guard try isWithin(stretch, &counts[index], part) else { continue }
+                (results, work.rowsKept) = (before, kept)
+                return try take(plan.accesses[index], part)
+            }
+            if try walk(stretch, &part) { return }
+            stretch *= 2
+        }
+    }
+
+    private mutating func isWithin(
+        _ stretch: Int,
+        _ count: inout IndexCount,
+        _ part: Part
+    ) throws -> Bool {
+        let before = count.count
+        let isWithin = try count.isWithin(stretch, part.reader)
+        work.rowsRead += UInt64(count.count - before)
+        try effort.spend(count.count - before)
+        return isWithin
+    }
+
+    private mutating func lookUp(_ names: [String], _ part: inout Part) throws {
+        work.plan = "look up \(names.count) names"
+        for name in names {
+            try effort.spend(QuerySearch.recordSteps)
+            guard let row = try part.reader.get(.record(part.number, name)) else { continue }
+            _ = try look(at: row, named: name, part)
+        }
+    }
+
+    /// Reads all rows of an access.
+    private mutating func take(_ access: IndexAccess, _ part: Part) throws {
+        work.plan = "read \(access.ranges.count) ranges of the index on \(access.fields)"
+        if access.ranges.isEmpty { work.plan = "nothing can satisfy the predicate" }
+        var rows = IndexRows(access, in: part.number)
+        while let entry = try rows.next(part.reader) { _ = try look(at: entry, access, part) }
+    }
+
+    private mutating func walkAll(_ part: inout Part) throws {
+        while try !walk(.max, &part) {}
+    }
+
+    /// Looks at the next records in the order of the results; true: the page has what it needs.
+    private mutating func walk(_ stretch: Int, _ part: inout Part) throws -> Bool {
+        switch plan.walk {
+        case nil:
+            // The way through everything, if there is no other; else the counts go on alone.
+            guard plan.accesses.isEmpty else { return false }
+            work.plan = "read all records of the zone"
+            return try walkRecords(stretch, stopsWhenFull: false, &part)
+        case .records:
+            work.plan = "read records by name until the page is full"
+            return try walkRecords(stretch, stopsWhenFull: true, &part)
+        case .index(let access):
+            work.plan = "read the index on \(access.fields) in order until the page is full"
+            return try walk(access, stretch, &part)
+        }
+    }
+
+    private mutating func walk(
+        _ access: IndexAccess,
+        _ stretch: Int,
+        _ part: inout Part
+    ) throws -> Bool {
+        var rows = part.rows ?? IndexRows(access, in: part.number, from: start.map(firstRow))
+        part.rows = nil
+        for _ in 0..<stretch {
+            guard let entry = try rows.next(part.reader) else { return true }
+            if results.isFull, isBehindPage(entry, access) { return true }
+            _ = try look(at: entry, access, part)
+        }
+        part.rows = rows
+        return false
+    }
+
+    private func firstRow(_ start: ResultPlace) -> IndexRows.Start {
+        IndexRows.Start(
+            value: start.keys.first ?? nil,
+            name: start.name,
+            isExact: query.sortKeys.count <= 1
+        )
+    }
+
+    /// Whether nothing from this row on can come before the last result.
+    private func isBehindPage(_ entry: IndexEntry, _ access: IndexAccess) -> Bool {
+        guard let last = results.places.last else { return false }
+        guard let key = query.sortKeys.first else { return last.isBefore(entry.nameBytes) }
+        let order = ResultPlace.order(entry.value, last.keys[0])
+        if order != 0 { return key.ascending ? order > 0 : order < 0 }
+        // Other keys decide among records of one value.
+        guard query.sortKeys.count == 1 else { return false }
+        return key.ascending ? last.isBefore(entry.nameBytes) : last.isBehind(entry.nameBytes)
+    }
+
+    private mutating func walkRecords(
+        _ stretch: Int,
+        stopsWhenFull: Bool,
+        _ part: inout Part
+    ) throws -> Bool {
+        var range = KeyRange.records(of: part.number)
+        if stopsWhenFull, let start {
+            range.start = RowKey.record(part.number, start.name).bytes
+        }
+        if let next = part.next { range.start = next }
+        var room = stretch
+        var isDone = true
+        var failure: (any Error)?
+        try part.reader.scan(.records, range, backwards: false) { [part] key, row in
+            do {
+                let name = try QuerySearch.name(in: key)
+                if stopsWhenFull, results.isFull,
+                    results.places.last?.isBefore(Bytes(name.utf8)) == true
+                {
+                    return false
+                }
+                guard room > 0 else {
+                    (isDone, range.start) = (false, key)
+                    return false
+                }
+                room -= 1
+                _ = try look(at: row, named: name, part)
+                return true
+            } catch {
+                failure = error
+                return false
+            }
+        }
+        if let failure { throw failure }
+        part.next = range.start
+        return isDone
+    }
+
+    private static func name(in key: Bytes) throws(EngineError) -> String {
+        var parts = KeyReader(key)
+        _ = try parts.number(ZoneNumber.self)
+        return try parts.text()
+    }
+
+    // MARK: Records
+
+    /// Whether the record of an index row is a result.
+    private mutating func look(
+        at entry: IndexEntry,
+        _ access: IndexAccess,
+        _ part: Part
+    ) throws -> Bool {
+        work.rowsRead += 1
+        try effort.spend(QuerySearch.rowSteps)
+        if access.covers, let definition = access.ranges.first?.index.definition {
+            let value = entry.fieldValue(of: definition.type)
+            if value != nil || entry.mark == .absent {
+                let candidate = Candidate(
+                    named: entry.name,
+                    type: query.recordType,
+                    knowing: definition.column,
+                    value
+                )
+                return try look(at: candidate, part)
+            }
+        }
+        guard let row = try part.reader.get(.record(part.number, entry.name)) else {
+            throw EngineError.corrupt("an index names the record '\(entry.name)', which is gone")
+        }
+        return try look(at: row, named: entry.name, part)
+    }
+
+    private mutating func look(at row: Bytes, named name: String, _ part: Part) throws -> Bool {
+        work.rowsRead += 1
+        try spend(onRow: row)
+        do {
+            guard let view = try RecordView(row: row, name: name, keys: nil) else { return false }
+            return try look(at: try Candidate(view), part)
+        } catch let error as MalformedBytes {
+            throw EngineError.corrupt("the record '\(name)' is damaged: \(error.reason)")
+        }
+    }
+
+    private mutating func look(at candidate: Candidate, _ part: Part) throws -> Bool {
+        guard try candidate.satisfies(query, &effort) else { return false }
+        let place = try candidate.place(in: part.zone.zone.name, by: query.sortKeys)
+        if let start, !start.precedes(place, by: query.sortKeys) { return false }
+        work.rowsKept += 1
+        results.add(place)
+        return true
+    }
+}
+
+/// The places of the first results in their order, at most so many.
+struct SortedResults {
+    private(set) var places: [ResultPlace] = []
+    let limit: Int
+    let sortKeys: [BoundQuery.SortKey]
+
+    /// Only what comes before the last place is wanted any more.
+    var isFull: Bool { places.count >= limit }
+
+    mutating func add(_ place: ResultPlace) {
+        var (low, high) = (0, places.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if places[middle].precedes(place, by: sortKeys) {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        guard low < limit else { return }
+        places.insert(place, at: low)
+        if places.count > limit { places.removeLast() }
+    }
+}

@@ -1,0 +1,194 @@
+// The rows that a record has in an index, and what can be told from such a row.
+//
+//   key   = zone · index no. · 0, or 1 and a value, or 2 · record name
+//   value = empty; of cells: latitude and longitude
+//
+// Written by `ApplyCommit` with the record, read by queries. 0 stands for no value. 2 stands for
+// more elements or words than have rows: whoever looks for one reads those records too. Texts are
+// kept by their first bytes, as results are sorted. hot: once per index of each saved record.
+
+package import CumulusModel
+
+package enum IndexedValues {
+    /// How many elements or words of a record have rows in one index.
+    package static let most = 500
+
+    /// What stands in front of a value.
+    package enum Mark: UInt8, Sendable {
+        case absent = 0
+        case value = 1
+        case more = 2
+    }
+}
+
+extension KeyWriter {
+    /// A value as indexes keep it: texts and bytes by their first bytes.
+    package mutating func add(indexed value: ComparableValue) {
+        switch value {
+        case .bytes(let bytes): add(text: bytes.prefix(ResultPlace.sortedBytes))
+        case .int64(let number): add(signed: number)
+        case .double(let number): add(number)
+        }
+    }
+}
+
+extension Candidate {
+    /// The rows of this record in an index.
+    package func indexRows(
+        in zone: ZoneNumber,
+        _ index: NumberedIndex
+    ) throws -> [(key: RowKey, value: Bytes)] {
+        let definition = index.definition
+        func key(_ mark: IndexedValues.Mark, _ add: (inout KeyWriter) -> Void = { _ in }) -> RowKey
+        {
+            RowKey(.indexRow) {
+                $0.add(zone)
+                $0.add(index.number)
+                $0.add(mark.rawValue)
+                add(&$0)
+                $0.add(view.name)
+            }
+        }
+        switch definition.form {
+        case .value:
+            guard let value = try value(of: definition.column).flatMap(ComparableValue.init) else {
+                return definition.holdsAbsence ? [(key(.absent), [])] : []
+            }
+            return [(key(.value) { $0.add(indexed: value) }, [])]
+        case .cell:
+            guard let place = try value(of: definition.column)?.location else { return [] }
+            let cell = LocationCells.cell(of: place)
+            return [(key(.value) { $0.add(cell) }, place.indexedBytes)]
+        case .element, .word:
+            let (values, isWhole) = try indexedElements(of: definition)
+            let rows = values.map { value in key(.value) { $0.add(indexed: value) } }
+            return (rows + (isWhole ? [] : [key(.more)])).map { ($0, []) }
+        }
+    }
+
+    /// The different elements of a list, or the different words; whether that is all of them.
+    private func indexedElements(
+        of definition: IndexDefinition
+    ) throws -> (values: Set<ComparableValue>, isWhole: Bool) {
+        var found: Set<ComparableValue> = []
+        var isWhole = true
+        func add(_ value: ComparableValue) {
+            if found.count < IndexedValues.most || found.contains(value) {
+                found.insert(value)
+            } else {
+                isWhole = false
+            }
+        }
+        if definition.form == .word {
+            try visitTexts(of: definition.column) { text in
+                for word in SearchWords.words(of: text) { add(.bytes(Bytes(word.utf8))) }
+                return isWhole
+            }
+        } else {
+            try visitElements(of: definition.column) { element in
+                if let value = ComparableValue(element)?.indexed { add(value) }
+                return isWhole
+            }
+        }
+        return (found, isWhole)
+    }
+}
+
+extension ComparableValue {
+    /// As indexes keep it.
+    fileprivate var indexed: ComparableValue {
+        guard case .bytes(let bytes) = self else { return self }
+        return .bytes(Bytes(bytes.prefix(ResultPlace.sortedBytes)))
+    }
+}
+
+// MARK: - Reading
+
+/// What a row of an index says about its record.
+package struct IndexEntry: Hashable, Sendable {
+    /// The record's name.
+    package var nameBytes: Bytes
+    /// Whether it stands for no value, for one, or for more than have rows.
+    package var mark: IndexedValues.Mark
+    /// nil where there is none, and in cells.
+    package var value: ComparableValue?
+    /// Only in cells.
+    package var place: Location?
+
+    /// Reads a row of an index of that definition.
+    package init(
+        _ definition: IndexDefinition,
+        key: Bytes,
+        value row: Bytes
+    ) throws(EngineError) {
+        var parts = KeyReader(key)
+        _ = try parts.number(ZoneNumber.self)
+        _ = try parts.number(IndexNumber.self)
+        guard let mark = IndexedValues.Mark(rawValue: try parts.number()) else {
+            throw .corrupt("the row \(key.hex) of an index is damaged")
+        }
+        self.mark = mark
+        if mark == .value {
+            switch definition.form {
+            case .cell:
+                _ = try parts.number(UInt64.self)
+                place = try Location(indexedBytes: row)
+            case .word: value = .bytes(try parts.content())
+            case .value, .element: value = try parts.value(of: definition.type)
+            }
+        }
+        nameBytes = try parts.content()
+    }
+
+    package var name: String { String(decoding: nameBytes, as: UTF8.self) }
+
+    /// What the record holds; nil if the row doesn't say.
+    package func fieldValue(of type: FieldType) -> FieldValue? {
+        guard case .one(let kind) = type else { return nil }
+        switch (value, kind) {
+        case (.bytes(let bytes), _) where bytes.count >= ResultPlace.sortedBytes: return nil
+        case (.bytes(let bytes), .string): return .string(String(decoding: bytes, as: UTF8.self))
+        case (.bytes(let bytes), .bytes): return .bytes(bytes)
+        case (.bytes(let bytes), .reference):
+            let name = String(decoding: bytes, as: UTF8.self)
+            return .reference(Record.Reference(recordName: name))
+        case (.int64(let number), .int64): return .int64(number)
+        case (.int64(let number), .timestamp):
+            return .timestamp(Timestamp(millisecondsSince1970: number))
+        case (.double(let number), .double): return .double(number)
+        default: return place.map(FieldValue.location)
+        }
+    }
+}
+
+extension KeyReader {
+    fileprivate mutating func value(of type: FieldType) throws(EngineError) -> ComparableValue {
+        switch type {
+        case .one(.int64), .one(.timestamp), .list(.int64), .list(.timestamp):
+            .int64(try signed())
+        case .one(.double), .list(.double): .double(try double())
+        default: .bytes(try content())
+        }
+    }
+}
+
+extension Location {
+    fileprivate var indexedBytes: Bytes {
+        var writer = CanonicalWriter(reserving: 16)
+        writer.bigEndian(latitude.bitPattern)
+        writer.bigEndian(longitude.bitPattern)
+        return writer.bytes
+    }
+
+    fileprivate init(indexedBytes bytes: Bytes) throws(EngineError) {
+        do throws(MalformedBytes) {
+            var reader = CanonicalReader(bytes)
+            self.init(
+                latitude: Double(bitPattern: try reader.bigEndian()),
+                longitude: Double(bitPattern: try reader.bigEndian())
+            )
+        } catch {
+            throw .corrupt("a place in an index is damaged: \(error.reason)")
+        }
+    }
+}

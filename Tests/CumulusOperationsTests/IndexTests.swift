@@ -1,0 +1,194 @@
+// Indexes follow the schema, are built beside writers and over restarts, and hold what records hold.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@Suite struct IndexTests {
+    private let store: TestStore
+
+    init() throws {
+        store = try TestStore()
+    }
+
+    private func importTypes(_ types: String) throws {
+        let schema = try Schema(ckdb: "DEFINE SCHEMA\n" + types)
+        let request = WriteRequest(
+            .importSchema(SchemaImport(.file(schema))),
+            scope: store.scope,
+            caller: .administrator
+        )
+        _ = try store.run(request).get()
+    }
+
+    /// "field form state" of the indexes of a type, sorted.
+    private func indexes(of type: String = "Note") throws -> [String] {
+        try store.reader.indexRows(of: type, store.scopeNumber()).map { _, row in
+            let state =
+                switch row.state {
+                case .building: "building"
+                case .ready: "ready"
+                case .dropped: "dropped"
+                }
+            return "\(row.definition.field) \(row.definition.form) \(state)"
+        }.sorted()
+    }
+
+    private func rowCount() throws -> Int {
+        try store.reader.rows(.index, .all(.indexRow)).count
+    }
+
+    private func expectWhole(_ location: SourceLocation = #_sourceLocation) throws {
+        let differences = try DerivedRows.differences(in: store.engine)
+        #expect(differences == [], sourceLocation: location)
+    }
+
+    // MARK: The schema
+
+    @Test func aNewTypeIsIndexedAtOnce() throws {
+        try store.save([SaveItem("a", ["title": "x", "n": 1, "tags": .list(["y"])])])
+        #expect(
+            try indexes() == [
+                "n value ready", "tags element ready", "tags word ready", "title value ready",
+                "title word ready",
+            ]
+        )
+        try expectWhole()
+    }
+
+    @Test func aLaterFieldIsBuilt() throws {
+        try store.save([SaveItem("a", ["n": 1]), SaveItem("b", ["n": 2])])
+        try store.save([SaveItem("c", ["m": 3])])
+        #expect(try indexes() == ["m value building", "n value ready"])
+        try expectWhole()
+        let query = Query(recordType: "Note", predicate: .field("m") == 3)
+        #expect(try store.query(query).work.plan.hasPrefix("read records by name"))
+        try store.settleIndexes()
+        #expect(try indexes() == ["m value ready", "n value ready"])
+        #expect(try store.query(query).work.plan.hasPrefix("read the index on 'm'"))
+        try expectWhole()
+    }
+
+    @Test func anIndexThatNobodyWantsIsDropped() throws {
+        try importTypes("RECORD TYPE Note (n INT64 QUERYABLE, p LOCATION QUERYABLE);")
+        let place = FieldValue.location(Location(latitude: 1, longitude: 2))
+        try store.save((0..<20).map { SaveItem("r\($0)", ["n": .int64($0), "p": place]) })
+        #expect(try rowCount() == 40)
+        try importTypes("RECORD TYPE Note (n INT64, p LOCATION QUERYABLE);")
+        #expect(try indexes() == ["n value dropped", "p cell ready"])
+        try expectWhole()
+        // Nothing is written to it any more.
+        try store.save([SaveItem("r3", ["n": 99])])
+        #expect(try rowCount() == 40)
+        try store.settleIndexes()
+        #expect(try indexes() == ["p cell ready"])
+        #expect(try rowCount() == 20)
+        try expectWhole()
+    }
+
+    /// What was dropped and wanted again is another index.
+    @Test func anIndexThatIsWantedAgainIsBuiltAnew() throws {
+        try importTypes("RECORD TYPE Note (n INT64 QUERYABLE);")
+        try store.save([SaveItem("a", ["n": 1])])
+        try importTypes("RECORD TYPE Note (n INT64);")
+        try store.save([SaveItem("a", ["n": 2]), SaveItem("b", ["n": 3])])
+        try importTypes("RECORD TYPE Note (n INT64 SORTABLE);")
+        #expect(try indexes() == ["n value building", "n value dropped"])
+        try expectWhole()
+        try store.settleIndexes(limit: 1)
+        #expect(try indexes() == ["n value ready"])
+        #expect(try rowCount() == 2)
+        try expectWhole()
+    }
+
+    // MARK: Building
+
+    /// Writers go on, and the node is restarted, at every step of the walk.
+    @Test(arguments: 1...12 as ClosedRange<UInt64>)
+    func aBuildSurvivesWritersAndRestarts(seed: UInt64) throws {
+        var dice = SeededGenerator(seed: seed)
+        try importTypes("RECORD TYPE Note (n INT64, s STRING);")
+        try store.modify(ModifyZones(saving: ["A", "B"]), by: .alice)
+        let zones = ["A", "B", Names.defaultZone].map { ZoneAddress(name: $0) }
+        func change() throws {
+            let zone = zones[Int.random(in: 0..<3, using: &dice)]
+            let name = "r\(Int.random(in: 0..<15, using: &dice))"
+            if Bool.random(using: &dice) {
+                try store.delete([DeleteItem(name, in: zone)])
+            } else {
+                let n = FieldValue.int64(.random(in: 0...5, using: &dice))
+                try store.save([SaveItem(name, ["n": n, "s": "a b"], in: zone)])
+            }
+        }
+        for _ in 0..<60 { try change() }
+        try importTypes("RECORD TYPE Note (n INT64 QUERYABLE SORTABLE, s STRING SEARCHABLE);")
+        var steps = 0
+        while try !store.reader.indexWork(of: store.scopeNumber()).isEmpty {
+            try store.settleIndexes(limit: Int.random(in: 1...4, using: &dice), steps: 1)
+            try change()
+            if Int.random(in: 0..<4, using: &dice) == 0 { try store.restart() }
+            try expectWhole()
+            steps += 1
+        }
+        #expect(steps > 5)
+        #expect(try indexes() == ["n value ready", "s word ready"])
+    }
+
+    // MARK: Rows
+
+    /// A text of more words than have rows is found all the same, by each of its words.
+    @Test func moreWordsThanHaveRows() throws {
+        let words = (0..<IndexedValues.most + 50).map { "w\($0)" }
+        let text = FieldValue.string(words.joined(separator: " "))
+        try store.save([SaveItem("long", ["s": text]), SaveItem("short", ["s": "w1 x"])])
+        #expect(try rowCount() == 2 + IndexedValues.most + 1 + 2)
+        func names(_ word: String) throws -> [String] {
+            let query = Query(
+                recordType: "Note",
+                predicate: try Query.Predicate(format: "allTokens TOKENMATCHES[cdl] %@", word)
+            )
+            let page = try store.query(query)
+            #expect(page.work.plan.contains("index on 's'"))
+            return page.records.map(\.record.name)
+        }
+        for word in words { #expect(try names(word).contains("long")) }
+        #expect(try names("w1") == ["long", "short"])
+        #expect(try names("x") == ["short"])
+        try store.save([SaveItem("long", ["s": "few"])])
+        #expect(try rowCount() == 5)
+        try expectWhole()
+    }
+
+    /// Texts are kept by their first bytes: those that can't be told apart are compared whole.
+    @Test func textsThatOnlyDifferFarBehind() throws {
+        let stem = String(repeating: "x", count: 600)
+        for end in ["a", "b", "c"] { try store.save([SaveItem(end, ["s": .string(stem + end)])]) }
+        func names(_ predicate: Query.Predicate) throws -> [String] {
+            try store.query(Query(recordType: "Note", predicate: predicate))
+                .records.map(\.record.name)
+        }
+        #expect(try names(.field("s") == stem + "b") == ["b"])
+        #expect(try names(.field("s") < stem + "b") == ["a"])
+        #expect(try names(.field("s") <= stem + "b") == ["a", "b"])
+        #expect(try names(.field("s") > stem + "b") == ["c"])
+        #expect(try names(.field("s") >= stem + "b") == ["b", "c"])
+        #expect(try names(.field("s").begins(with: stem + "c")) == ["c"])
+        #expect(try names(.field("s").begins(with: stem)) == ["a", "b", "c"])
+    }
+
+    /// No value reaches into the rows of another one, or of another index.
+    @Test func valuesStayWithinTheirRanges() throws {
+        let texts = ["", "\0", "\0\0", "\0\u{1}", "a", "a\0", "a\0b", "a\u{1}", "b"]
+        for (number, text) in texts.enumerated() {
+            try store.save([SaveItem("r\(number)", ["s": .string(text), "t": .string(text)])])
+        }
+        for (number, text) in texts.enumerated() {
+            let query = Query(recordType: "Note", predicate: .field("s") == text)
+            let page = try store.query(query)
+            #expect(page.records.map(\.record.name) == ["r\(number)"])
+            #expect(page.work.rowsRead == 1)
+        }
+    }
+}
