@@ -76,6 +76,7 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
 package struct SimulatedCluster {
     package private(set) var works: [RandomWork] = []
     var dice: SeededGenerator
+    private var indexDice: SeededGenerator
     package let broken: SimulatedRule?
     /// What of a record changes as one.
     package let policy: MergePolicy
@@ -129,6 +130,7 @@ package struct SimulatedCluster {
     ) throws {
         pairs = pairing ? Pairs(dice: SeededGenerator(seed: ~seed)) : nil
         dice = SeededGenerator(seed: seed)
+        indexDice = SeededGenerator(seed: seed &+ 0x1DE)
         self.broken = broken
         self.collects = collects
         self.policy = policy
@@ -192,7 +194,17 @@ package struct SimulatedCluster {
             default: try pull(one, from: other, limit: pick([1, 2, 5, 12, .max]))
             }
             try stepPairs(one, other)
+            try stepIndexes(one)
         }
+    }
+
+    /// Builds indexes a little: queries find the same with and without them.
+    private mutating func stepIndexes(_ one: Int) throws {
+        guard Int.random(in: 0..<3, using: &indexDice) == 0 else { return }
+        let scope = try stores[one].scopeNumber()
+        guard try !stores[one].reader.indexWork(of: scope).isEmpty else { return }
+        counts["index steps", default: 0] += 1
+        try stores[one].settleIndexes(limit: 3, steps: 1)
     }
 
     /// Heals all links and lets everybody have everything.
@@ -219,6 +231,7 @@ package struct SimulatedCluster {
             if acknowledged.count == before { break }
         }
         for _ in 0..<200 { try fetchChanges(from: Int.random(in: works.indices, using: &dice)) }
+        for store in stores { try store.settleIndexes() }
         let scope = try stores[0].scopeNumber()
         counts["types of mixed fields"] =
             try stores[0].reader.registers(scope, SchemaRegister.mixedNamespace).count
