@@ -318,6 +318,7 @@ package final class TestStore {
         limit: Int = 100,
         from cursor: QueryCursor? = nil,
         counts: Bool = false,
+        firstStretch: Int? = nil,
         limits: Limits = .standard,
         refusal: ServiceError? = nil,
         breaking broken: BrokenRules = [],
@@ -334,6 +335,7 @@ package final class TestStore {
         )
         request.cursor = cursor
         request.counts = counts
+        if let firstStretch { request.firstStretch = firstStretch }
         request.broken = broken
         let circumstances = QueryRecords.Circumstances(caller: caller, now: now) { refusal }
         do {

@@ -25,6 +25,8 @@ package struct QueryRecords: Sendable {
     /// Tells what is asked, and where, from everything else.
     package var question: Bytes
     package var limits: Limits
+    /// Rows that are counted before anything is walked; tests have few records, and say less.
+    package var firstStretch = 256
     /// Always empty in a node.
     package var broken: BrokenRules = []
 
@@ -103,6 +105,7 @@ package struct QueryRecords: Sendable {
                 plan: QueryPlan(bound, indexes, counts: counts),
                 limit: counts ? 0 : limit,
                 start: cursor?.place,
+                firstStretch: firstStretch,
                 circumstances: circumstances
             )
             for zone in zones { try search.read(zone, reader) }

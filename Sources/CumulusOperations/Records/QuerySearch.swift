@@ -21,18 +21,20 @@ struct QuerySearch {
     private static let recordSteps = 20
     private static let rowSteps = 4
     /// Rows that are counted before anything is walked.
-    private static let firstStretch = 256
+    private let firstStretch: Int
 
     init(
         query: BoundQuery,
         plan: QueryPlan,
         limit: Int,
         start: ResultPlace?,
+        firstStretch: Int,
         circumstances: QueryRecords.Circumstances
     ) {
         self.query = query
         self.plan = plan
         self.start = start
+        self.firstStretch = firstStretch
         effort = QueryEffort(refusal: circumstances.refusal)
         // One more than the page holds: it tells whether there is a next one.
         results = SortedResults(limit: limit + 1, sortKeys: query.sortKeys)
@@ -67,7 +69,7 @@ struct QuerySearch {
         var counts = plan.accesses.map { IndexCount($0, in: part.number) }
         guard !counts.isEmpty else { return try walkAll(&part) }
         if plan.walk == nil, counts.count == 1 { return try take(plan.accesses[0], part) }
-        var stretch = QuerySearch.firstStretch
+        var stretch = firstStretch
         while true {
             for index in counts.indices {
                 guard try isWithin(stretch, &counts[index], part) else { continue }

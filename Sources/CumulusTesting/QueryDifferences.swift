@@ -1,0 +1,101 @@
+// Holds random queries over random records against a plain loop: the same records in the same
+// order, whole and in pages of random sizes, before and after indexes are built. The ways that a
+// plan knows are raced from a few rows on, as they are in large stores.
+//
+// Run by the tests of both stores.
+
+import CumulusModel
+import CumulusOperations
+package import CumulusStorage
+
+package struct QueryDifferences {
+    private let store: TestStore
+    private var random: RandomQueries
+    private var records: [String: [String: FieldValue]] = [:]
+    /// Results of all queries together, and plans by their first words.
+    package private(set) var found = 0
+    package private(set) var plans: [String: Int] = [:]
+    package private(set) var differences: [String] = []
+
+    /// - Parameters:
+    ///   - builds: Indexes are built before the queries; else those of fields that came late never
+    ///     are.
+    package init(
+        seed: UInt64,
+        engine: any StorageEngine,
+        queries: Int,
+        builds: Bool
+    ) throws {
+        random = RandomQueries(dice: SeededGenerator(seed: seed))
+        store = try TestStore(seed: seed, engine: engine)
+        try fill()
+        if builds { try store.settleIndexes(limit: 7) }
+        try change()
+        for _ in 0..<queries { try ask(random.query()) }
+        differences += try DerivedRows.differences(in: store.engine)
+    }
+
+    private mutating func fill() throws {
+        for number in 0..<40 {
+            let (name, fields) = ("r\(number)", random.fields())
+            records[name] = fields
+            try store.save([SaveItem(name, fields.mapValues { $0 })])
+        }
+    }
+
+    private mutating func change() throws {
+        for number in [3, 8, 14, 22, 31] {
+            let name = "r\(number)"
+            if number % 2 == 0 {
+                records[name] = nil
+                try store.delete([DeleteItem(name)])
+            } else {
+                let fields = random.fields()
+                var changes: [String: FieldValue?] = fields.mapValues { $0 }
+                for key in (records[name] ?? [:]).keys where fields[key] == nil {
+                    changes[key] = .some(nil)
+                }
+                records[name] = fields
+                try store.save([SaveItem(name, changes)])
+            }
+        }
+    }
+
+    private mutating func ask(_ query: Query) throws {
+        let expected = QueryOracle(query: query).answer(records)
+        let whole = try store.query(query, limit: 400, firstStretch: stretch())
+        compare(whole.records.map(\.record.name), expected, "\(query.predicate)")
+        compare(try paged(query), expected, "in pages: \(query.predicate)")
+        let count = try store.query(query, counts: true).count
+        compare(["\(count)"], ["\(expected.count)"], "count of \(query.predicate)")
+        found += expected.count
+        plans[whole.work.plan.split(separator: " ").prefix(3).joined(separator: " "), default: 0] +=
+            1
+    }
+
+    private mutating func paged(_ query: Query) throws -> [String] {
+        var names: [String] = []
+        var cursor: QueryCursor?
+        repeat {
+            let limit = Int.random(in: 1...40, using: &random.dice)
+            let page = try store.query(
+                query,
+                limit: limit,
+                from: cursor,
+                firstStretch: stretch()
+            )
+            names += page.records.map(\.record.name)
+            cursor = page.next
+        } while cursor != nil
+        return names
+    }
+
+    /// Plans are chosen after so many rows.
+    private mutating func stretch() -> Int {
+        [1, 2, 4, 16, 256][Int.random(in: 0..<5, using: &random.dice)]
+    }
+
+    private mutating func compare(_ found: [String], _ expected: [String], _ what: String) {
+        if found != expected { differences.append("\(what): \(found), not \(expected)") }
+    }
+}
