@@ -1171,7 +1171,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[32] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[35] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -1205,15 +1205,21 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[32] =
   { "SCHEMA_READ", "CUMULUS__V1__METHOD__SCHEMA_READ", 96 },
   { "SCHEMA_IMPORT", "CUMULUS__V1__METHOD__SCHEMA_IMPORT", 97 },
   { "SCHEMA_DEPLOY", "CUMULUS__V1__METHOD__SCHEMA_DEPLOY", 98 },
+  { "INDEXES_LIST", "CUMULUS__V1__METHOD__INDEXES_LIST", 99 },
+  { "INDEXES_REBUILD", "CUMULUS__V1__METHOD__INDEXES_REBUILD", 100 },
+  { "INDEXES_VERIFY", "CUMULUS__V1__METHOD__INDEXES_VERIFY", 101 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 6},{32, 9},{48, 10},{64, 24},{80, 27},{96, 29},{0, 32}
+{0, 0},{16, 6},{32, 9},{48, 10},{64, 24},{80, 27},{96, 29},{0, 35}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[32] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[35] =
 {
   { "ACCOUNTS_WHO_AM_I", 9 },
   { "CHANGES_DATABASE", 27 },
   { "CHANGES_ZONE", 28 },
+  { "INDEXES_LIST", 32 },
+  { "INDEXES_REBUILD", 33 },
+  { "INDEXES_VERIFY", 34 },
   { "METHOD_UNKNOWN", 0 },
   { "OPERATOR_ADD_TOKEN", 15 },
   { "OPERATOR_ADD_USER", 14 },
@@ -1251,9 +1257,9 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  32,
+  35,
   cumulus__v1__method__enum_values_by_number,
-  32,
+  35,
   cumulus__v1__method__enum_values_by_name,
   7,
   cumulus__v1__method__value_ranges,

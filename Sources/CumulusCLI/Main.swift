@@ -21,8 +21,8 @@ struct Main: AsyncParsableCommand {
             RecordCommand.self, QueryCommand.self, ZoneCommand.self, ChangesCommand.self,
             ImportCommand.self,
             ExportCommand.self, UserCommand.self, ClusterCommand.self,
-            ConflictsCommand.self, PolicyCommand.self, SchemaCommand.self, BackupCommand.self,
-            ContainerCommand.self,
+            ConflictsCommand.self, PolicyCommand.self, SchemaCommand.self, IndexCommand.self,
+            BackupCommand.self, ContainerCommand.self,
             StatusCommand.self, Bench.self, ConfigCommand.self,
         ]
     )

@@ -98,6 +98,7 @@ extension ClientSession {
         case .peersPull, .peersState, .peersReport:
             try servePeer(method, call.stream, call.header, call.message)
         case .schemaRead, .schemaImport, .schemaDeploy: try serveSchema(method, call)
+        case .indexesList, .indexesRebuild, .indexesVerify: try serveIndexes(method, call)
         case .accountsWhoAmI:
             let role = identity.caller.role == .operator ? WireRole.operator : .client
             let caller = WireCaller(role: role.rawValue, user: identity.caller.user)
@@ -106,13 +107,17 @@ extension ClientSession {
             .operatorListUsers, .operatorAddUser, .operatorAddToken, .operatorListMembers,
             .operatorRemoveMember, .operatorBackUp, .operatorTruncate, .operatorVerify,
             .operatorLeave, .operatorListMergePolicies, .operatorSetMergePolicy:
-            guard identity.caller.role == .operator else {
-                throw ServiceError(
-                    .permissionFailure,
-                    "only an operator may do that; connect with the node's operator token"
-                )
-            }
+            try checkOperator()
             try administer(method, call)
+        }
+    }
+
+    func checkOperator() throws(ServiceError) {
+        guard identity.caller.role == .operator else {
+            throw ServiceError(
+                .permissionFailure,
+                "only an operator may do that; connect with the node's operator token"
+            )
         }
     }
 
@@ -438,7 +443,7 @@ extension ClientSession {
     }
 
     /// Answers when a task of the node is done; some of the call's time is left to say so.
-    private func answer(
+    func answer(
         _ call: Call,
         _ work: @escaping @Sendable (Node, _ deadline: Instant) async throws -> Bytes
     ) {

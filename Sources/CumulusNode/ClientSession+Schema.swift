@@ -9,12 +9,7 @@ import CumulusWire
 
 extension ClientSession {
     func serveSchema(_ method: Method, _ call: Call) throws {
-        guard identity.caller.role == .operator else {
-            throw ServiceError(
-                .permissionFailure,
-                "only an operator may do that; connect with the node's operator token"
-            )
-        }
+        try checkOperator()
         let scope = try callScope(call.header)
         switch method {
         case .schemaImport:

@@ -70,6 +70,7 @@ package struct IndexRow: RowValue, Equatable {
             writer.varint(0)
             writer.varint(UInt64(place.zone))
             writer.delimited(place.name.utf8)
+            writer.varint(place.looked)
         case .ready: writer.varint(1)
         case .dropped: writer.varint(2)
         }
@@ -84,7 +85,8 @@ package struct IndexRow: RowValue, Equatable {
         switch try reader.varint() {
         case 0:
             let zone = ZoneNumber(try reader.count(limit: Int(ZoneNumber.max)))
-            state = .building(IndexPlace(zone: zone, name: try reader.text()))
+            let (name, looked) = (try reader.text(), try reader.varint())
+            state = .building(IndexPlace(zone: zone, name: name, looked: looked))
         case 1: state = .ready
         case 2: state = .dropped
         default: throw MalformedBytes("an index in an unknown state")
@@ -97,13 +99,16 @@ package struct IndexPlace: Hashable, Sendable {
     package var zone: ZoneNumber
     /// All up to this one were looked at.
     package var name: String
+    /// How many records that were, in all zones.
+    package var looked: UInt64
 
-    package init(zone: ZoneNumber, name: String) {
+    package init(zone: ZoneNumber, name: String, looked: UInt64) {
         self.zone = zone
         self.name = name
+        self.looked = looked
     }
 
-    package static let start = IndexPlace(zone: 0, name: "")
+    package static let start = IndexPlace(zone: 0, name: "", looked: 0)
 }
 
 /// An index with its number.

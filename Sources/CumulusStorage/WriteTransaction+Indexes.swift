@@ -234,11 +234,12 @@ extension WriteTransaction {
                 for entry in try candidate.rows(in: zone, index) { put(entry.key, entry.value) }
             }
         }
+        let looked = work.place.looked + UInt64(names.count)
+        var place = rest.first.map { IndexPlace(zone: $0, name: "", looked: looked) }
         if names.count == limit, let last = names.last {
-            advance(wanted, to: IndexPlace(zone: zone, name: last), scope)
-        } else {
-            advance(wanted, to: rest.first.map { IndexPlace(zone: $0, name: "") }, scope)
+            place = IndexPlace(zone: zone, name: last, looked: looked)
         }
+        advance(wanted, to: place, scope)
         return names.count
     }
 

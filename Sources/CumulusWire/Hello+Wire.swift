@@ -209,6 +209,9 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case schemaRead = 96
     case schemaImport = 97
     case schemaDeploy = 98
+    case indexesList = 99
+    case indexesRebuild = 100
+    case indexesVerify = 101
 
     /// For nodes of the cluster only.
     package var isPeers: Bool {

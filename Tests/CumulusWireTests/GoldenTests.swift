@@ -64,6 +64,8 @@ import Testing
         "DeploySchemaRequest": {
             DeploySchemaRequest.encoded(onlyShows: try DeploySchemaRequest.onlyShows(wire: $0))
         },
+        "IndexesRequest": { try IndexesRequest(wire: $0).encoded() },
+        "IndexesResponse": { WireIndex.answer(try WireIndex.list(wire: $0)) },
         "DeploySchemaResponse": { SchemaChanges.encoded(try SchemaChanges.changes(wire: $0)) },
         "QueryRecordsRequest": { try QueryRecordsRequest(wire: $0).encoded() },
         "WhoAmIResponse": { try WireCaller(wire: $0).encoded() },

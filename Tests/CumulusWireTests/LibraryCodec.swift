@@ -40,6 +40,8 @@ enum LibraryCodec {
         "FetchZonesResponse": repack(cumulus__v1__fetch_zones_response__unpack),
         "Field": repack(cumulus__v1__field__unpack),
         "Hello": repack(cumulus__v1__hello__unpack),
+        "IndexesRequest": repack(cumulus__v1__indexes_request__unpack),
+        "IndexesResponse": repack(cumulus__v1__indexes_response__unpack),
         "ImportSchemaRequest": repack(cumulus__v1__import_schema_request__unpack),
         "ImportSchemaResponse": repack(cumulus__v1__import_schema_response__unpack),
         "LeaveRequest": repack(cumulus__v1__leave_request__unpack),

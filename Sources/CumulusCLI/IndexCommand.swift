@@ -1,0 +1,167 @@
+// `cumulus index`: how a node keeps the indexes that the schema asks for.
+
+import ArgumentParser
+import Cumulus
+import CumulusModel
+
+struct IndexCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "index",
+        abstract: "List, verify and rebuild the indexes of a node, as the operator.",
+        subcommands: [List.self, Verify.self, Rebuild.self]
+    )
+
+    static let note = """
+        The schema says which fields have indexes: 'cumulus schema'. Each node keeps its own, and \
+        the node that answers tells about its own.
+        """
+}
+
+/// Which indexes are meant.
+struct IndexOptions: ParsableArguments {
+    @Argument(help: "Those of this record type; all if left out.") var type: String?
+    @Option(help: "Only those on this field, as the schema names it.") var field: String?
+    @OptionGroup var connection: Connection
+
+    func validate() throws {
+        guard type != nil || field == nil else {
+            throw ValidationError("Name the record type whose --field is meant.")
+        }
+    }
+
+    /// - Parameter timeout: Seconds.
+    func run(
+        _ action: NodeOperator.IndexAction,
+        timeout: Double = 10
+    ) async throws -> [NodeOperator.Index] {
+        let (name, environment) = (connection.containerName, try connection.environmentValue())
+        return try await connection.withOperator(timeout: timeout) {
+            try await $0.indexes(
+                action,
+                of: name,
+                environment,
+                recordType: type ?? "",
+                field: field ?? ""
+            )
+        }
+    }
+}
+
+extension IndexCommand {
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "List them, and how far those are that are being built.",
+            discussion: help(
+                "cumulus index list --operator-token-file operator.token",
+                "cumulus index list City --json",
+                note: IndexCommand.note
+            )
+        )
+
+        @OptionGroup var indexes: IndexOptions
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            var listing = Listing(
+                ["TYPE", "FIELD", "HOLDS", "OF", "STATE"],
+                isJSON: output.json
+            )
+            for index in try await indexes.run(.list) {
+                listing.add(.object(index.members), row: index.row)
+            }
+            listing.end()
+        }
+    }
+
+    struct Verify: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Compare them with all records.",
+            discussion: help(
+                "cumulus index verify --operator-token-file operator.token",
+                "cumulus index verify City --field population",
+                note: """
+                    Reads every record and every row. Ends with 1 if a row is missing or wrong: \
+                    'index rebuild' mends that. \(IndexCommand.note)
+                    """
+            )
+        )
+
+        @OptionGroup var indexes: IndexOptions
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            var listing = Listing(
+                ["TYPE", "FIELD", "HOLDS", "OF", "STATE", "ROWS", "MISSING", "WRONG"],
+                isJSON: output.json
+            )
+            var faults: UInt64 = 0
+            for index in try await indexes.run(.verify, timeout: 600) {
+                faults += index.missing + index.wrong
+                listing.add(
+                    .object(index.members + index.verdict),
+                    row: index.row + index.verdictRow
+                )
+            }
+            listing.end()
+            if faults > 0 { throw ExitCode(1) }
+        }
+    }
+
+    struct Rebuild: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Build them anew; until they are ready, queries read records instead.",
+            discussion: help(
+                "cumulus index rebuild City --operator-token-file operator.token",
+                "cumulus index rebuild --no-wait",
+                note: IndexCommand.note
+            )
+        )
+
+        @OptionGroup var indexes: IndexOptions
+        @Flag(inversion: .prefixedNo, help: "Wait until they are ready.") var wait = true
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            var found = try await indexes.run(.rebuild)
+            var progress = Progress(total: found.map { Int($0.records) }.max())
+            while wait, let behind = found.filter({ !$0.isReady }).map(\.looked).min() {
+                progress.update(bytes: Int(behind), records: Int(behind))
+                try await Task.sleep(for: .milliseconds(200))
+                found = try await indexes.run(.list)
+            }
+            progress.clear()
+            let ready = found.filter(\.isReady).count
+            output.show(
+                ["indexes": .integer(Int64(found.count)), "ready": .integer(Int64(ready))],
+                rows: [["\(found.count) indexes, \(ready) ready"]]
+            )
+        }
+    }
+}
+
+extension NodeOperator.Index {
+    fileprivate var members: [JSON.Member] {
+        [
+            .init("recordType", .string(recordType)), .init("field", .string(field)),
+            .init("form", .string(form)), .init("type", .string(type)),
+            .init("ready", .bool(isReady)), .init("looked", .integer(Int64(looked))),
+            .init("records", .integer(Int64(records))),
+        ]
+    }
+
+    fileprivate var verdict: [JSON.Member] {
+        [
+            .init("rows", .integer(Int64(rows))), .init("missing", .integer(Int64(missing))),
+            .init("wrong", .integer(Int64(wrong))),
+        ]
+    }
+
+    fileprivate var row: [String] {
+        let part = records == 0 ? 100 : looked * 100 / records
+        return [recordType, field, form, type, isReady ? "ready" : "building, \(part) %"]
+    }
+
+    fileprivate var verdictRow: [String] {
+        isReady ? ["\(rows)", "\(missing)", "\(wrong)"] : ["-", "-", "-"]
+    }
+}

@@ -1,0 +1,124 @@
+// The calls on this node's indexes: list, rebuild, verify; for operators.
+//
+// Called by `ClientSession+Calls`. The schema says which indexes there are; these calls are about
+// how this node keeps them.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+
+extension ClientSession {
+    func serveIndexes(_ method: Method, _ call: Call) throws {
+        try checkOperator()
+        let scope = try callScope(call.header)
+        let request = try IndexesRequest(wire: call.message)
+        answer(call) { node, deadline in
+            let keeper = IndexDesk(node: node, scope: scope, request: request)
+            let found =
+                switch method {
+                case .indexesRebuild: try await keeper.rebuild()
+                case .indexesVerify: try await keeper.verify(by: deadline)
+                default: try await keeper.list()
+                }
+            return WireIndex.answer(found)
+        }
+    }
+}
+
+/// Answers one call.
+private struct IndexDesk: Sendable {
+    let node: Node
+    let scope: ScopeID
+    let request: IndexesRequest
+
+    /// An index, with what is told of it.
+    private typealias Found = (index: NumberedIndex, type: String, wire: WireIndex)
+
+    func list() async throws -> [WireIndex] {
+        try await node.gate.reading { reader in try find(reader).map(\.wire) }
+    }
+
+    func verify(by deadline: Instant) async throws -> [WireIndex] {
+        let environment = node.environment
+        return try await node.gate.reading { reader in
+            let number = try scopeNumber(reader)
+            return try find(reader).map { index, type, wire in
+                guard index.isReady else { return wire }
+                var wire = wire
+                let audit = try IndexAudit(index, of: type, number, reader) {
+                    environment.now() < deadline ? nil : IndexDesk.tooLate
+                }
+                (wire.rows, wire.missing, wire.wrong) = (audit.rows, audit.missing, audit.wrong)
+                return wire
+            }
+        }
+    }
+
+    func rebuild() async throws -> [WireIndex] {
+        let found = try await node.gate.reading { reader in
+            try find(reader).map { (index: $0.index, type: $0.type) }
+        }
+        let scope = scope
+        try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
+            guard let number = try transaction.scope(scope) else { return }
+            for (index, type) in found {
+                // One that went meanwhile stays away.
+                let kept = try transaction.indexes(of: type, number)
+                guard kept.contains(where: { $0.number == index.number }) else { continue }
+                transaction.rebuildIndex(index, of: type, in: number)
+            }
+        }
+        return try await list()
+    }
+
+    // MARK: Parts
+
+    private func scopeNumber(_ reader: ReadTransaction) throws -> ScopeNumber {
+        guard let number = try reader.scope(scope) else {
+            throw Containers.unknown(scope.container)
+        }
+        return number
+    }
+
+    /// The indexes that the request means.
+    private func find(_ reader: ReadTransaction) throws -> [Found] {
+        let number = try scopeNumber(reader)
+        let type = String(decoding: request.recordType, as: UTF8.self)
+        guard try type.isEmpty || reader.typeSchema(number, type).exists else {
+            throw ServiceError(.unknownItem, "Did not find record type: \(type)")
+        }
+        let total = try reader.recordCount(of: number)
+        return try reader.indexRows(of: number).compactMap { name, index, row in
+            guard row.state != .dropped, type.isEmpty || name == type else { return nil }
+            let definition = row.definition
+            guard request.field.isEmpty || Bytes(definition.field.utf8) == request.field else {
+                return nil
+            }
+            var looked: UInt64 = 0
+            if case .building(let place) = row.state { looked = min(place.looked, total) }
+            let isReady = row.state == .ready
+            let wire = WireIndex(
+                recordType: name,
+                field: definition.field,
+                form: UInt32(definition.form.rawValue),
+                type: definition.type.name,
+                isReady: isReady,
+                looked: looked,
+                records: total
+            )
+            return (
+                NumberedIndex(number: index, definition: definition, isReady: isReady), name, wire
+            )
+        }
+    }
+
+    private static let tooLate = ServiceError(
+        .serviceUnavailable,
+        .deadline,
+        """
+        the call's time was up before all rows were compared; name a record type or a field, or \
+        give the call more time
+        """
+    )
+}

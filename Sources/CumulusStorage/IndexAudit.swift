@@ -1,0 +1,119 @@
+// What a node's indexes are, and whether they hold what the records say.
+//
+// Asked by operators. An audit reads every record and every row of an index from one snapshot, and
+// keeps nothing but counts.
+
+package import CumulusModel
+
+package struct IndexAudit {
+    /// Rows that are there, those that should be and aren't, and those that shouldn't be.
+    package private(set) var rows: UInt64 = 0
+    package private(set) var missing: UInt64 = 0
+    package private(set) var wrong: UInt64 = 0
+    private let type: String
+    private let index: NumberedIndex
+    private let reader: ReadTransaction
+    private var effort: QueryEffort
+
+    /// Rows that are read at a time.
+    private static let chunk = 500
+    private static let recordSteps = 20
+
+    /// Compares an index with the records of all zones of its scope.
+    ///
+    /// - Parameter refusal: Why to stop; nil: go on.
+    package init(
+        _ index: NumberedIndex,
+        of type: String,
+        _ scope: ScopeNumber,
+        _ reader: ReadTransaction,
+        refusal: @escaping @Sendable () -> ServiceError?
+    ) throws {
+        self.type = type
+        self.index = index
+        self.reader = reader
+        effort = QueryEffort(refusal: refusal)
+        for zone in try reader.zoneNumbers(of: scope) {
+            try walk(.records, .records(of: zone)) { audit, key, value in
+                try audit.lookForRows(of: value, named: IndexAudit.name(in: key), in: zone)
+            }
+            try walk(.index, .indexRows(of: zone, index.number)) { audit, key, value in
+                try audit.lookForRecord(of: key, value, in: zone)
+            }
+        }
+    }
+
+    private mutating func walk(
+        _ family: Family,
+        _ all: KeyRange,
+        _ look: (inout IndexAudit, Bytes, Bytes) throws -> Void
+    ) throws {
+        var range = all
+        while true {
+            let rows = try reader.rows(family, range, limit: IndexAudit.chunk)
+            for (key, value) in rows {
+                try effort.spend(IndexAudit.recordSteps)
+                try look(&self, key, value)
+            }
+            guard rows.count == IndexAudit.chunk, let last = rows.last else { return }
+            range.start = last.key + [0]
+        }
+    }
+
+    private static func name(in key: Bytes) throws(EngineError) -> String {
+        var parts = KeyReader(key)
+        _ = try parts.number(ZoneNumber.self)
+        return try parts.text()
+    }
+
+    private mutating func lookForRows(
+        of bytes: Bytes,
+        named name: String,
+        in zone: ZoneNumber
+    ) throws {
+        for (key, value) in try wanted(bytes, name, zone) where try reader.get(key) != value {
+            missing += 1
+        }
+    }
+
+    private mutating func lookForRecord(
+        of key: Bytes,
+        _ value: Bytes,
+        in zone: ZoneNumber
+    ) throws {
+        rows += 1
+        // A key that can't be read belongs to nobody.
+        let name = try? IndexEntry(index.definition, key: key, value: value).name
+        let record = try name.flatMap { name in
+            try reader.get(.record(zone, name)).map { ($0, name) }
+        }
+        let isWanted = try record.map { try wanted($0, $1, zone) }?
+            .contains { $0.key.bytes == key && $0.value == value }
+        if isWanted != true { wrong += 1 }
+    }
+
+    /// The rows that a record should have.
+    private func wanted(
+        _ bytes: Bytes,
+        _ name: String,
+        _ zone: ZoneNumber
+    ) throws -> [(key: RowKey, value: Bytes)] {
+        let row = try reader.decoding(Bytes(name.utf8)) { () throws(MalformedBytes) in
+            try RecordRow(bytes)
+        }
+        guard !row.isDead, row.type == type else { return [] }
+        return try Candidate(row, named: name).rows(in: zone, index)
+    }
+}
+
+extension RowReader where Self: ~Copyable {
+    /// The living records of all zones of a scope.
+    package borrowing func recordCount(of scope: ScopeNumber) throws(EngineError) -> UInt64 {
+        var count: UInt64 = 0
+        for zone in try zoneNumbers(of: scope) {
+            let state: ZoneState? = try row(.zoneState(zone))
+            count += UInt64(max(0, state?.records ?? 0))
+        }
+        return count
+    }
+}

@@ -1,0 +1,88 @@
+// `cumulus index` with a real node: indexes are built beside it, over a kill, and verified.
+
+import CumulusTesting
+import Foundation
+import Testing
+
+@testable import CumulusCLI
+
+@Suite(.timeLimit(.minutes(3))) struct IndexTests {
+    private let folder: TestFolder
+
+    init() throws {
+        folder = try TestFolder()
+    }
+
+    private func cumulus(
+        _ words: [String],
+        _ variables: [String: String]
+    ) async throws -> String {
+        let run = try await CommandLineRun(words, variables: variables)
+        #expect(run.code == 0, "\(run.errors)")
+        return run.output
+    }
+
+    private func importSchema(_ fields: String, _ variables: [String: String]) async throws {
+        let file = "\(folder.path)/app.ckdb"
+        let text = "DEFINE SCHEMA RECORD TYPE Note (\(fields));"
+        try text.write(toFile: file, atomically: true, encoding: .utf8)
+        _ = try await cumulus(["schema", "import", file], variables)
+    }
+
+    @Test func anIndexIsBuiltOverAKill() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        var variables = [
+            "CUMULUS_ENDPOINT": try node.endpoint, "CUMULUS_TOKEN": try await node.makeToken(),
+            "CUMULUS_OPERATOR_TOKEN_FILE": node.operatorTokenFile,
+        ]
+        try await importSchema("n INT64, s STRING", variables)
+        let lines = (0..<20_000).map { number in
+            #"{"recordName":"r\#(number)","n":\#(number % 500),"s":"some words \#(number)"}"#
+        }
+        let file = "\(folder.path)/notes.jsonl"
+        try lines.joined(separator: "\n").write(toFile: file, atomically: true, encoding: .utf8)
+        _ = try await cumulus(["import", file, "--type", "Note"], variables)
+        let query = ["query", "Note", "--where", "n == 7", "--explain"]
+
+        try await importSchema("n INT64 QUERYABLE, s STRING SEARCHABLE", variables)
+        try await node.end(SIGKILL)
+        let again = try await NodeProcess.ready(data: folder.node)
+        variables["CUMULUS_ENDPOINT"] = try again.endpoint
+        #expect(try await cumulus(query, variables).contains("40"))
+        while try await cumulus(["index", "list"], variables).contains("building") {
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        let verified = try await cumulus(["index", "verify", "Note"], variables)
+        let rows = verified.split(separator: "\n").dropFirst().map { line in
+            line.split(separator: " ").joined(separator: " ")
+        }
+        #expect(
+            rows == [
+                "Note n values INT64 ready 20000 0 0",
+                "Note s words STRING ready 60000 0 0",
+            ]
+        )
+        #expect(try await cumulus(query, variables).contains("index on 'n'"))
+
+        let rebuilt = try await cumulus(["index", "rebuild", "Note", "--field", "n"], variables)
+        #expect(rebuilt == "1 indexes, 1 ready\n")
+        #expect(try await cumulus(query, variables).contains("index on 'n'"))
+        try await again.end(SIGKILL)
+    }
+
+    @Test func refusalsSayWhatToDo() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let variables = [
+            "CUMULUS_ENDPOINT": try node.endpoint,
+            "CUMULUS_OPERATOR_TOKEN_FILE": node.operatorTokenFile,
+        ]
+        for (words, code, message) in [
+            (["verify", "Nothing"], 1 as Int32, "Did not find record type: Nothing"),
+            (["list", "--field", "n"], 64, "Name the record type whose --field is meant."),
+        ] {
+            let run = try await CommandLineRun(["index"] + words, variables: variables)
+            #expect(run.code == code, "\(run.errors)")
+            #expect(run.errors.contains(message), "\(run.errors)")
+        }
+    }
+}
