@@ -2,8 +2,8 @@
 //
 // Starts a private node from the folder of this executable and loads it from this process, so that
 // the processor time of server and client stand apart; or loads the node of `--endpoint`. One file
-// per path: `Bench+Fetch`, `Bench+Save`, `Bench+Batch`, `Bench+Idle`, `Bench+Replicate`,
-// `Bench+Lag`.
+// per path: `Bench+Fetch`, `Bench+Save`, `Bench+Batch`, `Bench+Idle`, `Bench+Query`,
+// `Bench+Replicate`, `Bench+Lag`.
 
 import ArgumentParser
 import Cumulus
@@ -17,6 +17,7 @@ struct Bench: AsyncParsableCommand {
             "cumulus bench",
             "cumulus bench fetch --seconds 30",
             "cumulus bench save --profile small --json",
+            "cumulus bench query --records 1000000",
             "cumulus bench replicate --records 1000000",
             "cumulus bench lag --seconds 5",
             "cumulus bench all --endpoint 127.0.0.1:7420 --token cumulus_...",
@@ -39,15 +40,16 @@ struct Bench: AsyncParsableCommand {
         case idle
         case replicate
         case lag
+        case query
     }
 
-    @Argument(help: "What to measure: fetch, save, batch, idle, replicate, lag or all.")
+    @Argument(help: "What to measure: fetch, save, batch, idle, query, replicate, lag or all.")
     var path = Path.all
     @OptionGroup var options: BenchOptions
 
     func validate() throws {
         try options.validate()
-        guard ![.replicate, .lag].contains(path) || options.endpoint == nil else {
+        guard ![.replicate, .lag, .query].contains(path) || options.endpoint == nil else {
             throw ValidationError("The path '\(path)' has nodes of its own: leave out --endpoint")
         }
     }
@@ -75,7 +77,7 @@ struct Bench: AsyncParsableCommand {
     private var paths: [[Path]] {
         if path != .all { return [[path]] }
         let alone: [[Path]] = [[.fetch, .save, .batch], [.idle]]
-        return options.endpoint == nil ? alone + [[.replicate], [.lag]] : alone
+        return options.endpoint == nil ? alone + [[.query], [.replicate], [.lag]] : alone
     }
 
     private func figures(of paths: [Path], _ cleanup: BenchCleanup) async throws -> [BenchFigure] {
@@ -84,13 +86,14 @@ struct Bench: AsyncParsableCommand {
         var figures: [BenchFigure] = []
         let target = try await BenchTarget.open(options, cleanup)
         do {
-            if paths != [.idle] { try await target.prepare(options) }
+            if paths != [.idle], paths != [.query] { try await target.prepare(options) }
             for path in paths {
                 switch path {
                 case .fetch: figures.append(try await fetch(target, cleanup))
                 case .save: figures += try await save(target, cleanup)
                 case .batch: figures.append(try await batch(target, cleanup))
                 case .idle: figures.append(try await idle(target))
+                case .query: figures += try await query(target, cleanup)
                 case .replicate, .lag, .all: break
                 }
             }

@@ -42,6 +42,26 @@ struct BenchBounds {
         )
     }
 
+    /// The engine alone reading what queries need; medians in milliseconds.
+    func reads(_ needs: [BenchQuestion.Need]) throws -> [Double] {
+        let data = directory + "/bound-query"
+        defer { try? FileManager.default.removeItem(atPath: data) }
+        let progress = BenchProgress("measuring the bound: reads")
+        defer { progress.end() }
+        let process = try BenchProcess(
+            [
+                "bound", "query", "--data", data, "--profile", options.profile, "--records",
+                String(options.records), "--seconds", String(min(2, options.seconds / 4)),
+            ] + needs.map { "\($0.ranges),\($0.rows),\($0.records)" },
+            cleanup
+        )
+        guard let output = try process.result() else {
+            throw BenchProblem(message: "the bound 'query' could not be measured")
+        }
+        return String(decoding: output, as: UTF8.self).split(separator: "\n")
+            .compactMap { Double($0).map { $0 / 1_000 } }
+    }
+
     private func run(_ name: String, _ arguments: [String]) throws -> BenchFigure.Bound {
         let progress = BenchProgress("measuring the bound: \(name)")
         defer { progress.end() }

@@ -118,6 +118,12 @@ final class BenchCluster {
     private func makeUser(_ member: Member) async throws -> String {
         try await operate(member) { node in
             _ = try await node.addUser("bench", in: BenchCluster.container)
+            _ = try await node.importSchema(
+                BenchSchema.text,
+                of: BenchCluster.container,
+                .development,
+                onlyValidates: false
+            )
             return try await node.addToken(forUser: "bench")
         }
     }

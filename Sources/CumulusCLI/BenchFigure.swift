@@ -80,6 +80,26 @@ struct BenchFigure: Encodable {
         )
     }
 
+    /// Stands beside the median of a bound: at most three times as long, in milliseconds.
+    mutating func compare(withBoundOf milliseconds: Double) {
+        guard let p50, milliseconds > 0 else { return }
+        bound = Bound(name: "engine", perSecond: 1_000 / milliseconds)
+        ratio = milliseconds / p50
+        let wanted = 3 * milliseconds
+        targets.append(
+            Target(
+                text: String(format: "p50 <= %.2f ms (3 x engine)", wanted),
+                isMet: p50 <= wanted
+            )
+        )
+    }
+
+    /// A median of so much at most.
+    mutating func expect(milliseconds wanted: Double) {
+        let text = String(format: "p50 <= %.0f ms", wanted)
+        targets.append(Target(text: text, isMet: p50 ?? .infinity <= wanted))
+    }
+
     /// At least that part of the bound.
     mutating func expect(ratio wanted: Double) {
         guard let ratio else { return }

@@ -94,6 +94,12 @@ final class BenchTarget: Sendable {
         do {
             _ = try await node.addUser("bench", in: container)
             let token = try await node.addToken(forUser: "bench")
+            _ = try await node.importSchema(
+                BenchSchema.text,
+                of: container,
+                .development,
+                onlyValidates: false
+            )
             await node.close()
             return token
         } catch {
@@ -126,6 +132,20 @@ final class BenchTarget: Sendable {
         try await each(parts, options, "reading records") { [self] ids, _ in
             let results = try await database.records(for: Array(ids))
             for result in results.values { _ = try result.get() }
+        }
+    }
+
+    /// Saves what the path `query` asks about, and the records that it replaces.
+    func fill(_ items: BenchItems, _ options: BenchOptions) async throws {
+        let size = BenchOptions.batchSize
+        let parts = stride(from: 0, to: items.count, by: size).map {
+            ($0..<min($0 + size, items.count)).map { BenchItems.id($0) }[...]
+        }
+        try await each(parts, options, "saving records") { [self] ids, _ in
+            try await save(ids.map { items.record(BenchItems.number(of: $0), type: "Item") })
+        }
+        for start in stride(from: 0, to: BenchItems.replaced, by: size) {
+            try await save((start..<start + size).map { items.record($0, type: "Plain") })
         }
     }
 

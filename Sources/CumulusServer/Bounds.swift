@@ -11,7 +11,7 @@ struct Bound: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Measure a bound for 'cumulus bench'.",
         shouldDisplay: false,
-        subcommands: [EchoBound.self, FlushBound.self, EngineBound.self]
+        subcommands: [EchoBound.self, FlushBound.self, EngineBound.self, QueryBound.self]
     )
 }
 
