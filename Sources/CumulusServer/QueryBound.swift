@@ -1,5 +1,5 @@
-// `cumulusd bound query`: the engine alone reads as many index rows and records as the first page of
-// a query needs, in a store of its own.
+// `cumulusd bound query`: the engine alone reads as many index rows and records as the first page
+// of a query needs, in a store of its own.
 //
 // The bound of queries: no network, no protocol, no plan, and nothing is looked into. Prints a line
 // per case: the median of how long it took.

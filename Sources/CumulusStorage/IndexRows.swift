@@ -17,11 +17,13 @@ package struct IndexRows {
     package init(_ access: IndexAccess, in zone: ZoneNumber, from start: Start? = nil) {
         let backwards = access.order == .valueDescending
         merges = access.order == .name && access.ranges.count > 1
+        // Of ranges that are merged each gives a few of the first rows.
+        let chunk = merges ? max(4, RangeRows.firstChunk / access.ranges.count) : nil
         seen = access.repeats ? [] : nil
         ranges = access.ranges.map { range in
             var keys = range.keys(in: zone)
             start?.cut(&keys, range, access.order, zone)
-            return RangeRows(range.index.definition, keys, backwards: backwards)
+            return RangeRows(range.index.definition, keys, backwards: backwards, chunk: chunk)
         }
     }
 
@@ -126,13 +128,15 @@ private struct RangeRows {
     private var entries: ArraySlice<IndexEntry> = []
     private var isAtEnd = false
     /// Rows that are read at once: few at first, since most pages need few.
-    private var chunk = 64
+    private var chunk: Int
+    static let firstChunk = 64
     private static let longestChunk = 512
 
-    init(_ definition: IndexDefinition, _ range: KeyRange, backwards: Bool) {
+    init(_ definition: IndexDefinition, _ range: KeyRange, backwards: Bool, chunk: Int?) {
         self.definition = definition
         self.range = range
         self.backwards = backwards
+        self.chunk = chunk ?? RangeRows.firstChunk
     }
 
     mutating func next(_ reader: ReadTransaction) throws(EngineError) -> IndexEntry? {

@@ -112,16 +112,14 @@ package struct KeyReader: Sendable {
 
     package mutating func content() throws(EngineError) -> Bytes {
         var content = Bytes()
-        while position + 1 < bytes.count {
-            let byte = bytes[position]
-            let next = bytes[position + 1]
-            if byte == 0 && next == 1 {
-                position += 2
-                return content
+        while let zero = bytes[position...].firstIndex(of: 0), zero + 1 < bytes.count {
+            content += bytes[position..<zero]
+            position = zero + 2
+            switch bytes[zero + 1] {
+            case 1: return content
+            case 0xFF: content.append(0)
+            default: throw damaged
             }
-            guard byte != 0 || next == 0xFF else { throw damaged }
-            content.append(byte)
-            position += byte == 0 ? 2 : 1
         }
         throw damaged
     }

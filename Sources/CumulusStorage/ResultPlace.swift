@@ -53,11 +53,23 @@ extension ResultPlace {
             let order = ResultPlace.order(keys[index], other.keys[index])
             if order != 0 { return key.ascending ? order < 0 : order > 0 }
         }
-        let (left, right) = name == other.name ? (zone, other.zone) : (name, other.name)
         // Names go the way of the last key, as they do in its index.
-        return sortKeys.last?.ascending == false
-            ? CumulusModel.precedes(Bytes(right.utf8), Bytes(left.utf8))
-            : CumulusModel.precedes(Bytes(left.utf8), Bytes(right.utf8))
+        let isFalling = sortKeys.last?.ascending == false
+        let order = ResultPlace.order((name, zone), (other.name, other.zone))
+        return isFalling ? order > 0 : order < 0
+    }
+
+    /// By their bytes: of texts, Swift takes some for equal that are spelt differently.
+    private static func order(
+        _ left: (name: String, zone: String),
+        _ right: (name: String, zone: String)
+    ) -> Int {
+        let order = compare(left.name, right.name)
+        return order != 0 ? order : compare(left.zone, right.zone)
+    }
+
+    private static func compare(_ left: String, _ right: String) -> Int {
+        ComparableValue.bytes(Bytes(left.utf8)).order(.bytes(Bytes(right.utf8)))
     }
 
     /// Whether its record's name comes before another one.

@@ -324,13 +324,18 @@ package final class TestStore {
         breaking broken: BrokenRules = [],
         by caller: Caller = .alice
     ) throws -> QueryRecords.Page {
+        // Cursors stay in this process.
+        var question = Hasher()
+        question.combine(query)
+        question.combine(database)
+        question.combine(zone)
         var request = QueryRecords(
             database: database,
             zone: zone,
             query: query,
             keys: keys,
             limit: limit,
-            question: Bytes("\(query) \(database) \(String(describing: zone))".utf8),
+            question: Bytes("\(question.finalize())".utf8),
             limits: limits
         )
         request.cursor = cursor

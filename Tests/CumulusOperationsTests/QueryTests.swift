@@ -323,6 +323,16 @@ import Testing
             #expect(try found("recordID IN {'K', '\u{212A}'}") == ["K"])
             #expect(try found("recordID IN {'\u{212A}', 'x', 'K'}") == ["K"])
         }
+        try store.save([SaveItem("\u{212A}", ["Key": 1]), SaveItem("L", ["Key": 1])])
+        let both = Query(recordType: "Note", predicate: .field("Key") == 1)
+        var names: [String] = []
+        var cursor: QueryCursor?
+        repeat {
+            let page = try store.query(both, limit: 1, from: cursor)
+            names += page.records.map(\.record.name)
+            cursor = page.next
+        } while cursor != nil
+        #expect(names.map { Bytes($0.utf8) } == ["K", "L", "\u{212A}"].map { Bytes($0.utf8) })
         let query = Query(recordType: "Note", predicate: .field("\u{212A}ey") == 1)
         let error = try #require(throws: ServiceError.self) { try store.query(query) }
         #expect(error.message.hasPrefix("Unknown field"))

@@ -191,13 +191,15 @@ package struct QueryRecords: Sendable {
         _ zones: [FoundZone],
         _ reader: ReadTransaction
     ) throws -> ResultPlace? {
-        let places = search.results.places
+        let results = search.results.results
         var byteCount = 0
-        for place in places.prefix(limit) {
+        for result in results.prefix(limit) {
             if byteCount >= limits.answerBytes { break }
-            guard let zone = zones.first(where: { $0.zone.name == place.zone }),
+            let place = result.place
+            guard
+                let zone = zones.first(where: { $0.zone.name.utf8.elementsEqual(place.zone.utf8) }),
                 let number = zone.number,
-                let row = try reader.get(.record(number, place.name)),
+                let row = try result.row ?? reader.get(.record(number, place.name)),
                 let view = try zone.showing(
                     keys,
                     { (keys) throws(MalformedBytes) in
@@ -209,7 +211,7 @@ package struct QueryRecords: Sendable {
             byteCount += view.fields.count
             page.records.append((ZoneAddress(name: place.zone), view))
         }
-        guard page.records.count < places.count else { return nil }
-        return places[page.records.count - 1]
+        guard page.records.count < results.count else { return nil }
+        return results[page.records.count - 1].place
     }
 }

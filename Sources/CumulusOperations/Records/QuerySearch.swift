@@ -157,7 +157,7 @@ struct QuerySearch {
 
     /// Whether nothing from this row on can come before the last result.
     private func isBehindPage(_ entry: IndexEntry, _ access: IndexAccess) -> Bool {
-        guard let last = results.places.last else { return false }
+        guard let last = results.last else { return false }
         guard let key = query.sortKeys.first else { return last.isBefore(entry.nameBytes) }
         let order = ResultPlace.order(entry.value, last.keys[0])
         if order != 0 { return key.ascending ? order > 0 : order < 0 }
@@ -183,7 +183,7 @@ struct QuerySearch {
             do {
                 let name = try QuerySearch.name(in: key)
                 if stopsWhenFull, results.isFull,
-                    results.places.last?.isBefore(Bytes(name.utf8)) == true
+                    results.last?.isBefore(Bytes(name.utf8)) == true
                 {
                     return false
                 }
@@ -229,7 +229,7 @@ struct QuerySearch {
                     knowing: definition.column,
                     value
                 )
-                return try look(at: candidate, part)
+                return try look(at: candidate, nil, part)
             }
         }
         guard let row = try part.reader.get(.record(part.number, entry.name)) else {
@@ -243,43 +243,65 @@ struct QuerySearch {
         try spend(onRow: row)
         do {
             guard let view = try RecordView(row: row, name: name, keys: nil) else { return false }
-            return try look(at: try Candidate(view), part)
+            return try look(at: try Candidate(view), row, part)
         } catch let error as MalformedBytes {
             throw EngineError.corrupt("the record '\(name)' is damaged: \(error.reason)")
         }
     }
 
-    private mutating func look(at candidate: Candidate, _ part: Part) throws -> Bool {
+    /// - Parameter row: The record, if it was read.
+    private mutating func look(
+        at candidate: Candidate,
+        _ row: Bytes?,
+        _ part: Part
+    ) throws -> Bool {
         guard try candidate.satisfies(query, &effort) else { return false }
         let place = try candidate.place(in: part.zone.zone.name, by: query.sortKeys)
         if let start, !start.precedes(place, by: query.sortKeys) { return false }
         work.rowsKept += 1
-        results.add(place)
+        results.add(place, row)
         return true
     }
 }
 
-/// The places of the first results in their order, at most so many.
+/// The first results in their order, at most so many.
 struct SortedResults {
-    private(set) var places: [ResultPlace] = []
+    struct Result {
+        var place: ResultPlace
+        /// The record's row, if it was read and is small; else it is read for the page.
+        var row: Bytes?
+    }
+
+    private(set) var results: [Result] = []
     let limit: Int
     let sortKeys: [BoundQuery.SortKey]
+    /// What all rows that are kept may take together.
+    private var room = 4 << 20
+
+    init(limit: Int, sortKeys: [BoundQuery.SortKey]) {
+        self.limit = limit
+        self.sortKeys = sortKeys
+    }
 
     /// Only what comes before the last place is wanted any more.
-    var isFull: Bool { places.count >= limit }
+    var isFull: Bool { results.count >= limit }
 
-    mutating func add(_ place: ResultPlace) {
-        var (low, high) = (0, places.count)
+    var last: ResultPlace? { results.last?.place }
+
+    mutating func add(_ place: ResultPlace, _ row: Bytes?) {
+        var (low, high) = (0, results.count)
         while low < high {
             let middle = (low + high) / 2
-            if places[middle].precedes(place, by: sortKeys) {
+            if results[middle].place.precedes(place, by: sortKeys) {
                 low = middle + 1
             } else {
                 high = middle
             }
         }
         guard low < limit else { return }
-        places.insert(place, at: low)
-        if places.count > limit { places.removeLast() }
+        let kept = row.flatMap { $0.count <= room ? $0 : nil }
+        room -= kept?.count ?? 0
+        results.insert(Result(place: place, row: kept), at: low)
+        if results.count > limit { room += results.removeLast().row?.count ?? 0 }
     }
 }
