@@ -134,7 +134,7 @@ let package = Package(
 
         .executableTarget(
             name: "CumulusSimulator",
-            dependencies: ["CumulusTesting", arguments],
+            dependencies: ["RocksDBStorage", "CumulusStorage", "CumulusTesting", arguments],
             swiftSettings: house,
             linkerSettings: allocator
         ),

@@ -10,7 +10,9 @@ public struct Query: Hashable, Sendable {
     public var recordType: String
     /// What a record must satisfy.
     public var predicate: Predicate
-    /// The wanted order, the most important key first; the record name decides between equals.
+    /// The wanted order, the most important key first.
+    ///
+    /// Between equals the record names decide, in the direction of the last key.
     public var sortDescriptors: [SortDescriptor]
     /// Allows what CloudKit has not: `OR`, and tests for nil.
     ///

@@ -96,7 +96,7 @@ private struct IndexDesk: Sendable {
                 return nil
             }
             var looked: UInt64 = 0
-            if case .building(let place) = row.state { looked = min(place.looked, total) }
+            if case .building(_, let count) = row.state { looked = min(count, total) }
             let isReady = row.state == .ready
             let wire = WireIndex(
                 recordType: name,

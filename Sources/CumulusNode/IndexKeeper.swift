@@ -11,9 +11,13 @@ import Logging
 import Synchronization
 
 package final class IndexKeeper: Sendable {
-    /// Records that one step looks at, and zones whose rows one step deletes.
+    /// Records that one step looks at, and about how many rows it writes.
     private static let recordsAtOnce = 250
+    private static let rowsAtOnce = 2_000
+    /// Zones whose rows one step deletes.
     private static let zonesAtOnce = 100
+    /// Milliseconds between two tries.
+    private static let longestPause: Int64 = 60_000
 
     private let node: Node
 
@@ -28,29 +32,39 @@ package final class IndexKeeper: Sendable {
     }
 
     private func tryWork() async {
-        // What fails now, because the store has too much to do, is tried again a while later.
+        var pause: Int64 = 1_000
         while !Task.isCancelled {
-            do {
-                try await work()
-                return
-            } catch is CancellationError {
-                return
-            } catch {
-                node.environment.logger.error(
-                    "an index could not be built or dropped",
-                    metadata: ["error": "\(error)"]
-                )
-            }
-            try? await node.environment.sleep(1_000)
+            guard let problem = await work() else { return }
+            // Too much to do, or no room on the disk, perhaps: it is tried again a while later.
+            node.environment.logger.warning(
+                "an index can't be built or dropped",
+                metadata: ["problem": "\(problem)", "nextTryInMilliseconds": "\(pause)"]
+            )
+            try? await node.environment.sleep(pause)
+            pause = min(2 * pause, IndexKeeper.longestPause)
         }
     }
 
-    /// Does all that there is to do.
-    package func work() async throws {
-        let scopes = try await node.gate.reading { reader in try ScopeDirectory.all(in: reader) }
-        for (_, number) in scopes {
-            try await build(number)
-            try await drop(number)
+    /// Does all that there is to do; what fails in one scope holds nothing up in others.
+    ///
+    /// Returns what failed last.
+    package func work() async -> (any Error)? {
+        do {
+            var problem: (any Error)?
+            let all = try await node.gate.reading { reader in try ScopeDirectory.all(in: reader) }
+            for (_, number) in all {
+                do {
+                    try await drop(number)
+                    try await build(number)
+                } catch is CancellationError {
+                    return nil
+                } catch {
+                    problem = error
+                }
+            }
+            return problem
+        } catch {
+            return error
         }
     }
 
@@ -58,7 +72,16 @@ package final class IndexKeeper: Sendable {
 
     private func build(_ scope: ScopeNumber) async throws {
         while let (work, zones) = try await next(scope) {
+            let start = node.environment.now()
+            let types = Set(work.building.map(\.type)).sorted().joined(separator: ", ")
             try await build(work, scope, zones)
+            let milliseconds = node.environment.now().milliseconds - start.milliseconds
+            node.environment.logger.log(
+                // Fields that appear by themselves in development are nothing to tell about.
+                level: milliseconds < 1_000 ? .debug : .info,
+                "indexes are ready",
+                metadata: ["types": "\(types)", "milliseconds": "\(milliseconds)"]
+            )
         }
     }
 
@@ -70,50 +93,26 @@ package final class IndexKeeper: Sendable {
         }
     }
 
-    /// Until these indexes are ready, or other ones come.
+    /// Until these are ready, or nobody wants them any more.
     private func build(
         _ first: IndexWork,
         _ scope: ScopeNumber,
         _ zones: [ZoneNumber]
     ) async throws {
         var work = first
-        var count = 0
-        let start = node.environment.now()
-        let types = Set(first.building.map(\.type)).sorted().joined(separator: ", ")
-        note("building indexes", types, first.building.count, count)
-        repeat {
+        while !work.building.isEmpty {
             try Task.checkCancellation()
             let known = work
-            let (looked, next) = try await node.gate.change(.housekeeping) {
-                transaction throws(EngineError) in
-                let looked = try transaction.buildIndexes(
+            work = try await node.gate.change(.derived) { transaction throws(EngineError) in
+                try transaction.buildIndexes(
                     known,
                     of: scope,
                     zones: zones,
-                    limit: IndexKeeper.recordsAtOnce
+                    limit: IndexKeeper.recordsAtOnce,
+                    rowLimit: IndexKeeper.rowsAtOnce
                 )
-                return (looked, try transaction.indexWork(of: scope))
             }
-            count += looked
-            work = next
-        } while Set(work.building.map(\.index.number)) == Set(first.building.map(\.index.number))
-        let milliseconds = node.environment.now().milliseconds - start.milliseconds
-        note("built indexes", types, first.building.count, count, milliseconds)
-    }
-
-    private func note(
-        _ what: Logger.Message,
-        _ types: String,
-        _ indexes: Int,
-        _ records: Int,
-        _ milliseconds: Int64? = nil
-    ) {
-        var metadata: Logger.Metadata = ["types": "\(types)", "indexes": "\(indexes)"]
-        if let milliseconds {
-            metadata["records"] = "\(records)"
-            metadata["milliseconds"] = "\(milliseconds)"
         }
-        node.environment.logger.debug(what, metadata: metadata)
     }
 
     // MARK: Dropping

@@ -65,6 +65,12 @@ package final class StoreGate: Sendable {
             case commits
             /// Concerns this node alone.
             case housekeeping
+            /// So does this, and needs room on the disk.
+            case derived
+
+            fileprivate var needsRoom: Bool { self != .housekeeping }
+            /// Whether others see a difference.
+            fileprivate var isSeen: Bool { self == .commits }
         }
 
         fileprivate let kind: Kind
@@ -327,7 +333,7 @@ package final class StoreGate: Sendable {
                 case .job(let job):
                     let before = group.count
                     reports.append(try run(job, &group, moment))
-                    if case .housekeeping = job.kind { housekeeping += group.count - before }
+                    if !job.kind.isSeen { housekeeping += group.count - before }
                 }
             }
             try commit(group, housekeeping, &writer)
@@ -398,7 +404,7 @@ package final class StoreGate: Sendable {
         _ group: inout GroupCommit,
         _ moment: Moment
     ) throws(EngineError) -> Report {
-        if case .commits = job.kind, !moment.hasRoom {
+        if job.kind.needsRoom, !moment.hasRoom {
             return { job.refuse(StoreGate.diskFull) }
         }
         meter.engineCalls.add(1)

@@ -256,6 +256,7 @@ package struct StateSync: Sendable {
             )
         }
         for index in offer.zones.indices { try place(index, &transaction) }
+        try transaction.settleIndexes()
         transaction.deleteRange(.log, .staged(of: scope))
         try transaction.raise(to: offer.vectors, in: scope)
         for (index, names) in suspects.sorted(by: { $0.key < $1.key }) {

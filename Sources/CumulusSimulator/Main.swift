@@ -4,8 +4,10 @@
 // commit, the build and the seed. Exit codes: 0 nothing found, 1 violations, 64 wrong usage.
 
 import ArgumentParser
+import CumulusStorage
 import CumulusTesting
 import Foundation
+import RocksDBStorage
 import Synchronization
 
 @main
@@ -19,10 +21,13 @@ struct Simulator: ParsableCommand {
               cumulus-sim --seed 379 --trace
               cumulus-sim --seeds 1..200 --break causality
               cumulus-sim --whole --seeds 1..100
+              cumulus-sim --queries --seeds 1..200
 
             Without --whole it is stores that work and exchange commits, by the rules of \
             replication alone. With it, whole nodes run on simulated machines: their sessions, \
-            their links to each other and their collectors, over a network that fails.
+            their links to each other and their collectors, over a network that fails. With \
+            --queries, each seed asks 100 random queries over random records, in memory and on \
+            the disk, and compares with what a plain loop finds.
 
             Exit codes: 0 nothing was found, 1 an invariant was broken, 64 wrong usage.
             """
@@ -32,6 +37,7 @@ struct Simulator: ParsableCommand {
     @Option(help: "One seed.") var seed: UInt64?
     @Flag(help: "Tell the story of the seed, a line per step.") var trace = false
     @Flag(help: "Simulate whole nodes, not only their stores.") var whole = false
+    @Flag(help: "Hold random queries against a plain loop, in both stores.") var queries = false
     @Option(help: "Nodes of each cluster, 2 to 9.") var nodes = 3
     @Option(help: "Steps of each history.") var steps = 160
     @Option(help: "Seconds of each history of whole nodes, in virtual time.") var seconds = 30
@@ -43,7 +49,7 @@ struct Simulator: ParsableCommand {
 
     func run() throws {
         let range = try seedRange()
-        let simulate = whole ? try wholeNodes() : try stores()
+        let simulate = queries ? randomQueries : whole ? try wholeNodes() : try stores()
         let start = Date()
         let (failures, counts) = try run(range, simulate)
         let seconds = String(format: "%.1f", Date().timeIntervalSince(start))
@@ -63,6 +69,9 @@ struct Simulator: ParsableCommand {
         }
         guard (1...100_000).contains(seconds) else {
             throw ValidationError("--seconds: from 1 to 100000")
+        }
+        guard !queries || !whole && !trace && broken == nil else {
+            throw ValidationError("--queries: takes seeds only")
         }
         guard !whole || broken == nil else {
             throw ValidationError("--break: rules are broken between stores; leave out --whole")
@@ -89,6 +98,30 @@ struct Simulator: ParsableCommand {
         simulation.seconds = Int64(seconds)
         simulation.isTold = trace
         return { [simulation] seed in try simulation.run(seed: seed) }
+    }
+
+    private var randomQueries: Simulate {
+        { seed in
+            let folder = FileManager.default.temporaryDirectory
+                .appending(path: "cumulus-sim-\(UUID().uuidString)").path()
+            defer { try? FileManager.default.removeItem(atPath: folder) }
+            let disk = try RocksDBEngine(directory: folder, profile: .small, reserve: 0)
+            var verdict = Simulation.Verdict()
+            for (name, engine) in [("memory", MemoryEngine() as any StorageEngine), ("disk", disk)]
+            {
+                let run = try QueryDifferences(
+                    seed: seed,
+                    engine: engine,
+                    queries: 100,
+                    builds: seed % 4 != 0
+                )
+                verdict.violations += run.differences.map { (checker: name, text: $0) }
+                verdict.counts["queries, \(name)"] = 100
+                verdict.counts["records found", default: 0] += run.found
+                for (plan, count) in run.plans { verdict.counts["'\(plan)'", default: 0] += count }
+            }
+            return verdict
+        }
     }
 
     /// Dictionaries are in another order in every process, unless it was started with this: begins

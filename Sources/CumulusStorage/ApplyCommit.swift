@@ -49,6 +49,7 @@ extension WriteTransaction {
             touch(database, zone: zone.name, commit.stamp.dot)
         }
         try store(application.conflicts, of: commit, in: scope)
+        try settleIndexes()
         if commit.stamp.dot.incarnation != state.incarnation { try noteRequest(of: commit, scope) }
         return application.rows
     }

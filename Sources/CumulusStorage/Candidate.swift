@@ -57,6 +57,17 @@ package struct Candidate {
         }
     }
 
+    /// Whether a column of both holds the same, as bytes.
+    func agrees(with other: Candidate, in column: BoundQuery.Column) -> Bool {
+        guard case .field = column else {
+            return (try? value(of: column)) == (try? other.value(of: column))
+        }
+        guard let one = entry(of: column), let two = other.entry(of: column) else {
+            return entry(of: column) == nil && other.entry(of: column) == nil
+        }
+        return body.bytes[one.whole] == other.body.bytes[two.whole]
+    }
+
     /// Where a field stands that has a value of its column's type.
     private func entry(of column: BoundQuery.Column) -> RecordBody.Entry? {
         guard case .field(let name, let type) = column, let entry = body.entry(named: name),

@@ -39,6 +39,16 @@ package enum ComparableValue: Hashable, Sendable {
         }
     }
 
+    /// Whether columns of a type hold such values.
+    package func fits(_ type: FieldType) -> Bool {
+        switch (self, type) {
+        case (.bytes, .one(.string)), (.bytes, .one(.bytes)), (.bytes, .one(.reference)),
+            (.int64, .one(.int64)), (.int64, .one(.timestamp)), (.double, .one(.double)):
+            true
+        default: false
+        }
+    }
+
     /// Whether bytes begin with other bytes.
     package func begins(with prefix: ComparableValue) -> Bool {
         guard case .bytes(let bytes) = self, case .bytes(let prefix) = prefix else { return false }

@@ -54,7 +54,7 @@ package struct GroupCommit: ~Copyable {
     /// An error means that the outcome is unknown: the process must end.
     package consuming func commit() throws(EngineError) -> WriterState {
         let engine = engine
-        let (batch, state) = try transaction.finish()
+        let (batch, state) = transaction.finish()
         if !batch.isEmpty { try engine.commit(batch) }
         return state
     }

@@ -46,8 +46,8 @@ package struct IndexDefinition: Hashable, Sendable {
 /// An index of a record type, as it stands in its row.
 package struct IndexRow: RowValue, Equatable {
     package enum State: Hashable, Sendable {
-        /// Records behind this place may lack their rows.
-        case building(IndexPlace)
+        /// Records behind this place may lack their rows; so many were looked at.
+        case building(IndexPlace, looked: UInt64)
         case ready
         /// Its rows are to be deleted.
         case dropped
@@ -66,11 +66,11 @@ package struct IndexRow: RowValue, Equatable {
         writer.varint(UInt64(definition.form.rawValue))
         writer.delimited(definition.type.name.utf8)
         switch state {
-        case .building(let place):
+        case .building(let place, let looked):
             writer.varint(0)
             writer.varint(UInt64(place.zone))
             writer.delimited(place.name.utf8)
-            writer.varint(place.looked)
+            writer.varint(looked)
         case .ready: writer.varint(1)
         case .dropped: writer.varint(2)
         }
@@ -85,8 +85,8 @@ package struct IndexRow: RowValue, Equatable {
         switch try reader.varint() {
         case 0:
             let zone = ZoneNumber(try reader.count(limit: Int(ZoneNumber.max)))
-            let (name, looked) = (try reader.text(), try reader.varint())
-            state = .building(IndexPlace(zone: zone, name: name, looked: looked))
+            let place = IndexPlace(zone: zone, name: try reader.text())
+            state = .building(place, looked: try reader.varint())
         case 1: state = .ready
         case 2: state = .dropped
         default: throw MalformedBytes("an index in an unknown state")
@@ -99,16 +99,13 @@ package struct IndexPlace: Hashable, Sendable {
     package var zone: ZoneNumber
     /// All up to this one were looked at.
     package var name: String
-    /// How many records that were, in all zones.
-    package var looked: UInt64
 
-    package init(zone: ZoneNumber, name: String, looked: UInt64) {
+    package init(zone: ZoneNumber, name: String) {
         self.zone = zone
         self.name = name
-        self.looked = looked
     }
 
-    package static let start = IndexPlace(zone: 0, name: "", looked: 0)
+    package static let start = IndexPlace(zone: 0, name: "")
 }
 
 /// An index with its number.

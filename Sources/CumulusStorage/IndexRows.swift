@@ -2,7 +2,8 @@
 // after the other, forwards or backwards.
 //
 // Used by queries, which stop where they have enough and count how long a way is before they take
-// it. hot: once per index row that a query reads.
+// it. What is in memory is bounded by the ranges of a plan, 1,000 of a few rows each. hot: once per
+// index row that a query reads.
 
 import CumulusModel
 
@@ -11,7 +12,6 @@ package struct IndexRows {
     private var ranges: [RangeRows]
     private let merges: Bool
     private var last: Bytes?
-    private var seen: Set<Bytes>?
 
     /// - Parameter start: Nothing before it is wanted: a place in the order of the access.
     package init(_ access: IndexAccess, in zone: ZoneNumber, from start: Start? = nil) {
@@ -19,45 +19,57 @@ package struct IndexRows {
         merges = access.order == .name && access.ranges.count > 1
         // Of ranges that are merged each gives a few of the first rows.
         let chunk = merges ? max(4, RangeRows.firstChunk / access.ranges.count) : nil
-        seen = access.repeats ? [] : nil
         ranges = access.ranges.map { range in
             var keys = range.keys(in: zone)
             start?.cut(&keys, range, access.order, zone)
             return RangeRows(range.index.definition, keys, backwards: backwards, chunk: chunk)
         }
+        // The next one is taken from the end.
+        if !merges { ranges.reverse() }
     }
 
-    /// The next row; each record comes once.
-    package mutating func next(_ reader: ReadTransaction) throws(EngineError) -> IndexEntry? {
-        while let entry = try merges ? nextMerged(reader) : nextInTurn(reader) {
-            if seen != nil, seen?.insert(entry.nameBytes).inserted == false { continue }
-            return entry
-        }
-        return nil
+    /// The next row; where ranges are merged, each record comes once.
+    ///
+    /// Throws `EngineError`, or what `effort` stops with.
+    package mutating func next(
+        _ reader: ReadTransaction,
+        _ effort: inout QueryEffort
+    ) throws -> IndexEntry? {
+        try merges ? nextMerged(reader, &effort) : nextInTurn(reader, &effort)
     }
 
     private mutating func nextInTurn(
-        _ reader: ReadTransaction
-    ) throws(EngineError) -> IndexEntry? {
-        while !ranges.isEmpty {
-            if let entry = try ranges[0].next(reader) { return entry }
-            ranges.removeFirst()
+        _ reader: ReadTransaction,
+        _ effort: inout QueryEffort
+    ) throws -> IndexEntry? {
+        while let range = ranges.indices.last {
+            if let entry = try ranges[range].next(reader, &effort) { return entry }
+            ranges.removeLast()
         }
         return nil
     }
 
     /// The lowest name; records that stand in several ranges come one behind the other.
     private mutating func nextMerged(
-        _ reader: ReadTransaction
-    ) throws(EngineError) -> IndexEntry? {
+        _ reader: ReadTransaction,
+        _ effort: inout QueryEffort
+    ) throws -> IndexEntry? {
         while true {
+            try effort.spend(1 + ranges.count / 8)
             var lowest: (index: Int, name: Bytes)?
+            var hasEnded = false
             for index in ranges.indices {
-                guard let name = try ranges[index].peek(reader) else { continue }
+                guard let name = try ranges[index].peek(reader, &effort) else {
+                    hasEnded = true
+                    continue
+                }
                 if let known = lowest, !precedes(name, known.name) { continue }
                 lowest = (index, name)
             }
-            guard let lowest, let entry = try ranges[lowest.index].next(reader) else { return nil }
+            guard let lowest, let entry = try ranges[lowest.index].next(reader, &effort) else {
+                return nil
+            }
+            if hasEnded { ranges.removeAll(where: \.isDone) }
             if lowest.name == last { continue }
             last = lowest.name
             return entry
@@ -139,20 +151,33 @@ private struct RangeRows {
         self.chunk = chunk ?? RangeRows.firstChunk
     }
 
-    mutating func next(_ reader: ReadTransaction) throws(EngineError) -> IndexEntry? {
-        if entries.isEmpty { try fill(reader) }
+    /// Nothing is left.
+    var isDone: Bool { isAtEnd && entries.isEmpty }
+
+    mutating func next(
+        _ reader: ReadTransaction,
+        _ effort: inout QueryEffort
+    ) throws -> IndexEntry? {
+        if entries.isEmpty { try fill(reader, &effort) }
         return entries.popFirst()
     }
 
     /// The name of the next row.
-    mutating func peek(_ reader: ReadTransaction) throws(EngineError) -> Bytes? {
-        if entries.isEmpty { try fill(reader) }
+    mutating func peek(
+        _ reader: ReadTransaction,
+        _ effort: inout QueryEffort
+    ) throws -> Bytes? {
+        if entries.isEmpty { try fill(reader, &effort) }
         return entries.first?.nameBytes
     }
 
-    private mutating func fill(_ reader: ReadTransaction) throws(EngineError) {
+    private mutating func fill(
+        _ reader: ReadTransaction,
+        _ effort: inout QueryEffort
+    ) throws {
         if isAtEnd { return }
         let rows = try reader.rows(.index, range, backwards: backwards, limit: chunk)
+        try effort.spend(IndexRows.rangeSteps + rows.count)
         isAtEnd = rows.count < chunk
         if let last = rows.last {
             if backwards { range.end = last.key } else { range.start = last.key + [0] }
@@ -165,31 +190,42 @@ private struct RangeRows {
     }
 }
 
+extension IndexRows {
+    /// What it costs to go to a range, in steps of a comparison.
+    fileprivate static let rangeSteps = 20
+}
+
 /// Counts the rows of an access, as far as somebody wants to know.
 package struct IndexCount {
     private var ranges: ArraySlice<KeyRange>
     /// Rows so far.
     package private(set) var count = 0
+    /// Rows between two looks at whether somebody still waits.
+    private static let chunk = 1_000
 
     package init(_ access: IndexAccess, in zone: ZoneNumber) {
         ranges = access.ranges.map { $0.keys(in: zone) }[...]
     }
 
     /// Whether there are at most so many rows.
+    ///
+    /// Throws `EngineError`, or what `effort` stops with.
     package mutating func isWithin(
         _ limit: Int,
-        _ reader: ReadTransaction
-    ) throws(EngineError) -> Bool {
+        _ reader: ReadTransaction,
+        _ effort: inout QueryEffort
+    ) throws -> Bool {
         while let range = ranges.first, count <= limit {
             var found = 0
             var last: Bytes = []
-            let room = limit + 1 - count
+            let room = min(IndexCount.chunk, limit + 1 - count)
             try reader.scan(.index, range, backwards: false) { key, _ in
                 found += 1
                 last = key
                 return found < room
             }
             count += found
+            try effort.spend(IndexRows.rangeSteps + found)
             if found < room {
                 ranges.removeFirst()
             } else {

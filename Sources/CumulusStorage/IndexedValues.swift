@@ -11,7 +11,9 @@ package import CumulusModel
 
 package enum IndexedValues {
     /// How many elements or words of a record have rows in one index.
-    package static let most = 500
+    package static let most = 250
+    /// Bytes of a text whose words have rows.
+    static let textBytes = 4_096
 
     /// What stands in front of a value.
     package enum Mark: UInt8, Sendable {
@@ -81,7 +83,11 @@ extension Candidate {
         }
         if definition.form == .word {
             try visitTexts(of: definition.column) { text in
-                for word in SearchWords.words(of: text) { add(.bytes(Bytes(word.utf8))) }
+                let beginning = text.utf8.prefix(IndexedValues.textBytes)
+                if beginning.count < text.utf8.count { isWhole = false }
+                for word in SearchWords.words(of: String(decoding: beginning, as: UTF8.self)) {
+                    add(.bytes(Bytes(word.utf8)))
+                }
                 return isWhole
             }
         } else {

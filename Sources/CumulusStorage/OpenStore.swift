@@ -85,7 +85,7 @@ package enum OpenStore {
         state.inherited = try reader.inheritance(of: node.nodeID)
         var transaction = WriteTransaction(engine: engine, state: state)
         try transaction.dropStages()
-        let (batch, cleaned) = try transaction.finish()
+        let (batch, cleaned) = transaction.finish()
         if !batch.isEmpty { try engine.commit(batch) }
         return cleaned
     }
@@ -123,7 +123,7 @@ package enum OpenStore {
         var transaction = WriteTransaction(engine: engine, state: state)
         transaction.put(.format, NumberRow(number: formatVersion))
         _ = try transaction.makeScope(.cluster)
-        let (batch, created) = try transaction.finish()
+        let (batch, created) = transaction.finish()
         try engine.commit(batch)
         return created
     }

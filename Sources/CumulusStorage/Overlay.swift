@@ -6,8 +6,11 @@
 package import CumulusModel
 
 package struct Overlay: Sendable {
-    /// Rows of one family, sorted by key; nil deletes.
+    /// Rows of one family, sorted by key, without those of indexes; nil deletes.
     private var rows: [[(key: Bytes, value: Bytes?)]]
+    /// Rows of indexes, in no order: one text has hundreds, at scattered places, and hardly anybody
+    /// reads them here.
+    private var indexRows: [Bytes: Bytes?] = [:]
     private var deletedRanges: [(family: Family, range: KeyRange)] = []
     private var journal: [Undo] = []
     package private(set) var byteCount = 0
@@ -36,7 +39,7 @@ package struct Overlay: Sendable {
     }
 
     package var isEmpty: Bool {
-        deletedRanges.isEmpty && rows.allSatisfy(\.isEmpty)
+        deletedRanges.isEmpty && rows.allSatisfy(\.isEmpty) && indexRows.isEmpty
     }
 
     /// Whether a zone was made or deleted.
@@ -45,7 +48,15 @@ package struct Overlay: Sendable {
         return !rows(Subspace.zone.family, in: zones).isEmpty
     }
 
+    private static func isIndexRow(_ key: Bytes) -> Bool {
+        key.first == Subspace.indexRow.rawValue
+    }
+
     package func get(_ family: Family, _ key: Bytes) -> Lookup {
+        if Overlay.isIndexRow(key) {
+            if let known = indexRows[key] { return known.map(Lookup.value) ?? .deleted }
+            return isInDeletedRange(family, key) ? .deleted : .unknown
+        }
         let rows = rows[Int(family.rawValue)]
         let index = Overlay.firstIndex(rows, notBefore: key)
         if index < rows.count, rows[index].key == key {
@@ -55,9 +66,14 @@ package struct Overlay: Sendable {
     }
 
     package mutating func put(_ family: Family, _ key: Bytes, _ value: Bytes?) {
+        byteCount += key.count + (value?.count ?? 0)
+        if Overlay.isIndexRow(key) {
+            let before = indexRows.updateValue(value, forKey: key)
+            journal.append(before.map { .restore(family, key, $0) } ?? .remove(family, key))
+            return
+        }
         let slot = Int(family.rawValue)
         let index = Overlay.firstIndex(rows[slot], notBefore: key)
-        byteCount += key.count + (value?.count ?? 0)
         if index < rows[slot].count, rows[slot][index].key == key {
             journal.append(.restore(family, key, rows[slot][index].value))
             rows[slot][index].value = value
@@ -75,6 +91,10 @@ package struct Overlay: Sendable {
             journal.append(.restore(family, rows[slot][index].key, rows[slot][index].value))
             rows[slot][index].value = nil
         }
+        for (key, value) in indexRows where range.contains(key) {
+            journal.append(.restore(family, key, value))
+            indexRows[key] = .some(nil)
+        }
         deletedRanges.append((family, range))
         journal.append(.dropRange)
     }
@@ -87,7 +107,11 @@ package struct Overlay: Sendable {
         let rows = rows[Int(family.rawValue)]
         let start = Overlay.firstIndex(rows, notBefore: range.start)
         let end = Overlay.firstIndex(rows, notBefore: range.end)
-        return rows[start..<max(start, end)]
+        let found = rows[start..<max(start, end)]
+        if indexRows.isEmpty || family != Subspace.indexRow.family { return found }
+        let others = indexRows.filter { range.contains($0.key) }.map { (key: $0, value: $1) }
+        return others.isEmpty
+            ? found : (found + others).sorted { precedes($0.key, $1.key) }[...]
     }
 
     package func isInDeletedRange(_ family: Family, _ key: Bytes) -> Bool {
@@ -110,6 +134,9 @@ package struct Overlay: Sendable {
 
     private mutating func undo(_ undo: Undo) {
         switch undo {
+        case .remove(_, let key) where Overlay.isIndexRow(key): indexRows[key] = nil
+        case .restore(_, let key, let value) where Overlay.isIndexRow(key):
+            indexRows[key] = .some(value)
         case .remove(let family, let key):
             let slot = Int(family.rawValue)
             rows[slot].remove(at: Overlay.firstIndex(rows[slot], notBefore: key))
@@ -131,6 +158,9 @@ package struct Overlay: Sendable {
             for row in rows[Int(family.rawValue)] {
                 batch.writes.append(.init(family: family, key: row.key, value: row.value))
             }
+        }
+        for (key, value) in indexRows.sorted(by: { precedes($0.key, $1.key) }) {
+            batch.writes.append(.init(family: Subspace.indexRow.family, key: key, value: value))
         }
         return batch
     }

@@ -26,19 +26,38 @@ package struct QueryPlan: Hashable, Sendable {
         names = query.names?.sorted(by: precedes).map { String(decoding: $0, as: UTF8.self) }
         if names != nil { return }
         let ways = QueryWays(query, indexes.filter(\.isReady))
-        accesses = ways.accesses
+        accesses = QueryPlan.few(of: ways.accesses.filter { !counts || !$0.repeats })
         if counts { return }
         if let key = query.sortKeys.first {
             guard let ordered = ways.inOrder(of: key) else { return }
             walk = .index(ordered)
             // The same rows in any order are no shorter way.
-            accesses.removeAll { Set($0.ranges) == Set(ordered.ranges) }
+            let same = Set(ordered.ranges)
+            accesses.removeAll { $0.ranges.count == same.count && Set($0.ranges) == same }
         } else if let index = accesses.firstIndex(where: { $0.order == .name }) {
             walk = .index(accesses.remove(at: index))
         } else {
             walk = .records
         }
     }
+}
+
+extension QueryPlan {
+    /// As many as are worth counting: a predicate can have hundreds of parts.
+    private static func few(of accesses: [IndexAccess]) -> [IndexAccess] {
+        var kept: [IndexAccess] = []
+        var rangeCount = 0
+        for access in accesses where kept.count < mostAccesses && !kept.contains(access) {
+            rangeCount += access.ranges.count
+            if rangeCount > mostRanges { break }
+            kept.append(access)
+        }
+        return kept
+    }
+
+    private static let mostAccesses = 8
+    /// Of all accesses together.
+    fileprivate static let mostRanges = 1_000
 }
 
 /// A way to the records that satisfy a part of a predicate: some ranges of index rows.
@@ -54,7 +73,7 @@ package struct IndexAccess: Hashable, Sendable {
 
     package var ranges: [IndexRange]
     package var order: Order
-    /// A record can have several rows in one range.
+    /// A record can have several rows in one range: it comes several times.
     package var repeats = false
     /// A row says all about its record that the query asks.
     package var covers = false
@@ -145,7 +164,9 @@ private struct QueryWays {
     var accesses: [IndexAccess] {
         let conjuncts = query.conjuncts
         var found = conjuncts.flatMap(accesses)
-        for column in Set(conjuncts.compactMap(\.boundedColumn)) {
+        var bounded: [BoundQuery.Column] = []
+        for column in conjuncts.compactMap(\.boundedColumn) where !bounded.contains(column) {
+            bounded.append(column)
             guard let index = index(column, .value), let bounds = bounds(on: index) else {
                 continue
             }
@@ -197,9 +218,17 @@ private struct QueryWays {
             return indexes.flatMap { $0.ranges(of: values) + [$0.more] }
         }
         if words.isEmpty { return [access([], .name)] }
-        if isAny { return [access(ranges(words), .name)] }
-        return words.sorted().map { access(ranges([$0]), .name) }
+        if isAny {
+            guard (words.count + 1) * indexes.count <= QueryPlan.mostRanges else { return [] }
+            return [access(ranges(words), .name)]
+        }
+        // Long words are rare ones.
+        let longest = words.sorted { ($0.utf8.count, $1) > ($1.utf8.count, $0) }
+        return longest.prefix(QueryWays.countedWords).map { access(ranges([$0]), .name) }
     }
+
+    /// Of a search for all of some words, so many are looked up.
+    private static let countedWords = 3
 
     private func access(_ ranges: [IndexRange], _ order: IndexAccess.Order) -> IndexAccess {
         let covers = ranges.first.map { query.isCovered(by: $0.index.definition) } ?? false

@@ -23,7 +23,9 @@ extension WriteTransaction {
     }
 
     /// Makes and drops indexes, so that they are what the changed schema asks for.
-    mutating func settleIndexes() throws(EngineError) {
+    ///
+    /// Called with whatever changes a schema, so that a register which can't be read fails that.
+    package mutating func settleIndexes() throws(EngineError) {
         for key in state.unsettled.keys.sorted(by: { ($0.scope, $0.type) < ($1.scope, $1.type) }) {
             try settleIndexes(of: key)
         }
@@ -46,7 +48,7 @@ extension WriteTransaction {
         for definition in missing.sorted(by: { $0.precedes($1) }) {
             let number = state.node.nextIndex
             state.node.nextIndex += 1
-            setState(isReady ? .ready : .building(.start), of: number, definition, key)
+            setState(isReady ? .ready : .building(.start, looked: 0), of: number, definition, key)
         }
     }
 
@@ -95,30 +97,49 @@ extension WriteTransaction {
         _ new: RecordRow?,
         at place: ZonePlace
     ) throws(EngineError) {
+        let old = try indexed(old, name, place)
+        let new = try indexed(new, name, place)
         var gone: [Bytes: Bytes] = [:]
-        if let old, !old.isDead {
-            for row in try indexRows(of: old, name, place) { gone[row.key.bytes] = row.value }
+        if let old {
+            for index in old.indexes where new?.keeps(index, of: old) != true {
+                for row in try old.candidate.rows(in: place.number, index) {
+                    gone[row.key.bytes] = row.value
+                }
+            }
         }
-        if let new, !new.isDead {
-            for row in try indexRows(of: new, name, place) {
-                if gone.removeValue(forKey: row.key.bytes) == row.value { continue }
-                put(row.key, row.value)
+        if let new {
+            for index in new.indexes where old?.keeps(index, of: new) != true {
+                for row in try new.candidate.rows(in: place.number, index) {
+                    if gone.removeValue(forKey: row.key.bytes) == row.value { continue }
+                    put(row.key, row.value)
+                }
             }
         }
         for key in gone.keys { put(RowKey(.indexRow, bytes: key), nil) }
     }
 
-    private mutating func indexRows(
-        of row: RecordRow,
+    /// A record that has rows in indexes; nil: it has none.
+    private mutating func indexed(
+        _ row: RecordRow?,
         _ name: String,
         _ place: ZonePlace
-    ) throws(EngineError) -> [(key: RowKey, value: Bytes)] {
+    ) throws(EngineError) -> IndexedRecord? {
+        guard let row, !row.isDead else { return nil }
         let indexes = try settledIndexes(of: row.type, place.scope)
-        if indexes.isEmpty { return [] }
-        let candidate = Candidate(row, named: name)
-        var found: [(key: RowKey, value: Bytes)] = []
-        for index in indexes { found += try candidate.rows(in: place.number, index) }
-        return found
+        if indexes.isEmpty { return nil }
+        return IndexedRecord(candidate: Candidate(row, named: name), indexes: indexes)
+    }
+}
+
+private struct IndexedRecord {
+    let candidate: Candidate
+    let indexes: [NumberedIndex]
+
+    /// Whether an index of another state of the record needs no change: to cut texts into words
+    /// again is dear.
+    func keeps(_ index: NumberedIndex, of other: IndexedRecord) -> Bool {
+        candidate.view.type == other.candidate.view.type
+            && candidate.agrees(with: other.candidate, in: index.definition.column)
     }
 }
 
@@ -140,8 +161,16 @@ extension Candidate {
 
 /// Which indexes of a scope wait for work.
 package struct IndexWork: Sendable {
-    /// Those that are at the same place, with their types.
-    package var building: [(type: String, index: NumberedIndex)] = []
+    /// An index that is being built, with its type.
+    package struct Build: Hashable, Sendable {
+        package var type: String
+        package var index: NumberedIndex
+        /// How many records were looked at for it.
+        package var looked: UInt64
+    }
+
+    /// Those that are at the same place, which is the one furthest behind.
+    package var building: [Build] = []
     package var place = IndexPlace.start
     package var dropped: [(type: String, number: IndexNumber)] = []
 
@@ -156,16 +185,14 @@ extension RowReader where Self: ~Copyable {
             switch row.state {
             case .ready: break
             case .dropped: work.dropped.append((type, number))
-            case .building(let place):
-                if !work.building.isEmpty, work.place.precedes(place) { continue }
-                if place != work.place { work.building = [] }
-                work.place = place
-                let index = NumberedIndex(
-                    number: number,
-                    definition: row.definition,
-                    isReady: false
-                )
-                work.building.append((type, index))
+            case .building(let place, let looked):
+                if work.building.isEmpty || place.precedes(work.place) {
+                    (work.place, work.building) = (place, [])
+                }
+                guard place == work.place else { continue }
+                let definition = row.definition
+                let index = NumberedIndex(number: number, definition: definition, isReady: false)
+                work.building.append(.init(type: type, index: index, looked: looked))
             }
         }
         return work
@@ -212,58 +239,78 @@ extension WriteTransaction {
     /// - Parameters:
     ///   - zones: All zones that were there when the indexes were made, ascending; what is written
     ///     into later ones has its rows.
-    /// Returns how many records it looked at.
+    ///   - limit: Records to look at, at most.
+    ///   - rowLimit: No further record is looked at behind so many rows.
+    /// Returns what is left of the work.
     package mutating func buildIndexes(
         _ work: IndexWork,
         of scope: ScopeNumber,
         zones: [ZoneNumber],
-        limit: Int
-    ) throws(EngineError) -> Int {
-        let wanted = try stillBuilding(work, scope)
+        limit: Int,
+        rowLimit: Int = .max
+    ) throws(EngineError) -> IndexWork {
+        var next = work
+        next.building = try stillBuilding(work, scope)
         var rest = zones.drop { $0 < work.place.zone }
-        guard !wanted.isEmpty, let zone = rest.popFirst() else {
-            advance(wanted, to: nil, scope)
-            return 0
+        guard !next.building.isEmpty, let zone = rest.popFirst() else {
+            return advance(next, to: nil, scope)
         }
         let after = work.place.zone == zone && !work.place.name.isEmpty ? work.place.name : nil
         let names = try recordNames(in: zone, after: after, limit: limit)
-        for name in names {
-            guard let row = try record(zone, name), !row.isDead else { continue }
-            let candidate = Candidate(row, named: name)
-            for (type, index) in wanted where type == row.type {
-                for entry in try candidate.rows(in: zone, index) { put(entry.key, entry.value) }
+        var (looked, rows) = (0, 0)
+        for name in names where rows < rowLimit {
+            looked += 1
+            rows += try buildRows(of: name, in: zone, next.building)
+        }
+        for index in next.building.indices { next.building[index].looked += UInt64(looked) }
+        if looked == names.count, names.count < limit {
+            return advance(next, to: rest.first.map { IndexPlace(zone: $0, name: "") }, scope)
+        }
+        return advance(next, to: IndexPlace(zone: zone, name: names[looked - 1]), scope)
+    }
+
+    /// Returns how many rows those are.
+    private mutating func buildRows(
+        of name: String,
+        in zone: ZoneNumber,
+        _ builds: [IndexWork.Build]
+    ) throws(EngineError) -> Int {
+        guard let row = try record(zone, name), !row.isDead else { return 0 }
+        let candidate = Candidate(row, named: name)
+        var count = 0
+        for build in builds where build.type == row.type {
+            for entry in try candidate.rows(in: zone, build.index) {
+                put(entry.key, entry.value)
+                count += 1
             }
         }
-        let looked = work.place.looked + UInt64(names.count)
-        var place = rest.first.map { IndexPlace(zone: $0, name: "", looked: looked) }
-        if names.count == limit, let last = names.last {
-            place = IndexPlace(zone: zone, name: last, looked: looked)
-        }
-        advance(wanted, to: place, scope)
-        return names.count
+        return count
     }
 
     private mutating func advance(
-        _ indexes: [(type: String, index: NumberedIndex)],
+        _ work: IndexWork,
         to place: IndexPlace?,
         _ scope: ScopeNumber
-    ) {
-        for (type, index) in indexes {
-            let key = WriterState.SchemaKey(scope: scope, type: type)
-            let state = place.map(IndexRow.State.building) ?? .ready
-            setState(state, of: index.number, index.definition, key)
+    ) -> IndexWork {
+        for build in work.building {
+            let key = WriterState.SchemaKey(scope: scope, type: build.type)
+            let state = place.map { IndexRow.State.building($0, looked: build.looked) } ?? .ready
+            setState(state, of: build.index.number, build.index.definition, key)
         }
+        var next = work
+        if let place { next.place = place } else { next.building = [] }
+        return next
     }
 
     /// Those that nobody dropped, moved on or began anew meanwhile.
     private borrowing func stillBuilding(
         _ work: IndexWork,
         _ scope: ScopeNumber
-    ) throws(EngineError) -> [(type: String, index: NumberedIndex)] {
-        var found: [(type: String, index: NumberedIndex)] = []
-        for (type, index) in work.building {
-            let row: IndexRow? = try row(.index(scope, type, index.number))
-            if row?.state == .building(work.place) { found.append((type, index)) }
+    ) throws(EngineError) -> [IndexWork.Build] {
+        var found: [IndexWork.Build] = []
+        for build in work.building {
+            let row: IndexRow? = try row(.index(scope, build.type, build.index.number))
+            if case .building(work.place, _) = row?.state { found.append(build) }
         }
         return found
     }
@@ -299,6 +346,6 @@ extension WriteTransaction {
         setState(.dropped, of: index.number, index.definition, key)
         let number = state.node.nextIndex
         state.node.nextIndex += 1
-        setState(.building(.start), of: number, index.definition, key)
+        setState(.building(.start, looked: 0), of: number, index.definition, key)
     }
 }

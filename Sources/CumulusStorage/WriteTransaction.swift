@@ -142,11 +142,8 @@ package struct WriteTransaction: ~Copyable, RowReader {
     package var byteCount: Int { overlay.byteCount }
 
     /// Adds what stands once per batch, and gives up the batch with the state that follows it.
-    package consuming func finish() throws(EngineError) -> (
-        batch: EngineBatch, state: WriterState
-    ) {
+    package consuming func finish() -> (batch: EngineBatch, state: WriterState) {
         guard !overlay.isEmpty else { return (EngineBatch(), state) }
-        try settleIndexes()
         for (number, scope) in state.scopes {
             for incarnation in scope.touched {
                 guard let row = scope.runs[incarnation] else { continue }

@@ -133,15 +133,17 @@ package struct DerivedRows {
             for (type, index, row) in try reader.indexRows(of: number) {
                 if row.state != .ready { unfinished.insert(index) }
                 if row.state == .dropped { continue }
-                let definition = row.definition
+                indexes[number, default: [:]][type, default: []].append(
+                    NumberedIndex(number: index, definition: row.definition, isReady: true)
+                )
+            }
+            for (key, _) in try reader.registers(number, SchemaRegister.typeNamespace) {
+                let type = String(decoding: key.first ?? [], as: UTF8.self)
                 let wanted = try reader.typeSchema(number, type)
                     .indexDefinitions(in: scope.environment)
-                if !wanted.contains(definition) {
-                    differences.append("the schema doesn't ask for index \(index) of \(type)")
-                }
-                indexes[number, default: [:]][type, default: []].append(
-                    NumberedIndex(number: index, definition: definition, isReady: true)
-                )
+                let kept = indexes[number]?[type]?.map(\.definition) ?? []
+                if kept.count == wanted.count, Set(kept) == wanted { continue }
+                differences.append("\(type) has the indexes \(kept), not \(wanted)")
             }
         }
     }
@@ -160,7 +162,7 @@ package struct DerivedRows {
         }
     }
 
-    /// What is being built lacks rows, and what is dropped has some: neither has wrong ones.
+    /// What is being built lacks rows, and has no wrong ones; what is dropped has any.
     private mutating func compareIndexes() throws {
         let kept = Set(indexes.values.flatMap(\.values).joined().map(\.number))
         var missing = expected[.indexRow] ?? [:]

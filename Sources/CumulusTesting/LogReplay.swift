@@ -33,7 +33,7 @@ package struct LogReplay {
             guard let number = try source.scope(scope) else { continue }
             try replay(number, into: &transaction)
         }
-        let (batch, _) = try transaction.finish()
+        let (batch, _) = transaction.finish()
         engine.commit(batch)
         try compare()
     }

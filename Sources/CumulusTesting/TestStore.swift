@@ -174,7 +174,13 @@ package final class TestStore {
                         transaction.forgetIndex(number, of: type, in: scope)
                     }
                 } else {
-                    _ = try transaction.buildIndexes(work, of: scope, zones: zones, limit: limit)
+                    _ = try transaction.buildIndexes(
+                        work,
+                        of: scope,
+                        zones: zones,
+                        limit: limit,
+                        rowLimit: 3 * limit
+                    )
                 }
             }
         }

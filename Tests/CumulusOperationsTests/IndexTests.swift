@@ -136,6 +136,62 @@ import Testing
         #expect(try indexes() == ["n value ready", "s word ready"])
     }
 
+    /// Indexes that come at different times are at different places, and end together.
+    @Test func indexesOfSeveralTypesAreBuiltTogether() throws {
+        try importTypes("RECORD TYPE A (n INT64, m INT64);")
+        try store.save((0..<20).map { SaveItem("r\($0)", ["n": .int64($0), "m": 1], type: "A") })
+        try importTypes("RECORD TYPE A (n INT64 QUERYABLE, m INT64);")
+        try store.settleIndexes(limit: 5, steps: 2)
+        try importTypes("RECORD TYPE A (n INT64 QUERYABLE, m INT64 QUERYABLE);")
+        // The second one catches up, and goes on with the first.
+        try store.settleIndexes(limit: 5, steps: 2)
+        #expect(try store.reader.indexWork(of: store.scopeNumber()).building.count == 2)
+        try store.settleIndexes(limit: 5, steps: 3)
+        #expect(try indexes(of: "A") == ["m value ready", "n value ready"])
+        try expectWhole()
+    }
+
+    /// It is refused with what brought it: the writer goes on.
+    @Test func aSchemaThatCanNotBeReadIsRefused() throws {
+        try store.save([SaveItem("a", ["n": 1])])
+        let scope = try store.scopeNumber()
+        for (namespace, value) in [
+            (SchemaRegister.fieldNamespace, Bytes("VECTOR".utf8)),
+            (SchemaRegister.indexNamespace, [1, 2]),
+        ] {
+            let register = Commit.Register(
+                namespace: namespace,
+                key: ["Note", "x"].map { Bytes($0.utf8) },
+                value: value
+            )
+            #expect(throws: EngineError.corrupt("a schema register is damaged")) {
+                try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+                    _ = try transaction.perform(
+                        [.register(register)],
+                        in: scope,
+                        zone: nil,
+                        author: Author()
+                    )
+                }
+            }
+        }
+        try store.save([SaveItem("b", ["n": 2])])
+        try expectWhole()
+    }
+
+    /// A predicate of very many parts is planned with a few of them.
+    @Test func predicatesOfManyPartsArePlannedWithAFew() throws {
+        let texts = (0..<40).map { ("s\($0)", FieldValue.string("word\($0)")) }
+        try store.save([SaveItem("a", Dictionary(uniqueKeysWithValues: texts))])
+        let words = (0..<200).map { "word\($0)" }.joined(separator: " ")
+        var predicate = Query.Predicate.tokens(any: words)
+        for _ in 0..<30 { predicate = predicate && .tokens(all: "word1 word2 word3 word39") }
+        let query = Query(recordType: "Note", predicate: predicate)
+        let page = try store.query(query)
+        #expect(page.records.map(\.record.name) == ["a"])
+        #expect(page.work.rowsRead < 2_000)
+    }
+
     // MARK: Rows
 
     /// A text of more words than have rows is found all the same, by each of its words.

@@ -239,7 +239,7 @@ import Testing
         let names = page.records.map { "\($0.zone.name)/\($0.record.name)" }
         #expect(names == ["Other/r11", "_defaultZone/r11", "_defaultZone/r13"])
         #expect(page.work.rowsRead == 4)
-        #expect(page.work.plan == "look up 4 names, in each of 2 zones")
+        #expect(page.work.plan == "look up 4 names (in the last of 2 zones)")
         // A negation says nothing about the names that results can have, nor does one side of OR.
         query.predicate = .field("here") == 1 && !(.field("recordID").isIn(ids))
         #expect(try store.query(query).records.count == 23)

@@ -20,7 +20,7 @@ struct ScratchStore {
         state = try OpenStore.open(engine, using: &dice)
         var transaction = WriteTransaction(engine: engine, state: state)
         scope = try transaction.makeScope(ScopeID(container: "c", environment: .development))
-        let (batch, state) = try transaction.finish()
+        let (batch, state) = transaction.finish()
         engine.commit(batch)
         self.state = state
     }

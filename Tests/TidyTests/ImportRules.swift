@@ -58,7 +58,9 @@ enum ImportRules {
         "CumulusCLI": system.union([
             "ArgumentParser", "Crypto", "Cumulus", "CumulusModel", "Histogram", "SwiftASN1", "X509",
         ]),
-        "CumulusSimulator": system.union(["ArgumentParser", "CumulusTesting"]),
+        "CumulusSimulator": system.union([
+            "ArgumentParser", "CumulusStorage", "CumulusTesting", "RocksDBStorage",
+        ]),
     ]
 
     /// C, which must not show in what a target offers to others.

@@ -110,7 +110,9 @@ package struct QueryRecords: Sendable {
             )
             for zone in zones { try search.read(zone, reader) }
             var page = Page(work: search.work)
-            if zones.count != 1 { page.work.plan += ", in each of \(zones.count) zones" }
+            if zones.count > 1 {
+                page.work.plan += " (in the last of \(zones.count) zones)"
+            }
             if counts {
                 page.count = search.work.rowsKept
                 return page

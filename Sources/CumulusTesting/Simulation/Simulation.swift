@@ -21,6 +21,18 @@ package struct Simulation {
         package var verdicts: [String: Int] = [:]
         /// How often nodes forgot, and took state.
         package var counts: [String: Int] = [:]
+
+        package init(
+            violations: [(checker: String, text: String)] = [],
+            story: [String] = [],
+            verdicts: [String: Int] = [:],
+            counts: [String: Int] = [:]
+        ) {
+            self.violations = violations
+            self.story = story
+            self.verdicts = verdicts
+            self.counts = counts
+        }
     }
 
     /// Most histories merge by fields, as most types do.
