@@ -823,7 +823,7 @@ const ProtobufCMessageDescriptor cumulus__v1__sort_key__descriptor =
   (ProtobufCMessageInit) cumulus__v1__sort_key__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__query_work__field_descriptors[3] =
+static const ProtobufCFieldDescriptor cumulus__v1__query_work__field_descriptors[4] =
 {
   {
     "plan",
@@ -861,8 +861,21 @@ static const ProtobufCFieldDescriptor cumulus__v1__query_work__field_descriptors
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "microseconds",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__QueryWork, microseconds),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__query_work__field_indices_by_name[] = {
+  3,   /* field[3] = microseconds */
   0,   /* field[0] = plan */
   2,   /* field[2] = rows_kept */
   1,   /* field[1] = rows_read */
@@ -870,7 +883,7 @@ static const unsigned cumulus__v1__query_work__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__query_work__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__query_work__descriptor =
 {
@@ -880,7 +893,7 @@ const ProtobufCMessageDescriptor cumulus__v1__query_work__descriptor =
   "Cumulus__V1__QueryWork",
   "cumulus.v1",
   sizeof(Cumulus__V1__QueryWork),
-  3,
+  4,
   cumulus__v1__query_work__field_descriptors,
   cumulus__v1__query_work__field_indices_by_name,
   1,  cumulus__v1__query_work__number_ranges,

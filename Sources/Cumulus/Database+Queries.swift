@@ -20,6 +20,8 @@ public struct QueryExplanation: Hashable, Sendable {
     public var rowsRead: Int
     /// Records that satisfied the predicate.
     public var rowsKept: Int
+    /// How long the node took, without what the page took to travel.
+    public var duration: Duration
 }
 
 extension Database {
@@ -122,7 +124,7 @@ extension Database {
         return Int(clamping: try await answer(to: request).count)
     }
 
-    /// How a node finds a query's first page.
+    /// How a node finds a query's first page, which is fetched for it.
     ///
     /// Beyond CloudKit.
     public func explain(
@@ -132,7 +134,6 @@ extension Database {
     ) async throws -> QueryExplanation {
         var request = request(query, zoneID)
         request.limit = try Database.wireLimit(resultsLimit)
-        request.keys = []
         request.explains = true
         guard let work = try await answer(to: request).work else {
             throw ServiceError(.internalError, "the server's answer lacks what was asked for")
@@ -140,7 +141,8 @@ extension Database {
         return QueryExplanation(
             plan: String(decoding: work.plan, as: UTF8.self),
             rowsRead: Int(clamping: work.rowsRead),
-            rowsKept: Int(clamping: work.rowsKept)
+            rowsKept: Int(clamping: work.rowsKept),
+            duration: .microseconds(Int64(clamping: work.microseconds))
         )
     }
 

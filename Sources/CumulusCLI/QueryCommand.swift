@@ -110,10 +110,17 @@ struct QueryCommand: AsyncParsableCommand {
                 "plan": .string(work.plan),
                 "rowsRead": .integer(Int64(work.rowsRead)),
                 "rowsKept": .integer(Int64(work.rowsKept)),
+                "microseconds": .integer(Int64(work.duration / .microseconds(1))),
             ],
             rows: [
                 ["predicate", "\(query.predicate)"], ["plan", work.plan],
                 ["rows read", "\(work.rowsRead)"], ["rows kept", "\(work.rowsKept)"],
+                [
+                    "time",
+                    work.duration.formatted(
+                        .units(allowed: [.seconds, .milliseconds, .microseconds], width: .narrow)
+                    ),
+                ],
             ]
         )
     }

@@ -190,7 +190,8 @@ enum Answers {
         let work = QueryRecordsResponse.Work(
             plan: Bytes(page.work.plan.utf8),
             rowsRead: page.work.rowsRead,
-            rowsKept: page.work.rowsKept
+            rowsKept: page.work.rowsKept,
+            microseconds: page.work.microseconds
         )
         return QueryRecordsResponse.encoded(
             records: page.records.map { $0.record.encoded(as: wireID($0.record.name, $0.zone)) },

@@ -22,7 +22,9 @@ extension ClientSession {
                 now: environment.wallClock(),
                 refusal: { token.refusal(now: environment.now()) }
             )
-            let page = try query.run(scope, number, circumstances, in: view.reader)
+            let start = environment.nanoseconds()
+            var page = try query.run(scope, number, circumstances, in: view.reader)
+            page.work.microseconds = (environment.nanoseconds() - start) / 1_000
             let cursor = page.next.map(session.node.mint.make) ?? []
             return Page(
                 message: Answers.found(page, cursor: cursor, explains: request.explains)

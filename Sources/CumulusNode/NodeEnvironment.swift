@@ -10,6 +10,8 @@ package import Logging
 package struct NodeEnvironment: Sendable {
     /// A clock that never goes back.
     package var now: @Sendable () -> Instant
+    /// The same clock, to measure with.
+    package var nanoseconds: @Sendable () -> UInt64
     /// Milliseconds since 1970 UTC.
     package var wallClock: @Sendable () -> Int64
     package var random: @Sendable () -> UInt64
@@ -27,6 +29,7 @@ package struct NodeEnvironment: Sendable {
 
     package init(
         now: @escaping @Sendable () -> Instant,
+        nanoseconds: @escaping @Sendable () -> UInt64,
         wallClock: @escaping @Sendable () -> Int64,
         random: @escaping @Sendable () -> UInt64,
         sleep: @escaping @Sendable (Int64) async throws -> Void,
@@ -35,6 +38,7 @@ package struct NodeEnvironment: Sendable {
         end: @escaping @Sendable () -> Void
     ) {
         self.now = now
+        self.nanoseconds = nanoseconds
         self.wallClock = wallClock
         self.random = random
         self.sleep = sleep

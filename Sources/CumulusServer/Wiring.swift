@@ -243,6 +243,7 @@ struct Wiring {
         let logger = logger
         return NodeEnvironment(
             now: MonotonicClock.now,
+            nanoseconds: MonotonicClock.nanoseconds,
             wallClock: { Int64(Date().timeIntervalSince1970 * 1_000) },
             random: { UInt64.random(in: .min ... .max) },
             sleep: { try await Task.sleep(for: .milliseconds($0)) },

@@ -23,7 +23,7 @@ package enum LocationCells {
     package static func cover(
         _ center: Location,
         metres: Double,
-        maxRanges: Int = 24
+        maxRanges: Int = 16
     ) -> [ClosedRange<UInt64>] {
         guard metres >= 0 else { return [] }
         let angle = metres / GreatCircle.radius + margin

@@ -11,6 +11,8 @@ import Foundation
 package enum SearchWords {
     /// The words of a text in their order, folded.
     package static func words(of text: String) -> [String] {
+        var text = text
+        if let words = text.withUTF8(asciiWords) { return words }
         var words: [String] = []
         var word = String.UnicodeScalarView()
         func end() {
@@ -33,6 +35,48 @@ package enum SearchWords {
         return words
     }
 
+    /// The same of a text in ASCII, much faster; nil if it isn't.
+    static func asciiWords(_ text: UnsafeBufferPointer<UInt8>) -> [String]? {
+        var words: [String] = []
+        var word: [UInt8] = []
+        func end() {
+            if !word.isEmpty { words.append(String(decoding: word.prefix(longest), as: UTF8.self)) }
+            word.removeAll(keepingCapacity: true)
+        }
+        for (index, byte) in text.enumerated() {
+            guard byte < 0x80 else { return nil }
+            if isLetter(byte) {
+                word.append(byte | 0x20)
+            } else if isDigit(byte) || byte == UInt8(ascii: "_") || joins(text, at: index) {
+                word.append(byte)
+            } else {
+                end()
+            }
+        }
+        end()
+        return words
+    }
+
+    private static func isLetter(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+    }
+
+    private static func joins(_ text: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
+        guard index > 0, index + 1 < text.count else { return false }
+        let (before, after) = (text[index - 1], text[index + 1])
+        return switch text[index] {
+        case UInt8(ascii: "'"), UInt8(ascii: "."):
+            isLetter(before) && isLetter(after) || isDigit(before) && isDigit(after)
+        case UInt8(ascii: ":"): isLetter(before) && isLetter(after)
+        case UInt8(ascii: ","), UInt8(ascii: ";"): isDigit(before) && isDigit(after)
+        default: false
+        }
+    }
+
     /// The words that somebody searches for: those that say nothing are left out.
     package static func wanted(in text: String) -> [String] {
         words(of: text).filter { !stopWords.contains($0) }
@@ -40,7 +84,6 @@ package enum SearchWords {
 
     /// What two spellings of a word have in common.
     private static func folded(_ text: String) -> String {
-        if text.utf8.allSatisfy({ $0 < 0x80 }) { return text.lowercased() }
         var bare = String.UnicodeScalarView()
         for scalar in text.decomposedStringWithCanonicalMapping.unicodeScalars
         where scalar.properties.generalCategory != .nonspacingMark {

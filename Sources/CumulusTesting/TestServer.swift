@@ -110,6 +110,7 @@ package final class TestServer: Sendable {
     private static func environment(_ lead: ClockLead) -> NodeEnvironment {
         NodeEnvironment(
             now: MonotonicClock.now,
+            nanoseconds: MonotonicClock.nanoseconds,
             wallClock: {
                 Int64(Date().timeIntervalSince1970 * 1_000)
                     + lead.milliseconds.load(ordering: .relaxed)

@@ -7,7 +7,9 @@ package import CumulusWire
 import NIOCore
 
 package enum MonotonicClock {
+    package static func nanoseconds() -> UInt64 { NIODeadline.now().uptimeNanoseconds }
+
     package static func now() -> Instant {
-        Instant(milliseconds: Int64(NIODeadline.now().uptimeNanoseconds / 1_000_000))
+        Instant(milliseconds: Int64(nanoseconds() / 1_000_000))
     }
 }

@@ -221,11 +221,13 @@ package struct QueryRecordsResponse: Sendable {
         package var plan: Bytes
         package var rowsRead: UInt64
         package var rowsKept: UInt64
+        package var microseconds: UInt64
 
-        package init(plan: Bytes, rowsRead: UInt64, rowsKept: UInt64) {
+        package init(plan: Bytes, rowsRead: UInt64, rowsKept: UInt64, microseconds: UInt64) {
             self.plan = plan
             self.rowsRead = rowsRead
             self.rowsKept = rowsKept
+            self.microseconds = microseconds
         }
     }
 
@@ -245,6 +247,7 @@ package struct QueryRecordsResponse: Sendable {
                 writer.field(1, bytes: work.plan)
                 writer.field(2, varint: work.rowsRead)
                 writer.field(3, varint: work.rowsKept)
+                writer.field(4, varint: work.microseconds)
             }
         }
         return writer.bytes
@@ -260,7 +263,8 @@ package struct QueryRecordsResponse: Sendable {
             Work(
                 plan: work.pointee.plan.swiftBytes,
                 rowsRead: work.pointee.rows_read,
-                rowsKept: work.pointee.rows_kept
+                rowsKept: work.pointee.rows_kept,
+                microseconds: work.pointee.microseconds
             )
         }
     }

@@ -347,6 +347,19 @@ import Testing
         #expect(try found("self CONTAINS 'STRASSE'") == ["street"])
     }
 
+    /// Texts in ASCII are cut by code of their own.
+    @Test func textsInASCIIAreCutAsAllOthers() {
+        var dice = SeededGenerator(seed: 1)
+        let letters = Array("abcXYZ019_'.:,; \n-".utf8)
+        for _ in 0..<2_000 {
+            let bytes = (0..<Int.random(in: 0...12, using: &dice)).map { _ in
+                letters[Int.random(in: letters.indices, using: &dice)]
+            }
+            let text = String(decoding: bytes, as: UTF8.self)
+            #expect(SearchWords.words(of: text + " é") == SearchWords.words(of: text) + ["e"])
+        }
+    }
+
     @Test func wordsAreCutAsUnicodeSays() {
         let words = SearchWords.words(
             of: "Don't read 3.14,15 at example.com: 東京タワー snake_case x·y!"

@@ -76,7 +76,7 @@ import Testing
             let cover = LocationCells.cover(center, metres: 0)
             #expect(cover.hold(center), "\(center)")
             // Around a pole lies a long strip, for which few ranges are little.
-            #expect(Self.share(cover) < (abs(center.latitude) == 90 ? 0.04 : 1e-12), "\(center)")
+            #expect(Self.share(cover) < (abs(center.latitude) == 90 ? 0.05 : 1e-12), "\(center)")
         }
     }
 

@@ -269,7 +269,8 @@ import Testing
         let work = QueryRecordsResponse.Work(
             plan: Bytes("read all records of the zone".utf8),
             rowsRead: 300,
-            rowsKept: 1
+            rowsKept: 1,
+            microseconds: 725
         )
         let bytes = QueryRecordsResponse.encoded(
             records: [WireSamples.encodedRecord],

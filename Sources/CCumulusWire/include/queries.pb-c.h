@@ -229,10 +229,14 @@ struct  Cumulus__V1__QueryWork
   ProtobufCBinaryData plan;
   uint64_t rows_read;
   uint64_t rows_kept;
+  /*
+   * at the node, from when it began to look
+   */
+  uint64_t microseconds;
 };
 #define CUMULUS__V1__QUERY_WORK__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__query_work__descriptor) \
-    , {0,NULL}, 0, 0 }
+    , {0,NULL}, 0, 0, 0 }
 
 
 /* Cumulus__V1__QueryRecordsRequest methods */

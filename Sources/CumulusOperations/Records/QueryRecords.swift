@@ -63,6 +63,8 @@ package struct QueryRecords: Sendable {
         package var plan = ""
         package var rowsRead: UInt64 = 0
         package var rowsKept: UInt64 = 0
+        /// How long it took; whoever has a clock enters it.
+        package var microseconds: UInt64 = 0
     }
 
     /// Who asks, when, and whether anybody still waits for the answer.

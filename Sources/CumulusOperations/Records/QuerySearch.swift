@@ -102,7 +102,9 @@ struct QuerySearch {
 
     /// Reads all rows of an access.
     private mutating func take(_ access: IndexAccess, _ part: Part) throws {
-        work.plan = "read \(access.ranges.count) ranges of the index on \(access.fields)"
+        let count = access.ranges.count
+        let ranges = count == 1 ? "a range" : "\(count) ranges"
+        work.plan = "read \(ranges) of the index on \(access.fields)"
         if access.ranges.isEmpty { work.plan = "nothing can satisfy the predicate" }
         var rows = IndexRows(access, in: part.number)
         while let entry = try rows.next(part.reader, &effort) {

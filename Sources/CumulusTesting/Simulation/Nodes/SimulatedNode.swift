@@ -108,6 +108,7 @@ final class SimulatedNode: @unchecked Sendable {
         let (time, log) = (time, log)
         return NodeEnvironment(
             now: { time.now },
+            nanoseconds: { UInt64(time.milliseconds) * 1_000_000 },
             wallClock: { [self] in clock },
             random: { [self] in dice.withLock { $0.next() } },
             sleep: { try await process.sleep($0) },
