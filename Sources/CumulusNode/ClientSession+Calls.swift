@@ -212,7 +212,11 @@ extension ClientSession {
         let end = start + results.count
         let message = Answers.fetched(results, for: request.ids[start..<end])
         guard end < request.ids.count else { return Page(message: message) }
-        let rest = StoreView(reader: view.reader.reaching(.disk), zones: view.zones)
+        let rest = StoreView(
+            reader: view.reader.reaching(.disk),
+            zones: view.zones,
+            schemas: view.schemas
+        )
         return Page(message: message) { [self] in
             try page(of: request, from: end, scope, caller, rest)
         }

@@ -23,7 +23,14 @@ extension ClientSession {
                 refusal: { token.refusal(now: environment.now()) }
             )
             let start = environment.nanoseconds()
-            var page = try query.run(scope, number, circumstances, in: view.reader)
+            var page = try query.run(
+                scope,
+                number,
+                circumstances,
+                in: view.reader,
+                zones: view.zones,
+                schemas: view.schemas
+            )
             page.work.microseconds = (environment.nanoseconds() - start) / 1_000
             let cursor = page.next.map(session.node.mint.make) ?? []
             return Page(

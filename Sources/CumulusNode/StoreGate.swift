@@ -47,6 +47,8 @@ struct StoreView: Sendable {
     let reader: ReadTransaction
     /// Zones that were found in it, or in one that had the same.
     let zones: ZoneDirectory
+    /// The same of record types.
+    let schemas: SchemaDirectory
 }
 
 package final class StoreGate: Sendable {
@@ -199,10 +201,11 @@ package final class StoreGate: Sendable {
         ReadTransaction(visible.reader, reach: reach)
     }
 
-    /// The same, with the zones that were found in it.
+    /// The same, with the zones and the record types that were found in it.
     func latestView(reach: Reach) -> StoreView {
-        let (reader, zones) = visible.readerAndZones
-        return StoreView(reader: ReadTransaction(reader, reach: reach), zones: zones)
+        let (reader, zones, schemas) = visible.view
+        let transaction = ReadTransaction(reader, reach: reach)
+        return StoreView(reader: transaction, zones: zones, schemas: schemas)
     }
 
     /// Waits for a read and does it.
@@ -360,13 +363,15 @@ package final class StoreGate: Sendable {
         let count = group.count - housekeeping
         let zonesVersion = writer.state.zonesVersion
         let indexesVersion = writer.state.indexesVersion
+        let schemaVersion = writer.state.schemaVersion
         writer.disk.wrote(group.byteCount)
         writer.state = try group.commit()
         visible.advance(
             to: VisibleState.Next(
                 reader: try engine.snapshot(),
                 scopes: writer.state.scopes,
-                changesZones: writer.state.zonesVersion != zonesVersion
+                changesZones: writer.state.zonesVersion != zonesVersion,
+                changesSchemas: writer.state.schemaVersion != schemaVersion
             )
         )
         if writer.state.indexesVersion != indexesVersion { indexSource.yield() }

@@ -16,6 +16,7 @@ final class VisibleState: Sendable {
         var reader: any EngineReader
         var scopes: [ScopeNumber: ScopeState]
         var changesZones: Bool
+        var changesSchemas: Bool
     }
 
     /// How far a scope is, and what callers need not wait for there.
@@ -27,6 +28,7 @@ final class VisibleState: Sendable {
     private struct State {
         var reader: any EngineReader
         var zones = ZoneDirectory()
+        var schemas = SchemaDirectory()
         /// Counts the batches.
         var version: UInt64 = 1
         /// Those that were written to in this run.
@@ -61,6 +63,7 @@ final class VisibleState: Sendable {
                 state.scopes = next.scopes
                 state.tokens = [:]
                 if next.changesZones { state.zones = ZoneDirectory() }
+                if next.changesSchemas { state.schemas = SchemaDirectory() }
                 state.version += 1
                 // Whoever gets the new reader finds the new version.
                 version.store(state.version, ordering: .releasing)
@@ -76,9 +79,9 @@ final class VisibleState: Sendable {
     /// All that is visible now, and nothing that comes later.
     var reader: any EngineReader { state.withLock { $0.reader } }
 
-    /// The same, with the zones that were found in it.
-    var readerAndZones: (reader: any EngineReader, zones: ZoneDirectory) {
-        state.withLock { ($0.reader, $0.zones) }
+    /// The same, with the zones and the record types that were found in it.
+    var view: (reader: any EngineReader, zones: ZoneDirectory, schemas: SchemaDirectory) {
+        state.withLock { ($0.reader, $0.zones, $0.schemas) }
     }
 
     /// Whether all that is visible by now was visible at that version.

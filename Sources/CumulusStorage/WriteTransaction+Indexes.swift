@@ -61,6 +61,7 @@ extension WriteTransaction {
         let row = IndexRow(definition: definition, state: state)
         put(.index(key.scope, key.type, number), row)
         self.state.indexes[key] = nil
+        self.state.schemaVersion += 1
     }
 
     /// Records of a state sync may be here whose types are not known yet.
@@ -252,21 +253,41 @@ extension WriteTransaction {
         var next = work
         next.building = try stillBuilding(work, scope)
         var rest = zones.drop { $0 < work.place.zone }
-        guard !next.building.isEmpty, let zone = rest.popFirst() else {
-            return advance(next, to: nil, scope)
+        var (room, rowRoom) = (limit, rowLimit)
+        while let zone = rest.first, !next.building.isEmpty, room > 0, rowRoom > 0 {
+            if next.place.zone != zone { next.place = IndexPlace(zone: zone, name: "") }
+            let part = try buildRows(in: zone, &next, limit: room, rowLimit: rowRoom)
+            // A zone without records costs something too.
+            room -= max(1, part.looked)
+            rowRoom -= part.rows
+            if part.isWhole { rest.removeFirst() }
         }
-        let after = work.place.zone == zone && !work.place.name.isEmpty ? work.place.name : nil
+        if let zone = rest.first, next.place.zone != zone {
+            next.place = IndexPlace(zone: zone, name: "")
+        }
+        return advance(next, isDone: rest.isEmpty, scope)
+    }
+
+    /// From the place of the work on, which moves.
+    ///
+    /// Returns how many records were looked at, how many rows they have, and whether those were the
+    /// zone's last.
+    private mutating func buildRows(
+        in zone: ZoneNumber,
+        _ work: inout IndexWork,
+        limit: Int,
+        rowLimit: Int
+    ) throws(EngineError) -> (looked: Int, rows: Int, isWhole: Bool) {
+        let after = work.place.name.isEmpty ? nil : work.place.name
         let names = try recordNames(in: zone, after: after, limit: limit)
         var (looked, rows) = (0, 0)
         for name in names where rows < rowLimit {
+            rows += try buildRows(of: name, in: zone, work.building)
             looked += 1
-            rows += try buildRows(of: name, in: zone, next.building)
+            work.place.name = name
         }
-        for index in next.building.indices { next.building[index].looked += UInt64(looked) }
-        if looked == names.count, names.count < limit {
-            return advance(next, to: rest.first.map { IndexPlace(zone: $0, name: "") }, scope)
-        }
-        return advance(next, to: IndexPlace(zone: zone, name: names[looked - 1]), scope)
+        for index in work.building.indices { work.building[index].looked += UInt64(looked) }
+        return (looked, rows, looked == names.count && names.count < limit)
     }
 
     /// Returns how many rows those are.
@@ -289,16 +310,16 @@ extension WriteTransaction {
 
     private mutating func advance(
         _ work: IndexWork,
-        to place: IndexPlace?,
+        isDone: Bool,
         _ scope: ScopeNumber
     ) -> IndexWork {
         for build in work.building {
             let key = WriterState.SchemaKey(scope: scope, type: build.type)
-            let state = place.map { IndexRow.State.building($0, looked: build.looked) } ?? .ready
+            let state = isDone ? .ready : IndexRow.State.building(work.place, looked: build.looked)
             setState(state, of: build.index.number, build.index.definition, key)
         }
         var next = work
-        if let place { next.place = place } else { next.building = [] }
+        if isDone { next.building = [] }
         return next
     }
 

@@ -336,6 +336,7 @@ extension WriteTransaction {
     package mutating func forgetSchema(_ scope: ScopeNumber, _ type: String, isNew: Bool) {
         let key = WriterState.SchemaKey(scope: scope, type: type)
         state.schema[key] = nil
+        state.schemaVersion += 1
         state.unsettled[key] = isNew || state.unsettled[key] == true
     }
 }

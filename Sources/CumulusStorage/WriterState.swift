@@ -57,6 +57,8 @@ package struct WriterState: Sendable {
     var unsettled: [SchemaKey: Bool] = [:]
     /// Rises when indexes come or go.
     package var indexesVersion = 0
+    /// Rises when a record type or one of its indexes changes in any way.
+    package var schemaVersion = 0
     /// Read through: what each scope is.
     var environments: [ScopeNumber: Environment] = [:]
 

@@ -48,7 +48,8 @@ import Testing
         let next = VisibleState.Next(
             reader: try store.engine.snapshot(),
             scopes: state.scopes,
-            changesZones: false
+            changesZones: false,
+            changesSchemas: false
         )
         visible.advance(to: next)
         #expect(try seen() == after)
@@ -56,21 +57,25 @@ import Testing
         #expect(!visible.isAt(version))
     }
 
-    @Test func zonesAreLookedUpAnewWhenTheyChanged() throws {
+    @Test func zonesAndSchemasAreLookedUpAnewWhenTheyChanged() throws {
         let store = try TestStore()
         let visible = VisibleState(try store.engine.snapshot(), store.state)
-        func advance(changesZones: Bool) throws -> Bool {
-            let before = visible.readerAndZones.zones
+        /// Which of both begin anew.
+        func advance(zones: Bool, schemas: Bool) throws -> [Bool] {
+            let before = visible.view
             visible.advance(
                 to: VisibleState.Next(
                     reader: try store.engine.snapshot(),
                     scopes: store.state.scopes,
-                    changesZones: changesZones
+                    changesZones: zones,
+                    changesSchemas: schemas
                 )
             )
-            return visible.readerAndZones.zones !== before
+            let after = visible.view
+            return [after.zones !== before.zones, after.schemas !== before.schemas]
         }
-        #expect(try advance(changesZones: true))
-        #expect(try !advance(changesZones: false))
+        for (zones, schemas) in [(true, false), (false, true), (false, false), (true, true)] {
+            #expect(try advance(zones: zones, schemas: schemas) == [zones, schemas])
+        }
     }
 }

@@ -93,18 +93,19 @@ package struct QueryRecords: Sendable {
         _ scope: ScopeID,
         _ number: ScopeNumber,
         _ circumstances: Circumstances,
-        in reader: ReadTransaction
+        in reader: ReadTransaction,
+        zones directory: ZoneDirectory = ZoneDirectory(),
+        schemas: SchemaDirectory = SchemaDirectory()
     ) throws(FetchRecords.Failure) -> Page {
         do {
             let database = try Authorisation.database(database, for: circumstances.caller)
-            let zones = try zones(number, database, circumstances.caller, reader)
-            let bound = try bind(scope, number, circumstances, reader)
-            let runs = try reader.runs(of: number)
-            try cursor?.check(scope, database, question, runs, broken)
-            let indexes = try reader.indexes(of: query.recordType, number)
+            let zones = try zones(number, database, circumstances.caller, directory, reader)
+            let type = try schemas.find(query.recordType, of: number, reader)
+            let bound = try bind(scope, type.schema, circumstances)
+            try cursor?.check(scope, database, question, reader.runs(of: number), broken)
             var search = QuerySearch(
                 query: bound,
-                plan: QueryPlan(bound, indexes, counts: counts),
+                plan: QueryPlan(bound, type.indexes, counts: counts),
                 limit: counts ? 0 : limit,
                 start: cursor?.place,
                 firstStretch: firstStretch,
@@ -124,7 +125,7 @@ package struct QueryRecords: Sendable {
                     scope: scope,
                     database: database,
                     question: question,
-                    seen: runs.shortVector,
+                    seen: try reader.runs(of: number).shortVector,
                     truncation: try reader.truncation(of: number),
                     place: last
                 )
@@ -141,6 +142,7 @@ package struct QueryRecords: Sendable {
         _ scope: ScopeNumber,
         _ database: DatabaseID,
         _ caller: Caller,
+        _ directory: ZoneDirectory,
         _ reader: ReadTransaction
     ) throws -> [FoundZone] {
         if zone == nil, database.kind == .private {
@@ -154,17 +156,15 @@ package struct QueryRecords: Sendable {
             )
         }
         let zone = zone ?? ZoneAddress()
-        guard let found = try reader.findShown(zone, in: database, of: scope, by: caller) else {
-            throw ServiceError.zoneNotFound(zone.name)
-        }
+        let found = try directory.find(zone, in: database, of: scope, by: caller, reader)
+        guard let found else { throw ServiceError.zoneNotFound(zone.name) }
         return [found]
     }
 
     private func bind(
         _ scope: ScopeID,
-        _ number: ScopeNumber,
-        _ circumstances: Circumstances,
-        _ reader: ReadTransaction
+        _ schema: TypeSchema,
+        _ circumstances: Circumstances
     ) throws -> BoundQuery {
         guard query.recordType != UserRecords.type else {
             throw ServiceError(
@@ -174,7 +174,7 @@ package struct QueryRecords: Sendable {
         }
         return try BoundQuery(
             query,
-            reader.typeSchema(number, query.recordType),
+            schema,
             BoundQuery.Context(
                 environment: scope.environment,
                 user: circumstances.caller.user,

@@ -1,0 +1,49 @@
+// The record types that queries asked about lately, with their indexes: to read a schema takes
+// longer than many a query.
+//
+// Shared by those who read from states between two changes of schemas or indexes; each change
+// begins a new one. hot: once per query.
+
+import CumulusModel
+package import CumulusStorage
+import Synchronization
+
+package final class SchemaDirectory: Sendable {
+    /// What a query needs to know about a type.
+    package struct Found: Sendable {
+        package var schema: TypeSchema
+        package var indexes: [NumberedIndex]
+    }
+
+    private struct Key: Hashable {
+        var scope: ScopeNumber
+        /// As bytes: callers may ask for types of any spelling.
+        var type: [UInt8]
+    }
+
+    private let types = Mutex<[Key: Found]>([:])
+    private static let capacity = 1_000
+
+    package init() {}
+
+    /// What is known of a type, reading only what was not asked for before.
+    package func find(
+        _ type: String,
+        of scope: ScopeNumber,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> Found {
+        let key = Key(scope: scope, type: Array(type.utf8))
+        if let known = types.withLock({ $0[key] }) { return known }
+        let found = Found(
+            schema: try reader.typeSchema(scope, type),
+            indexes: try reader.indexes(of: type, scope)
+        )
+        // One that doesn't exist is nothing to remember.
+        guard found.schema.exists else { return found }
+        types.withLock { types in
+            if types.count >= SchemaDirectory.capacity { types = [:] }
+            types[key] = found
+        }
+        return found
+    }
+}
