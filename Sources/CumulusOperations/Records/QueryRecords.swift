@@ -200,22 +200,39 @@ package struct QueryRecords: Sendable {
         for result in results.prefix(limit) {
             if byteCount >= limits.answerBytes { break }
             let place = result.place
-            guard
-                let zone = zones.first(where: { $0.zone.name.utf8.elementsEqual(place.zone.utf8) }),
-                let number = zone.number,
-                let row = try result.row ?? reader.get(.record(number, place.name)),
-                let view = try zone.showing(
-                    keys,
-                    { (keys) throws(MalformedBytes) in
-                        try RecordView(row: row, name: place.name, keys: keys)
-                    }
-                )
+            let spelling = place.zone.utf8
+            guard let zone = zones.first(where: { $0.zone.name.utf8.elementsEqual(spelling) }),
+                let view = try view(result, zone, &search, reader)
             else { throw EngineError.corrupt("a record that was found is not there") }
-            try search.spend(onRow: row)
             byteCount += view.fields.count
             page.records.append((ZoneAddress(name: place.zone), view))
         }
         guard page.records.count < results.count else { return nil }
         return results[page.records.count - 1].place
+    }
+
+    /// A record as the caller is shown it; nil if it is gone.
+    private func view(
+        _ result: SortedResults.Result,
+        _ zone: FoundZone,
+        _ search: inout QuerySearch,
+        _ reader: ReadTransaction
+    ) throws -> RecordView? {
+        let name = result.place.name
+        if let known = result.view {
+            return try zone.showing(keys) { (keys) throws(MalformedBytes) in
+                guard let keys else { return known }
+                var view = known
+                view.fields = try RecordBody(stored: known.fields).selecting(keys).bytes
+                return view
+            }
+        }
+        guard let number = zone.number, let row = try reader.get(.record(number, name)) else {
+            return nil
+        }
+        try search.spend(onRow: row)
+        return try zone.showing(keys) { (keys) throws(MalformedBytes) in
+            try RecordView(row: row, name: name, keys: keys)
+        }
     }
 }

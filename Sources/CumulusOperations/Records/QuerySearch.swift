@@ -250,22 +250,22 @@ struct QuerySearch {
         try spend(onRow: row)
         do {
             guard let view = try RecordView(row: row, name: name, keys: nil) else { return false }
-            return try look(at: try Candidate(view), row, part)
+            return try look(at: try Candidate(view), view, part)
         } catch let error as MalformedBytes {
             throw EngineError.corrupt("the record '\(name)' is damaged: \(error.reason)")
         }
     }
 
-    /// - Parameter row: The record, if it was read.
+    /// - Parameter view: The record, if it was read.
     private mutating func look(
         at candidate: Candidate,
-        _ row: Bytes?,
+        _ view: RecordView?,
         _ part: Part
     ) throws -> Bool {
         guard try candidate.satisfies(query, &effort) else { return false }
         let place = try candidate.place(in: part.zone.zone.name, by: query.sortKeys)
         if let start, !start.precedes(place, by: query.sortKeys) { return false }
-        if results.add(place, row) { work.rowsKept += 1 }
+        if results.add(place, view) { work.rowsKept += 1 }
         return true
     }
 }
@@ -274,14 +274,14 @@ struct QuerySearch {
 struct SortedResults {
     struct Result {
         var place: ResultPlace
-        /// The record's row, if it was read and is small; else it is read for the page.
-        var row: Bytes?
+        /// The record, if it was read and there was room for it; else it is read for the page.
+        var view: RecordView?
     }
 
     private(set) var results: [Result] = []
     let limit: Int
     let sortKeys: [BoundQuery.SortKey]
-    /// What all rows that are kept may take together.
+    /// What the fields of all records that are kept may take together.
     private var room = 4 << 20
 
     init(limit: Int, sortKeys: [BoundQuery.SortKey]) {
@@ -295,7 +295,7 @@ struct SortedResults {
     var last: ResultPlace? { results.last?.place }
 
     /// Whether it is another one than those that are here.
-    mutating func add(_ place: ResultPlace, _ row: Bytes?) -> Bool {
+    mutating func add(_ place: ResultPlace, _ view: RecordView?) -> Bool {
         var (low, high) = (0, results.count)
         while low < high {
             let middle = (low + high) / 2
@@ -307,10 +307,10 @@ struct SortedResults {
         }
         guard low < limit else { return true }
         if low < results.count, !place.precedes(results[low].place, by: sortKeys) { return false }
-        let kept = row.flatMap { $0.count <= room ? $0 : nil }
-        room -= kept?.count ?? 0
-        results.insert(Result(place: place, row: kept), at: low)
-        if results.count > limit { room += results.removeLast().row?.count ?? 0 }
+        let kept = view.flatMap { $0.fields.count <= room ? $0 : nil }
+        room -= kept?.fields.count ?? 0
+        results.insert(Result(place: place, view: kept), at: low)
+        if results.count > limit { room += results.removeLast().view?.fields.count ?? 0 }
         return true
     }
 }
