@@ -60,7 +60,7 @@ struct BenchReport: Encodable {
         var lines = [
             """
             cumulus \(version), \(build) build, profile \(profile), \(processors) processors, \
-            \(records) records of 12 fields and 1 KB, \(inFlight) in flight over \
+            \(records) records, \(inFlight) in flight over \
             \(connections) connections, \(start)
             """
         ]

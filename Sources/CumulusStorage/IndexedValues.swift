@@ -128,8 +128,8 @@ package struct IndexEntry: Hashable, Sendable {
         value row: Bytes
     ) throws(EngineError) {
         var parts = KeyReader(key)
-        _ = try parts.number(ZoneNumber.self)
-        _ = try parts.number(IndexNumber.self)
+        // Zone and index: whoever reads knows them.
+        try parts.skip(8)
         guard let mark = IndexedValues.Mark(rawValue: try parts.number()) else {
             throw .corrupt("the row \(key.hex) of an index is damaged")
         }
@@ -137,7 +137,7 @@ package struct IndexEntry: Hashable, Sendable {
         if mark == .value {
             switch definition.form {
             case .cell:
-                _ = try parts.number(UInt64.self)
+                try parts.skip(8)
                 place = try Location(indexedBytes: row)
             case .word: value = .bytes(try parts.content())
             case .value, .element: value = try parts.value(of: definition.type)

@@ -91,8 +91,16 @@ package struct KeyReader: Sendable {
     ) throws(EngineError) -> Number {
         let size = Number.bitWidth / 8
         guard bytes.count - position >= size else { throw damaged }
-        defer { position += size }
-        return bytes[position..<position + size].reduce(0) { $0 << 8 | Number($1) }
+        var number: Number = 0
+        for index in position..<position + size { number = number << 8 | Number(bytes[index]) }
+        position += size
+        return number
+    }
+
+    /// Leaves out so many bytes.
+    package mutating func skip(_ count: Int) throws(EngineError) {
+        guard bytes.count - position >= count else { throw damaged }
+        position += count
     }
 
     package mutating func bytes(_ count: Int) throws(EngineError) -> Bytes {

@@ -213,7 +213,7 @@ struct QuerySearch {
 
     private static func name(in key: Bytes) throws(EngineError) -> String {
         var parts = KeyReader(key)
-        _ = try parts.number(ZoneNumber.self)
+        try parts.skip(4)
         return try parts.text()
     }
 
@@ -296,6 +296,8 @@ struct SortedResults {
 
     /// Whether it is another one than those that are here.
     mutating func add(_ place: ResultPlace, _ view: RecordView?) -> Bool {
+        // Of a long way most come too late.
+        if isFull, let last, last.precedes(place, by: sortKeys) { return true }
         var (low, high) = (0, results.count)
         while low < high {
             let middle = (low + high) / 2
@@ -305,7 +307,6 @@ struct SortedResults {
                 high = middle
             }
         }
-        guard low < limit else { return true }
         if low < results.count, !place.precedes(results[low].place, by: sortKeys) { return false }
         let kept = view.flatMap { $0.fields.count <= room ? $0 : nil }
         room -= kept?.fields.count ?? 0
