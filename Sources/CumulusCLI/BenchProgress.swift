@@ -24,6 +24,6 @@ struct BenchProgress: Sendable {
 
     private func write(_ text: String) {
         guard isShown else { return }
-        FileHandle.standardError.write(Data("\r\u{1B}[K\(text)".utf8))
+        writeToStandardError("\r\u{1B}[K\(text)")
     }
 }

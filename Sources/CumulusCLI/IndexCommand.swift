@@ -94,15 +94,21 @@ extension IndexCommand {
                 ["TYPE", "FIELD", "HOLDS", "OF", "STATE", "ROWS", "MISSING", "WRONG"],
                 isJSON: output.json
             )
-            var faults: UInt64 = 0
+            var (faults, unready): (UInt64, Int) = (0, 0)
             for index in try await indexes.run(.verify, timeout: 600) {
                 faults += index.missing + index.wrong
+                unready += index.isReady ? 0 : 1
                 listing.add(
                     .object(index.members + index.verdict),
                     row: index.row + index.verdictRow
                 )
             }
             listing.end()
+            if unready > 0 {
+                complain(
+                    "\(unready) not compared: see 'index list' for those that are being built."
+                )
+            }
             if faults > 0 { throw ExitCode(1) }
         }
     }
@@ -133,7 +139,12 @@ extension IndexCommand {
             let ready = found.filter(\.isReady).count
             output.show(
                 ["indexes": .integer(Int64(found.count)), "ready": .integer(Int64(ready))],
-                rows: [["\(found.count) indexes, \(ready) ready"]]
+                rows: [
+                    [
+                        found.count == 1
+                            ? "1 index, \(ready) ready" : "\(found.count) indexes, \(ready) ready"
+                    ]
+                ]
             )
         }
     }

@@ -35,12 +35,21 @@ struct Main: AsyncParsableCommand {
             } else {
                 try command.run()
             }
+            try flushOutput()
         } catch {
             guard let failure = Failure(error) else { exit(withError: error) }
             complain(failure.message)
             exit(withError: failure.code)
         }
     }
+}
+
+/// What was printed may still wait in memory, and the disk be full.
+private func flushOutput() throws {
+    guard fflush(nil) != 0 else { return }
+    // Whoever reads may have seen enough.
+    if errno == EPIPE { throw ExitCode.badOutput }
+    throw OutputProblem("the output can't be written: \(String(cString: strerror(errno)))")
 }
 
 /// An error of the work itself: its line and its exit code.
@@ -110,5 +119,10 @@ func help(_ examples: String..., note: String? = nil) -> String {
 
 /// One line on standard error.
 func complain(_ message: String) {
-    FileHandle.standardError.write(Data("cumulus: \(message.visible)\n".utf8))
+    writeToStandardError("cumulus: \(message.visible)\n")
+}
+
+/// Nobody may be listening: that is no reason to fail.
+func writeToStandardError(_ text: String) {
+    try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
 }

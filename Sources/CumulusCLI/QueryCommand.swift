@@ -22,8 +22,8 @@ struct QueryCommand: AsyncParsableCommand {
                 Queries shows every form. OR and tests for nil go beyond CloudKit and need \
                 --extensions. Fields need the indexes of CloudKit; 'cumulus schema export' and \
                 'import' show and change them. Without --where all records of the type are meant, \
-                for which ___recordID must be QUERYABLE. The first page is shown, 100 records or \
-                --limit, which is 400 at most; or with --all every page. --count counts all.
+                for which ___recordID must be QUERYABLE. 100 records are shown, or --limit, or \
+                with --all every one; pages hold 400 at most. --count counts all.
                 """
         )
     )
@@ -115,12 +115,7 @@ struct QueryCommand: AsyncParsableCommand {
             rows: [
                 ["predicate", "\(query.predicate)"], ["plan", work.plan],
                 ["rows read", "\(work.rowsRead)"], ["rows kept", "\(work.rowsKept)"],
-                [
-                    "time",
-                    work.duration.formatted(
-                        .units(allowed: [.seconds, .milliseconds, .microseconds], width: .narrow)
-                    ),
-                ],
+                ["time", String(format: "%.2f ms", work.duration / .milliseconds(1))],
             ]
         )
     }
@@ -137,20 +132,24 @@ struct QueryCommand: AsyncParsableCommand {
             desiredKeys: keys.list,
             resultsLimit: limit ?? Database.maximumResults
         )
+        var count = 0
         while true {
             for (_, result) in page.matchResults {
                 let record = try result.get()
                 listing.add(record.json, row: record.row)
             }
-            guard all, let cursor = page.queryCursor else { break }
+            count += page.matchResults.count
+            // A page may hold fewer than are wanted.
+            let left = (limit ?? 0) - count
+            guard all || left > 0, let cursor = page.queryCursor else { break }
             page = try await database.records(
                 continuingMatchFrom: cursor,
                 desiredKeys: keys.list,
-                resultsLimit: limit ?? Database.maximumResults
+                resultsLimit: all ? limit ?? Database.maximumResults : left
             )
         }
         listing.end()
-        if page.queryCursor != nil, !output.json {
+        if page.queryCursor != nil {
             complain("There are more; --all fetches them.")
         }
     }

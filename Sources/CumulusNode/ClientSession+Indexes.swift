@@ -85,17 +85,14 @@ private struct IndexDesk: Sendable {
     private func find(_ reader: ReadTransaction) throws -> [Found] {
         let number = try scopeNumber(reader)
         let type = String(decoding: request.recordType, as: UTF8.self)
-        guard try type.isEmpty || reader.typeSchema(number, type).exists else {
-            throw ServiceError(.unknownItem, "Did not find record type: \(type)")
-        }
         let total = try reader.recordCount(of: number)
-        return try reader.indexRows(of: number).compactMap { name, index, row in
+        let found: [Found] = try reader.indexRows(of: number).compactMap { name, index, row in
             guard row.state != .dropped, type.isEmpty || name == type else { return nil }
             let definition = row.definition
             guard request.field.isEmpty || Bytes(definition.field.utf8) == request.field else {
                 return nil
             }
-            var looked: UInt64 = 0
+            var looked = total
             if case .building(_, let count) = row.state { looked = min(count, total) }
             let isReady = row.state == .ready
             let wire = WireIndex(
@@ -111,6 +108,30 @@ private struct IndexDesk: Sendable {
                 NumberedIndex(number: index, definition: definition, isReady: isReady), name, wire
             )
         }
+        if found.isEmpty { try checkNames(type, number, reader) }
+        return found
+    }
+
+    /// Tells names that aren't there from those of fields without an index.
+    private func checkNames(
+        _ type: String,
+        _ scope: ScopeNumber,
+        _ reader: ReadTransaction
+    ) throws {
+        let schema = try reader.storedSchema(of: scope, in: self.scope.environment)
+        if type.isEmpty { return }
+        guard let known = schema.recordType(type) else {
+            throw ServiceError(.unknownItem, "Did not find record type: \(type)")
+        }
+        let field = String(decoding: request.field, as: UTF8.self)
+        if field.isEmpty { return }
+        let isThere = known.field(field) != nil || SystemField(rawValue: field) != nil
+        throw ServiceError(
+            .unknownItem,
+            isThere
+                ? "field '\(field)' of type \(type) has no index; the schema gives it one"
+                : "type \(type) has no field '\(field)'"
+        )
     }
 
     private static let tooLate = ServiceError(

@@ -82,7 +82,7 @@ package struct IndexAccess: Hashable, Sendable {
     package var fields: String {
         var seen: Set<String> = []
         let names = ranges.map { "'\($0.index.definition.field)'" }
-        return names.filter { seen.insert($0).inserted }.joined(separator: " and ")
+        return names.filter { seen.insert($0).inserted }.joined(separator: ", ")
     }
 }
 

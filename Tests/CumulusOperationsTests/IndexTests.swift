@@ -67,7 +67,7 @@ import Testing
         #expect(try store.query(query).work.plan.hasPrefix("read records by name"))
         try store.settleIndexes()
         #expect(try indexes() == ["m value ready", "n value ready"])
-        #expect(try store.query(query).work.plan.hasPrefix("read the index on 'm'"))
+        #expect(try store.query(query).work.plan.hasPrefix("read in order by the index on 'm'"))
         try expectWhole()
     }
 

@@ -185,7 +185,7 @@ import Testing
         try store.save((0..<50).map { SaveItem("r\($0 + 10)", ["here": 1]) })
         let first = try store.query(Self.sorted(), limit: 5)
         #expect(first.work.rowsRead == 6)
-        #expect(first.work.plan == "read the index on 'here' in order until the page is full")
+        #expect(first.work.plan == "read in order by the index on 'here' until the page is full")
         let second = try store.query(Self.sorted(), limit: 5, from: first.next)
         #expect(second.records.map(\.record.name) == (15..<20).map { "r\($0)" })
         #expect(second.work.rowsRead == 7)

@@ -65,7 +65,7 @@ import Testing
         #expect(try await cumulus(query, variables).contains("index on 'n'"))
 
         let rebuilt = try await cumulus(["index", "rebuild", "Note", "--field", "n"], variables)
-        #expect(rebuilt == "1 indexes, 1 ready\n")
+        #expect(rebuilt == "1 index, 1 ready\n")
         #expect(try await cumulus(query, variables).contains("index on 'n'"))
         try await again.end(SIGKILL)
     }
@@ -79,6 +79,11 @@ import Testing
         for (words, code, message) in [
             (["verify", "Nothing"], 1 as Int32, "Did not find record type: Nothing"),
             (["list", "--field", "n"], 64, "Name the record type whose --field is meant."),
+            (["verify", "Users", "--field", "nope"], 1, "type Users has no field 'nope'"),
+            (
+                ["verify", "Users", "--field", "roles"], 1,
+                "field 'roles' of type Users has no index"
+            ),
         ] {
             let run = try await CommandLineRun(["index"] + words, variables: variables)
             #expect(run.code == code, "\(run.errors)")

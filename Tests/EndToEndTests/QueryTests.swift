@@ -127,6 +127,29 @@ import Testing
         }
     }
 
+    /// Neither a full disk nor a reader that has gone ends in a crash, or as if all were well.
+    @Test func whatCanNotBeWrittenIsToldByTheExitCode() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let variables = try await variables(node)
+        _ = try await cumulus(["import", Self.fixture, "--type", "Place"], variables)
+        let program = try ChildProcess.builtProgram("cumulus")
+        for (comparison, output, code) in [
+            ("inhabitants > 0", "/dev/full", 74 as Int32), ("inhabitants > 0", "/dev/null", 0),
+            ("nothing == 1", "/dev/null", 1),
+        ] {
+            let process = try ChildProcess(
+                [program, "query", "Place", "--limit", "1", "--where", comparison],
+                variables: variables,
+                output: output,
+                errors: "/dev/full"
+            )
+            guard case .exit(code) = try await process.waitForEnd(seconds: 20) else {
+                Issue.record("\(comparison) into \(output) did not end with \(code)")
+                continue
+            }
+        }
+    }
+
     @Test func aSchemaGoesItsWayIntoProduction() async throws {
         let node = try await NodeProcess.ready(data: folder.node)
         let variables = try await variables(node)

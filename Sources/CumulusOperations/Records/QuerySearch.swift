@@ -92,7 +92,7 @@ struct QuerySearch {
     }
 
     private mutating func lookUp(_ names: [String], _ part: inout Part) throws {
-        work.plan = "look up \(names.count) names"
+        work.plan = names.count == 1 ? "look up one name" : "look up \(names.count) names"
         for name in names {
             try effort.spend(QuerySearch.recordSteps)
             guard let row = try part.reader.get(.record(part.number, name)) else { continue }
@@ -128,7 +128,7 @@ struct QuerySearch {
             work.plan = "read records by name until the page is full"
             return try walkRecords(stretch, stopsWhenFull: true, &part)
         case .index(let access):
-            work.plan = "read the index on \(access.fields) in order until the page is full"
+            work.plan = "read in order by the index on \(access.fields) until the page is full"
             return try walk(access, stretch, &part)
         }
     }
