@@ -48,6 +48,14 @@ package struct Overlay: Sendable {
         return !rows(Subspace.zone.family, in: zones).isEmpty
     }
 
+    /// In no order. Most ranges are of other rows, and then none is looked at.
+    private func indexRows(in range: KeyRange) -> [(key: Bytes, value: Bytes?)] {
+        let all = KeyRange.all(.indexRow)
+        guard !indexRows.isEmpty, precedes(range.start, all.end), precedes(all.start, range.end)
+        else { return [] }
+        return indexRows.filter { range.contains($0.key) }.map { ($0, $1) }
+    }
+
     private static func isIndexRow(_ key: Bytes) -> Bool {
         key.first == Subspace.indexRow.rawValue
     }
@@ -91,7 +99,7 @@ package struct Overlay: Sendable {
             journal.append(.restore(family, rows[slot][index].key, rows[slot][index].value))
             rows[slot][index].value = nil
         }
-        for (key, value) in indexRows where range.contains(key) {
+        for (key, value) in indexRows(in: range) {
             journal.append(.restore(family, key, value))
             indexRows[key] = .some(nil)
         }
@@ -108,8 +116,7 @@ package struct Overlay: Sendable {
         let start = Overlay.firstIndex(rows, notBefore: range.start)
         let end = Overlay.firstIndex(rows, notBefore: range.end)
         let found = rows[start..<max(start, end)]
-        if indexRows.isEmpty || family != Subspace.indexRow.family { return found }
-        let others = indexRows.filter { range.contains($0.key) }.map { (key: $0, value: $1) }
+        let others = indexRows(in: range)
         return others.isEmpty
             ? found : (found + others).sorted { precedes($0.key, $1.key) }[...]
     }

@@ -48,14 +48,14 @@ extension QueryPlan {
         var kept: [IndexAccess] = []
         var rangeCount = 0
         for access in accesses where kept.count < mostAccesses && !kept.contains(access) {
+            guard rangeCount + access.ranges.count <= mostRanges else { continue }
             rangeCount += access.ranges.count
-            if rangeCount > mostRanges { break }
             kept.append(access)
         }
         return kept
     }
 
-    private static let mostAccesses = 8
+    fileprivate static let mostAccesses = 8
     /// Of all accesses together.
     fileprivate static let mostRanges = 1_000
 }
@@ -163,7 +163,12 @@ private struct QueryWays {
 
     var accesses: [IndexAccess] {
         let conjuncts = query.conjuncts
-        var found = conjuncts.flatMap(accesses)
+        // The number of operands bounds all ways but those of words, which stand in every field.
+        var found = conjuncts.filter { !$0.searchesWords }.flatMap(accesses)
+        for search in conjuncts where search.searchesWords {
+            if found.count >= QueryPlan.mostAccesses { break }
+            found += accesses(search).filter { !found.contains($0) }
+        }
         var bounded: [BoundQuery.Column] = []
         for column in conjuncts.compactMap(\.boundedColumn) where !bounded.contains(column) {
             bounded.append(column)
@@ -326,6 +331,8 @@ extension Query.Relation {
 // MARK: - What a predicate says
 
 extension BoundQuery.Comparison {
+    fileprivate var searchesWords: Bool { if case .words = subject { true } else { false } }
+
     /// The column of a value by whose order this compares.
     fileprivate var boundedColumn: BoundQuery.Column? {
         guard case .value(let column, _) = subject, case .one = column.type else { return nil }
