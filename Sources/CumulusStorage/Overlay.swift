@@ -48,7 +48,7 @@ package struct Overlay: Sendable {
         return !rows(Subspace.zone.family, in: zones).isEmpty
     }
 
-    /// In no order. Most ranges are of other rows, and then none is looked at.
+    /// In no order; where a range is of other rows, as most are, none is looked at.
     private func indexRows(in range: KeyRange) -> [(key: Bytes, value: Bytes?)] {
         let all = KeyRange.all(.indexRow)
         guard !indexRows.isEmpty, precedes(range.start, all.end), precedes(all.start, range.end)
