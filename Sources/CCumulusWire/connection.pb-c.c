@@ -1171,7 +1171,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[35] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[36] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -1208,11 +1208,12 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[35] =
   { "INDEXES_LIST", "CUMULUS__V1__METHOD__INDEXES_LIST", 99 },
   { "INDEXES_REBUILD", "CUMULUS__V1__METHOD__INDEXES_REBUILD", 100 },
   { "INDEXES_VERIFY", "CUMULUS__V1__METHOD__INDEXES_VERIFY", 101 },
+  { "SCHEMA_RESET", "CUMULUS__V1__METHOD__SCHEMA_RESET", 102 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 6},{32, 9},{48, 10},{64, 24},{80, 27},{96, 29},{0, 35}
+{0, 0},{16, 6},{32, 9},{48, 10},{64, 24},{80, 27},{96, 29},{0, 36}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[35] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[36] =
 {
   { "ACCOUNTS_WHO_AM_I", 9 },
   { "CHANGES_DATABASE", 27 },
@@ -1246,6 +1247,7 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[35
   { "SCHEMA_DEPLOY", 31 },
   { "SCHEMA_IMPORT", 30 },
   { "SCHEMA_READ", 29 },
+  { "SCHEMA_RESET", 35 },
   { "ZONES_FETCH", 7 },
   { "ZONES_LIST", 6 },
   { "ZONES_MODIFY", 8 },
@@ -1257,9 +1259,9 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  35,
+  36,
   cumulus__v1__method__enum_values_by_number,
-  35,
+  36,
   cumulus__v1__method__enum_values_by_name,
   7,
   cumulus__v1__method__value_ranges,

@@ -277,6 +277,96 @@ void   cumulus__v1__deploy_schema_response__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__deploy_schema_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__reset_schema_request__init
+                     (Cumulus__V1__ResetSchemaRequest         *message)
+{
+  static const Cumulus__V1__ResetSchemaRequest init_value = CUMULUS__V1__RESET_SCHEMA_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__reset_schema_request__get_packed_size
+                     (const Cumulus__V1__ResetSchemaRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__reset_schema_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__reset_schema_request__pack
+                     (const Cumulus__V1__ResetSchemaRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__reset_schema_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__reset_schema_request__pack_to_buffer
+                     (const Cumulus__V1__ResetSchemaRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__reset_schema_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ResetSchemaRequest *
+       cumulus__v1__reset_schema_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ResetSchemaRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__reset_schema_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__reset_schema_request__free_unpacked
+                     (Cumulus__V1__ResetSchemaRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__reset_schema_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__reset_schema_response__init
+                     (Cumulus__V1__ResetSchemaResponse         *message)
+{
+  static const Cumulus__V1__ResetSchemaResponse init_value = CUMULUS__V1__RESET_SCHEMA_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__reset_schema_response__get_packed_size
+                     (const Cumulus__V1__ResetSchemaResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__reset_schema_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__reset_schema_response__pack
+                     (const Cumulus__V1__ResetSchemaResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__reset_schema_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__reset_schema_response__pack_to_buffer
+                     (const Cumulus__V1__ResetSchemaResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__reset_schema_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ResetSchemaResponse *
+       cumulus__v1__reset_schema_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ResetSchemaResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__reset_schema_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__reset_schema_response__free_unpacked
+                     (Cumulus__V1__ResetSchemaResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__reset_schema_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 #define cumulus__v1__read_schema_request__field_descriptors NULL
 #define cumulus__v1__read_schema_request__field_indices_by_name NULL
 #define cumulus__v1__read_schema_request__number_ranges NULL
@@ -333,7 +423,7 @@ const ProtobufCMessageDescriptor cumulus__v1__read_schema_response__descriptor =
   (ProtobufCMessageInit) cumulus__v1__read_schema_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__import_schema_request__field_descriptors[2] =
+static const ProtobufCFieldDescriptor cumulus__v1__import_schema_request__field_descriptors[3] =
 {
   {
     "ckdb",
@@ -359,15 +449,28 @@ static const ProtobufCFieldDescriptor cumulus__v1__import_schema_request__field_
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "drops",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ImportSchemaRequest, drops),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__import_schema_request__field_indices_by_name[] = {
   0,   /* field[0] = ckdb */
+  2,   /* field[2] = drops */
   1,   /* field[1] = only_validates */
 };
 static const ProtobufCIntRange cumulus__v1__import_schema_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 2 }
+  { 0, 3 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__import_schema_request__descriptor =
 {
@@ -377,7 +480,7 @@ const ProtobufCMessageDescriptor cumulus__v1__import_schema_request__descriptor 
   "Cumulus__V1__ImportSchemaRequest",
   "cumulus.v1",
   sizeof(Cumulus__V1__ImportSchemaRequest),
-  2,
+  3,
   cumulus__v1__import_schema_request__field_descriptors,
   cumulus__v1__import_schema_request__field_indices_by_name,
   1,  cumulus__v1__import_schema_request__number_ranges,
@@ -496,5 +599,94 @@ const ProtobufCMessageDescriptor cumulus__v1__deploy_schema_response__descriptor
   cumulus__v1__deploy_schema_response__field_indices_by_name,
   1,  cumulus__v1__deploy_schema_response__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__deploy_schema_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__reset_schema_request__field_descriptors[1] =
+{
+  {
+    "only_shows",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ResetSchemaRequest, only_shows),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__reset_schema_request__field_indices_by_name[] = {
+  0,   /* field[0] = only_shows */
+};
+static const ProtobufCIntRange cumulus__v1__reset_schema_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__reset_schema_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ResetSchemaRequest",
+  "ResetSchemaRequest",
+  "Cumulus__V1__ResetSchemaRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ResetSchemaRequest),
+  1,
+  cumulus__v1__reset_schema_request__field_descriptors,
+  cumulus__v1__reset_schema_request__field_indices_by_name,
+  1,  cumulus__v1__reset_schema_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__reset_schema_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__reset_schema_response__field_descriptors[2] =
+{
+  {
+    "changes",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Cumulus__V1__ResetSchemaResponse, n_changes),
+    offsetof(Cumulus__V1__ResetSchemaResponse, changes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "zones",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ResetSchemaResponse, zones),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__reset_schema_response__field_indices_by_name[] = {
+  0,   /* field[0] = changes */
+  1,   /* field[1] = zones */
+};
+static const ProtobufCIntRange cumulus__v1__reset_schema_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__reset_schema_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ResetSchemaResponse",
+  "ResetSchemaResponse",
+  "Cumulus__V1__ResetSchemaResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ResetSchemaResponse),
+  2,
+  cumulus__v1__reset_schema_response__field_descriptors,
+  cumulus__v1__reset_schema_response__field_indices_by_name,
+  1,  cumulus__v1__reset_schema_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__reset_schema_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };

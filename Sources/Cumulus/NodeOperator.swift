@@ -238,14 +238,20 @@ package struct NodeOperator: Sendable {
     /// Makes development's schema what a text in the schema language says, or tells what would
     /// change.
     ///
+    /// - Parameter drops: Types and fields that the text lacks go, with what records hold of them.
     /// - Returns: The changes, a line each.
     package func importSchema(
         _ ckdb: String,
         of container: String,
         _ environment: Environment,
-        onlyValidates: Bool
+        onlyValidates: Bool = false,
+        drops: Bool = false
     ) async throws -> [String] {
-        let request = ImportSchemaRequest(ckdb: Bytes(ckdb.utf8), onlyValidates: onlyValidates)
+        let request = ImportSchemaRequest(
+            ckdb: Bytes(ckdb.utf8),
+            onlyValidates: onlyValidates,
+            drops: drops
+        )
         return try await call(
             .schemaImport,
             message: request.encoded(),
@@ -264,6 +270,23 @@ package struct NodeOperator: Sendable {
             container: container,
             .production
         ) { try SchemaChanges.changes(wire: $0) }
+    }
+
+    /// Makes development what production is, without records, or tells what would change.
+    ///
+    /// - Returns: The changes of the schema, a line each, and how many zones go.
+    package func resetSchema(
+        of container: String,
+        _ environment: Environment,
+        onlyShows: Bool
+    ) async throws -> (changes: [String], zones: Int) {
+        let response = try await call(
+            .schemaReset,
+            message: ResetSchemaRequest.encoded(onlyShows: onlyShows),
+            container: container,
+            environment
+        ) { try ResetSchemaResponse(wire: $0) }
+        return (response.changes, Int(clamping: response.zones))
     }
 
     // MARK: Indexes

@@ -121,8 +121,7 @@ final class BenchCluster {
             _ = try await node.importSchema(
                 BenchSchema.text,
                 of: BenchCluster.container,
-                .development,
-                onlyValidates: false
+                .development
             )
             return try await node.addToken(forUser: "bench")
         }

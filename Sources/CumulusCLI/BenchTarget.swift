@@ -97,8 +97,7 @@ final class BenchTarget: Sendable {
             _ = try await node.importSchema(
                 BenchSchema.text,
                 of: container,
-                .development,
-                onlyValidates: false
+                .development
             )
             await node.close()
             return token

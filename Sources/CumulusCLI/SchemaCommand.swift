@@ -8,8 +8,10 @@ import Foundation
 struct SchemaCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "schema",
-        abstract: "Export, check, import and deploy a container's schema, as the operator.",
-        subcommands: [Export.self, Import.self, Validate.self, Diff.self, Deploy.self]
+        abstract: "Export, check, import, deploy and reset a container's schema, as the operator.",
+        subcommands: [
+            Export.self, Import.self, Validate.self, Diff.self, Deploy.self, Reset.self,
+        ]
     )
 }
 
@@ -58,19 +60,24 @@ extension SchemaCommand {
             abstract: "Make the schema of development what a file says.",
             discussion: help(
                 "cumulus schema import app.ckdb --operator-token-file operator.token",
+                "cumulus schema import app.ckdb --drop",
                 note: """
-                    The file is the complete schema. Nothing is changed if it lacks a type or a \
-                    field that is there, or gives a field another type.
+                    The file is the complete schema. If it lacks a type or a field that is there, \
+                    or gives a field another type, nothing is changed without --drop: it takes \
+                    away what records hold of them, for good. What production has stays in any \
+                    case.
                     """
             )
         )
 
         @Argument(help: "The file, in the schema language.") var file: String
+        @Flag(help: "Drop types and fields that the file lacks, with what records hold of them.")
+        var drop = false
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let changes = try await change(file, connection, onlyValidates: false)
+            let changes = try await change(file, connection, onlyValidates: false, drops: drop)
             show(changes, done: "imported", output)
         }
     }
@@ -79,7 +86,8 @@ extension SchemaCommand {
         static let configuration = CommandConfiguration(
             abstract: "Say what an import of a file would change, and change nothing.",
             discussion: help(
-                "cumulus schema validate app.ckdb --operator-token-file operator.token"
+                "cumulus schema validate app.ckdb --operator-token-file operator.token",
+                note: "Lines with a - before a type or field need --drop when the file is imported."
             )
         )
 
@@ -88,7 +96,7 @@ extension SchemaCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let changes = try await change(file, connection, onlyValidates: true)
+            let changes = try await change(file, connection, onlyValidates: true, drops: true)
             show(changes, done: nil, output)
         }
     }
@@ -138,12 +146,43 @@ extension SchemaCommand {
             if !yes, !changes.isEmpty { complain("Nothing was changed yet; --yes deploys it.") }
         }
     }
+
+    struct Reset: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Make development what production is, without records.",
+            discussion: help(
+                "cumulus schema reset --operator-token-file operator.token",
+                "cumulus schema reset --yes",
+                note: """
+                    Without --yes it only says what would change. The schema becomes \
+                    production's, empty if nothing was ever deployed, and all zones of \
+                    development are deleted with their records, of all users. Users and their \
+                    tokens stay.
+                    """
+            )
+        )
+
+        @Flag(help: "Reset, and not only say what would change.") var yes = false
+        @OptionGroup var connection: Connection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let (name, environment) = (connection.containerName, try connection.environmentValue())
+            let (changes, zones) = try await connection.withOperator {
+                try await $0.resetSchema(of: name, environment, onlyShows: !yes)
+            }
+            show(changes, zones: zones, done: yes ? "made" : nil, output)
+            let isThere = !changes.isEmpty || zones > 0
+            if !yes, isThere { complain("Nothing was changed yet; --yes resets development.") }
+        }
+    }
 }
 
 private func change(
     _ file: String,
     _ connection: Connection,
-    onlyValidates: Bool
+    onlyValidates: Bool,
+    drops: Bool
 ) async throws -> [String] {
     guard FileManager.default.fileExists(atPath: file) else {
         throw InputProblem("there is no file '\(file)'")
@@ -158,20 +197,42 @@ private func change(
     }
     let (name, environment) = (connection.containerName, try connection.environmentValue())
     return try await connection.withOperator {
-        try await $0.importSchema(text, of: name, environment, onlyValidates: onlyValidates)
+        try await $0.importSchema(
+            text,
+            of: name,
+            environment,
+            onlyValidates: onlyValidates,
+            drops: drops
+        )
     }
 }
 
 /// Prints changes, a line each.
 ///
-/// - Parameter done: What was done with them; nil: nothing yet.
-private func show(_ changes: [String], done: String?, _ output: OutputOptions) {
-    let state = done ?? (changes.isEmpty ? "no difference" : "not made yet")
-    let object: JSON = [
-        "changes": .array(changes.map { .string($0) }),
-        "made": .bool(done != nil && !changes.isEmpty),
+/// - Parameters:
+///   - zones: How many are deleted; nil: none can be.
+///   - done: What was done with them; nil: nothing yet.
+private func show(
+    _ changes: [String],
+    zones: Int? = nil,
+    done: String?,
+    _ output: OutputOptions
+) {
+    let isEmpty = changes.isEmpty && zones ?? 0 == 0
+    var members = [
+        JSON.Member("changes", .array(changes.map { .string($0) })),
+        JSON.Member("made", .bool(done != nil && !isEmpty)),
     ]
-    let count = changes.count == 1 ? "1 change" : "\(changes.count) changes"
-    let summary = changes.isEmpty ? "nothing to change" : "\(count), \(state)"
-    output.show(object, rows: changes.map { [$0] } + [[summary]])
+    var parts = [counted(changes.count, "change")]
+    if let zones {
+        members.append(JSON.Member("zones", .integer(Int64(zones))))
+        parts.append("\(counted(zones, "zone")) with all records")
+    }
+    parts.append(done ?? "not made yet")
+    let summary = isEmpty ? "nothing to change" : parts.joined(separator: ", ")
+    output.show(.object(members), rows: changes.map { [$0] } + [[summary]])
+}
+
+private func counted(_ count: Int, _ what: String) -> String {
+    count == 1 ? "1 \(what)" : "\(count) \(what)s"
 }

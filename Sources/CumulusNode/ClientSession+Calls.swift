@@ -97,7 +97,8 @@ extension ClientSession {
         case .changesZone: try fetchZoneChanges(call)
         case .peersPull, .peersState, .peersReport:
             try servePeer(method, call.stream, call.header, call.message)
-        case .schemaRead, .schemaImport, .schemaDeploy: try serveSchema(method, call)
+        case .schemaRead, .schemaImport, .schemaDeploy, .schemaReset:
+            try serveSchema(method, call)
         case .indexesList, .indexesRebuild, .indexesVerify: try serveIndexes(method, call)
         case .accountsWhoAmI:
             let role = identity.caller.role == .operator ? WireRole.operator : .client

@@ -32,7 +32,7 @@ private struct IndexDesk: Sendable {
     let scope: ScopeID
     let request: IndexesRequest
 
-    /// An index, with what is told of it.
+    /// An index of a stored type, with what is told of it.
     private typealias Found = (index: NumberedIndex, type: String, wire: WireIndex)
 
     func list() async throws -> [WireIndex] {
@@ -87,17 +87,17 @@ private struct IndexDesk: Sendable {
         let type = String(decoding: request.recordType, as: UTF8.self)
         let total = try reader.recordCount(of: number)
         let found: [Found] = try reader.indexRows(of: number).compactMap { name, index, row in
-            guard row.state != .dropped, type.isEmpty || name == type else { return nil }
+            let shown = StoredName.shown(name)
+            guard row.state != .dropped, type.isEmpty || shown == type else { return nil }
             let definition = row.definition
-            guard request.field.isEmpty || Bytes(definition.field.utf8) == request.field else {
-                return nil
-            }
+            let field = StoredName.shown(definition.field)
+            guard request.field.isEmpty || Bytes(field.utf8) == request.field else { return nil }
             var looked = total
             if case .building(_, let count) = row.state { looked = min(count, total) }
             let isReady = row.state == .ready
             let wire = WireIndex(
-                recordType: name,
-                field: definition.field,
+                recordType: shown,
+                field: field,
                 form: UInt32(definition.form.rawValue),
                 type: definition.type.name,
                 isReady: isReady,

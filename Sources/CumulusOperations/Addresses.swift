@@ -33,9 +33,9 @@ package struct FoundZone: Hashable, Sendable {
     /// nil: a default zone that nothing was written to yet.
     package var number: ZoneNumber?
     /// Read by `findShown` and `findAllShown` only.
-    package var mixed = MixedFields()
+    package var lens = RecordLens()
 
-    /// Makes a record's view as callers see it.
+    /// Makes a record's view as callers see it; nil: they don't.
     ///
     /// - Parameter keys: Sorted names of the wanted fields; nil: all.
     package func showing(
@@ -43,12 +43,12 @@ package struct FoundZone: Hashable, Sendable {
         _ make: ([String]?) throws(MalformedBytes) -> RecordView?
     ) throws(MalformedBytes) -> RecordView? {
         let view = try make(keys)
-        guard let type = view?.type, mixed.concern(type), var whole = try make(nil) else {
+        guard let type = view?.type, lens.changes(type), let whole = try make(nil) else {
             return view
         }
-        let shown = mixed.showing(try RecordBody(stored: whole.fields), of: type)
-        whole.fields = (keys.map(shown.selecting) ?? shown).bytes
-        return whole
+        guard let keys, var shown = try lens.showing(whole) else { return try lens.showing(whole) }
+        shown.fields = try RecordBody(stored: shown.fields).selecting(keys).bytes
+        return shown
     }
 }
 
@@ -77,7 +77,11 @@ extension RowReader where Self: ~Copyable {
             )
         }
         guard address.name == Names.defaultZone else { return nil }
-        let zone = Commit.Zone(database: database, name: address.name, generation: 1)
+        let zone = Commit.Zone(
+            database: database,
+            name: address.name,
+            generation: (row?.deadThrough ?? 0) + 1
+        )
         return FoundZone(zone: zone, capabilities: [], number: nil)
     }
 
@@ -89,7 +93,7 @@ extension RowReader where Self: ~Copyable {
         by caller: Caller
     ) throws(EngineError) -> FoundZone? {
         var found = try find(address, in: database, of: scope, by: caller)
-        found?.mixed = try MixedFields(of: scope, in: self)
+        found?.lens = try RecordLens(of: scope, in: self)
         return found
     }
 }

@@ -119,6 +119,11 @@ struct DoneElsewhere {
                 )
             )
         }
+        var item = item
+        if case .success(let content) = item.content {
+            let schema = try transaction.typeSchema(scope, content.type)
+            item.content = .success(content.stored(as: schema))
+        }
         return .success(ModifyOutcome.Saved(row, of: item))
     }
 

@@ -21,6 +21,7 @@ package struct WriteRequest: Sendable {
         // Of an operator, about a container's environment.
         case setMergePolicy(MergePolicies.Entry)
         case importSchema(SchemaImport)
+        case resetSchema
     }
 
     package enum Answer: Hashable, Sendable {
@@ -32,6 +33,7 @@ package struct WriteRequest: Sendable {
         case truncated(scopes: Int)
         case mergePolicy(existed: Bool)
         case schema(SchemaDifference)
+        case reset(SchemaReset.Outcome)
     }
 
     package var operation: Operation
@@ -75,6 +77,7 @@ package struct WriteRequest: Sendable {
         if case .importSchema(let schemaImport) = operation {
             return try importSchema(schemaImport, &transaction)
         }
+        if case .resetSchema = operation { return try resetSchema(&transaction) }
         if let requestID {
             if let error = checkAge(of: requestID, now: transaction.now) {
                 return (.failure(error), false)
@@ -114,6 +117,17 @@ package struct WriteRequest: Sendable {
         return (.success(.schema(difference)), !difference.isEmpty)
     }
 
+    private func resetSchema(
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> (Result<Answer, ServiceError>, keep: Bool) {
+        if let refusal = operatorsOnly { return (.failure(refusal), false) }
+        let outcome = try SchemaReset().run(for: scope, in: &transaction)
+        guard case .success(let reset) = outcome else {
+            return (outcome.map(Answer.reset), false)
+        }
+        return (.success(.reset(reset)), !reset.difference.isEmpty || reset.zones > 0)
+    }
+
     private var operatorsOnly: ServiceError? {
         if caller.role == .operator { return nil }
         return ServiceError(.permissionFailure, "only an operator may do this")
@@ -130,7 +144,7 @@ package struct WriteRequest: Sendable {
         case .modifyZones(let request):
             return try request.run(scope, by: caller, requestID, in: &transaction)
         case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
-            .importSchema:
+            .importSchema, .resetSchema:
             return .failure(
                 ServiceError(.invalidArguments, "an operator's request names no container")
             )
@@ -191,7 +205,7 @@ package struct WriteRequest: Sendable {
             case .modifyRecords(let request): try done.outcome(of: request, transaction)
             case .modifyZones(let request): try done.outcome(of: request, transaction)
             case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
-                .importSchema:
+                .importSchema, .resetSchema:
                 ModifyOutcome(saves: 0, deletes: 0)
             }
         outcome.dots = row.dots
@@ -217,7 +231,7 @@ package struct WriteRequest: Sendable {
             request.isAtomic || request.saves.count + request.deletes.count == 1
         case .modifyZones(let request): request.saves.count + request.deletes.count == 1
         case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
-            .importSchema:
+            .importSchema, .resetSchema:
             true
         }
     }
@@ -247,7 +261,7 @@ package struct WriteRequest: Sendable {
             return (.success(.member(existed: existed)), existed)
         case .truncate:
             return (.success(.truncated(scopes: try Truncation.mark(in: &transaction))), true)
-        case .modifyRecords, .modifyZones, .setMergePolicy, .importSchema:
+        case .modifyRecords, .modifyZones, .setMergePolicy, .importSchema, .resetSchema:
             return (.failure(Containers.unknown("")), false)
         }
     }

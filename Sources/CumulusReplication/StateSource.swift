@@ -191,15 +191,7 @@ package struct StateSource: Sendable {
     /// All zones of the scope, those that are gone too.
     package func zones() throws(EngineError) -> [StateOffer.Zone] {
         var zones: [StateOffer.Zone] = []
-        for (key, value) in try reader.rows(.meta, .all(.database)) {
-            var parts = KeyReader(key)
-            guard try parts.number(ScopeNumber.self) == scope,
-                let kind = DatabaseScope(rawValue: try parts.number(UInt8.self))
-            else { continue }
-            let database = DatabaseID(kind: kind, owner: try parts.text())
-            let number = try reader.decoding(key) { () throws(MalformedBytes) in
-                try NumberRow(row: value).number
-            }
+        for (database, number) in try reader.databases(of: scope) {
             zones += try self.zones(of: database, number)
         }
         return zones
@@ -219,24 +211,9 @@ package struct StateSource: Sendable {
             }
             heads[try parts.text(), default: VersionVector()][incarnation] = seq
         }
-        var zones: [StateOffer.Zone] = []
-        for (key, value) in try reader.rows(.meta, .zones(of: number)) {
-            var parts = KeyReader(key)
-            _ = try parts.number(DatabaseNumber.self)
-            let name = try parts.text()
-            let row = try reader.decoding(key) { () throws(MalformedBytes) in
-                try ZoneRow(row: value)
-            }
-            zones.append(
-                .init(
-                    database: database,
-                    name: name,
-                    row: row,
-                    heads: heads[name] ?? VersionVector()
-                )
-            )
+        return try reader.zoneRows(of: number).map { name, row in
+            .init(database: database, name: name, row: row, heads: heads[name] ?? VersionVector())
         }
-        return zones
     }
 
     private func registers() throws(EngineError) -> [StateOffer.Register] {

@@ -185,10 +185,12 @@ extension WriteTransaction {
         }
         let database = try makeDatabase(application.scope, zone.database)
         var row = try self.zone(database, zone.name)
-        if row == nil, zone.name == Names.defaultZone {
-            // A default zone has always been there; its row is made when something is written to
-            // it.
-            row = makeZone(nil, zone, in: database, created: .zero)
+        if zone.name == Names.defaultZone, row?.exists != true,
+            zone.generation == (row?.deadThrough ?? 0) + 1
+        {
+            // A default zone is always there, a new one after a reset; its row is made when
+            // something is written to it.
+            row = makeZone(row, zone, in: database, created: .zero)
         }
         guard let row, row.exists, row.generation == zone.generation else { return nil }
         application.place = ZonePlace(
@@ -278,11 +280,15 @@ extension WriteTransaction {
 
 extension RegisterRow {
     /// The highest stamp stands; but the first to give a field its type keeps it, so that what is
-    /// stored fits, and a member that was taken off stays off, whoever enters it meanwhile.
+    /// stored fits, of counts the greatest stands, and a member that was taken off stays off,
+    /// whoever enters it meanwhile.
     func replaces(_ current: RegisterRow, in namespace: String) -> Bool {
         let isRemoval = value == nil
         if namespace == MemberRegister.namespace, isRemoval != (current.value == nil) {
             return isRemoval
+        }
+        if SchemaRegister.isCount(namespace), value != current.value {
+            return (current.value ?? []).lexicographicallyPrecedes(value ?? [])
         }
         let isFirst = SchemaRegister.isFixed(namespace) && current.value != nil && value != nil
         return isFirst ? stamp < current.stamp : stamp > current.stamp

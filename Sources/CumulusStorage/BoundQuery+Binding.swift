@@ -28,7 +28,7 @@ extension BoundQuery {
         _ schema: TypeSchema,
         _ context: Context
     ) throws(ServiceError) {
-        recordType = query.recordType
+        recordType = schema.name
         searchable = schema.columns(with: .searchable, in: context.environment)
         let binder = Binder(query: query, schema: schema, context: context)
         try binder.checkType()
@@ -262,7 +262,10 @@ private struct Binder {
     private func column(_ key: String) throws(ServiceError) -> BoundQuery.Column {
         // Names are ASCII; Swift would take other spellings for some of them.
         guard key.utf8.allSatisfy({ $0 < 0x80 }) else { throw unknown(key) }
-        if let type = schema.fields[key], !SystemField.isProperty(key) { return .field(key, type) }
+        let name = schema.fieldDrops.stored(key)
+        if let type = schema.fields[name], !SystemField.isProperty(key) {
+            return .field(name, type)
+        }
         if let system = SystemField(key: key) { return .system(system) }
         throw unknown(key)
     }
@@ -277,8 +280,8 @@ private struct Binder {
             index == .sortable ? ("sortable", "SORTABLE") : ("queryable", "QUERYABLE")
         throw invalid(
             """
-            Field '\(shown)' is not marked \(adjective); add \(keyword) to '\(name)' of type \
-            \(query.recordType) in the schema
+            Field '\(shown)' is not marked \(adjective); add \(keyword) to \
+            '\(StoredName.shown(name))' of type \(query.recordType) in the schema
             """
         )
     }
@@ -404,7 +407,7 @@ extension BoundQuery.Column {
     /// The name in the schema, and the one that callers know.
     fileprivate var names: (schema: String, shown: String) {
         switch self {
-        case .field(let name, _): (name, name)
+        case .field(let name, _): (name, StoredName.shown(name))
         case .system(.recordID): (SystemField.recordID.rawValue, "recordName")
         case .system(let field): (field.rawValue, field.rawValue)
         }

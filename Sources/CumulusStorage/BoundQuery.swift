@@ -55,6 +55,7 @@ package struct BoundQuery: Sendable {
         package var origin: Location?
     }
 
+    /// The stored name.
     package let recordType: String
     package internal(set) var nodes: [Node] = []
     package internal(set) var sortKeys: [SortKey] = []

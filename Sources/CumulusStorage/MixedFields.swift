@@ -7,8 +7,7 @@
 // always shown as it is.)
 //
 // A clash changes how records look that nobody saved, so whoever read before it has to read anew:
-// the types' first commits tell. Read once per zone by whoever shows records; there are hardly ever
-// any.
+// the types' first commits tell. Part of a `RecordLens`; there are hardly ever any.
 
 package import CumulusModel
 
@@ -30,24 +29,9 @@ package struct MixedFields: Hashable, Sendable {
         dots.allSatisfy { vector.covers($0) }
     }
 
-    /// A body of that record type as callers see it.
-    package func showing(_ body: RecordBody, of type: String) -> RecordBody {
-        guard let columns = columns[type] else { return body }
-        var names = Set(body.entries.map { body.name(of: $0) })
-        var renamed: [(name: String, entry: RecordBody.Entry)] = []
-        for entry in body.entries {
-            var name = body.name(of: entry)
-            if let column = columns[name], let suffix = entry.type?.suffix(beside: column) {
-                name += "__" + suffix
-                // A field that really has that name hides it.
-                guard names.insert(name).inserted else { continue }
-            }
-            renamed.append((name, entry))
-        }
-        renamed.sort { precedes(Bytes($0.name.utf8), Bytes($1.name.utf8)) }
-        var shown = RecordBody()
-        for (name, entry) in renamed { shown.append(entry, of: body, named: name) }
-        return shown
+    /// What follows a field's name where it holds a value of that type; nil: nothing.
+    func suffix(of field: String, holding value: FieldType, in type: String) -> String? {
+        columns[type]?[field].flatMap { value.suffix(beside: $0) }
     }
 }
 

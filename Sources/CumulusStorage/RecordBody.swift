@@ -134,6 +134,15 @@ package struct RecordBody: Hashable, Sendable {
         return selected
     }
 
+    /// This body with other names of its fields, which have the same order.
+    package func renaming(_ name: (String) -> String) -> RecordBody {
+        var renamed = RecordBody()
+        for entry in entries {
+            renamed.append(entry, of: self, named: name(self.name(of: entry)))
+        }
+        return renamed
+    }
+
     /// This body with the fields of another over it; the other's removals take fields away.
     package func merging(_ changes: RecordBody) -> RecordBody {
         var merged = RecordBody()

@@ -12,9 +12,10 @@ extension RowReader where Self: ~Copyable {
         in environment: Environment
     ) throws(EngineError) -> Schema {
         var names: Set = [Schema.users.name]
+        let drops = try typeDrops(scope)
         for (key, _) in try registers(scope, SchemaRegister.typeNamespace) {
             guard let name = key.first, key.count == 1 else { throw .damagedSchema }
-            names.insert(String(decoding: name, as: UTF8.self))
+            if let name = drops.shown(String(decoding: name, as: UTF8.self)) { names.insert(name) }
         }
         let roles = try registers(scope, SchemaRegister.roleNamespace).compactMap { key, _ in
             key.first.map { String(decoding: $0, as: UTF8.self) }
@@ -38,7 +39,7 @@ extension RowReader where Self: ~Copyable {
         let schema = try typeSchema(scope, name)
         var fields = schema.fields.map { field, type in
             Schema.Field(
-                name: field,
+                name: StoredName.shown(field),
                 type: .type(type),
                 indexes: schema.indexes(of: field, in: environment)
             )
@@ -61,11 +62,11 @@ extension RowReader where Self: ~Copyable {
         return Schema.RecordType(
             name: name,
             fields: fields,
-            grants: try grants(of: name, in: scope)
+            grants: try grants(of: schema.name, in: scope)
         )
     }
 
-    /// Those that the type began with, and what was chosen since.
+    /// Those that a stored type began with, and what was chosen since.
     private borrowing func grants(
         of type: String,
         in scope: ScopeNumber

@@ -4,17 +4,24 @@
 
 package import CumulusModel
 
+///
+/// Fields go by their stored names, see `StoredName`.
 package struct TypeSchema: Hashable, Sendable {
-    package var exists: Bool
-    package var fields: [String: FieldType]
-    package var merge = MergePolicy.fields
+    /// The type's own stored name.
+    package let name: String
+    package fileprivate(set) var fieldDrops = DropCounts()
+    package var exists = false
+    package var fields: [String: FieldType] = [:]
+    package fileprivate(set) var merge = MergePolicy.fields
     /// Of the fields whose indexes somebody has set, system fields among them.
-    package var indexes: [String: Schema.Indexes] = [:]
+    package fileprivate(set) var indexes: [String: Schema.Indexes] = [:]
 
-    package init(exists: Bool, fields: [String: FieldType]) {
-        self.exists = exists
-        self.fields = fields
+    fileprivate init(name: String) {
+        self.name = name
     }
+
+    /// Whether the type of that shown name, or a field of it, is stored under another one.
+    package func renames(_ type: String) -> Bool { !fieldDrops.isEmpty || name != type }
 
     /// The indexes of a field of the type, or of a system field.
     ///
@@ -53,39 +60,63 @@ extension FieldType {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// What the schema says about a type; nothing about one that doesn't exist yet.
+    /// What the schema says about the type that callers know under a name; nothing about one that
+    /// doesn't exist yet.
     package borrowing func typeSchema(
         _ scope: ScopeNumber,
         _ type: String
     ) throws(EngineError) -> TypeSchema {
-        let name = Bytes(type.utf8)
-        let register = try register(scope, SchemaRegister.typeNamespace, [name])
-        var schema = TypeSchema(exists: register?.value != nil, fields: [:])
-        for (rest, value) in try registers(scope, SchemaRegister.fieldNamespace, below: [name]) {
+        var schema = TypeSchema(name: try typeDrops(scope, of: type).stored(type))
+        let name = Bytes(schema.name.utf8)
+        schema.exists = try register(scope, SchemaRegister.typeNamespace, [name])?.value != nil
+        schema.fieldDrops = try fieldDrops(scope, of: schema.name)
+        for (field, value) in try fields(of: schema, scope, SchemaRegister.fieldNamespace) {
             guard let type = FieldType(name: String(decoding: value, as: UTF8.self)) else {
                 throw .damagedSchema
             }
-            schema.fields[try field(rest)] = type
+            schema.fields[field] = type
         }
-        for (rest, value) in try registers(scope, SchemaRegister.indexNamespace, below: [name]) {
+        for (field, value) in try fields(of: schema, scope, SchemaRegister.indexNamespace) {
             guard value.count == 1 else { throw .damagedSchema }
-            schema.indexes[try field(rest)] = Schema.Indexes(rawValue: value[0])
+            schema.indexes[field] = Schema.Indexes(rawValue: value[0])
         }
         if let merge = try self.register(scope, SchemaRegister.mergeNamespace, [name])?.value {
-            schema.merge = try decoding(name) { () throws(MalformedBytes) in
+            let policy = try decoding(name) { () throws(MalformedBytes) in
                 try MergePolicy(register: merge)
             }
+            schema.merge = policy.renaming(schema.fieldDrops.stored)
         }
         return schema
     }
 
-    private borrowing func field(_ rest: [Bytes]) throws(EngineError) -> String {
-        guard let field = rest.first, rest.count == 1 else { throw .damagedSchema }
-        return String(decoding: field, as: UTF8.self)
+    /// What a namespace holds about the fields that weren't dropped.
+    private borrowing func fields(
+        of schema: TypeSchema,
+        _ scope: ScopeNumber,
+        _ namespace: String
+    ) throws(EngineError) -> [(name: String, value: Bytes)] {
+        let type = Bytes(schema.name.utf8)
+        var found: [(name: String, value: Bytes)] = []
+        for (rest, value) in try registers(scope, namespace, below: [type]) {
+            guard let field = rest.first, rest.count == 1 else { throw .damagedSchema }
+            let name = String(decoding: field, as: UTF8.self)
+            if schema.fieldDrops.shown(name) != nil { found.append((name, value)) }
+        }
+        return found
+    }
+}
+
+extension MergePolicy {
+    /// With other names of its fields.
+    fileprivate func renaming(_ name: (String) -> String) -> MergePolicy {
+        guard case .groups(let groups) = self else { return self }
+        return .groups(groups.map { FieldGroup($0.fields.map(name)) })
     }
 }
 
 /// Names of the registers that hold the schema.
+///
+/// Types and fields in their keys go by their stored names, see `StoredName`.
 package enum SchemaRegister {
     /// (type).
     package static let typeNamespace = "type"
@@ -101,14 +132,24 @@ package enum SchemaRegister {
     package static let grantNamespace = "grant"
     /// (role).
     package static let roleNamespace = "role"
+    /// (type's shown name) → how often it was dropped.
+    package static let typeDropNamespace = "typeDrops"
+    /// (type, field's shown name) → how often it was dropped.
+    package static let fieldDropNamespace = "fieldDrops"
 
     /// Whether a type is read anew when a register of this namespace changes.
     static func holds(_ namespace: String) -> Bool {
         isFixed(namespace) || namespace == mergeNamespace || namespace == indexNamespace
+            || isCount(namespace)
     }
 
     /// Whether what was written first stands.
     static func isFixed(_ namespace: String) -> Bool {
         namespace == typeNamespace || namespace == fieldNamespace || namespace == mixedNamespace
+    }
+
+    /// Whether the greatest value stands.
+    static func isCount(_ namespace: String) -> Bool {
+        namespace == typeDropNamespace || namespace == fieldDropNamespace
     }
 }

@@ -34,8 +34,12 @@ extension WriteTransaction {
     private mutating func settleIndexes(of key: WriterState.SchemaKey) throws(EngineError) {
         let isNew = state.unsettled.removeValue(forKey: key) ?? false
         state.indexes[key] = nil
-        var missing = try schema(key.scope, key.type)
-            .indexDefinitions(in: try environment(of: key.scope))
+        let schema = try schema(key.scope, StoredName.shown(key.type))
+        var missing: Set<IndexDefinition> = []
+        // Nobody asks about a type that was dropped.
+        if schema.name == key.type {
+            missing = schema.indexDefinitions(in: try environment(of: key.scope))
+        }
         for (number, row) in try indexRows(of: key.type, key.scope) where row.state != .dropped {
             if missing.remove(row.definition) == nil {
                 state.indexesVersion += 1
@@ -204,16 +208,8 @@ extension RowReader where Self: ~Copyable {
         of scope: ScopeNumber
     ) throws(EngineError) -> [ZoneNumber] {
         var numbers: Set<ZoneNumber> = []
-        for (key, value) in try rows(.meta, .databases(of: scope)) {
-            let database = try decoding(key) { () throws(MalformedBytes) in
-                try NumberRow(row: value).number
-            }
-            for (key, value) in try rows(.meta, .zones(of: database)) {
-                let row = try decoding(key) { () throws(MalformedBytes) in
-                    try ZoneRow(row: value)
-                }
-                numbers.insert(row.number)
-            }
+        for (_, database) in try databases(of: scope) {
+            numbers.formUnion(try zoneRows(of: database).map(\.row.number))
         }
         for (key, value) in try rows(.meta, .all(.stagedZone)) {
             let owner = try decoding(key) { () throws(MalformedBytes) in

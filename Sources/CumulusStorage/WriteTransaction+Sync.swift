@@ -222,10 +222,19 @@ extension WriteTransaction {
                 try noteType(row, of: field, in: scope)
             }
         }
-        if let type = key.first, SchemaRegister.holds(namespace) {
+        if namespace == SchemaRegister.typeDropNamespace, let type = key.first {
+            let type = String(decoding: type, as: UTF8.self)
+            // Its indexes go with what is dropped, and those of its successor come.
+            for value in [ours?.value, theirs.value] {
+                var drops = DropCounts()
+                if let value { try drops.add(type, value) }
+                forgetSchema(scope, drops.stored(type), isNew: false)
+            }
+        } else if let type = key.first, SchemaRegister.holds(namespace) {
             let isNew = isCommitted && namespace == SchemaRegister.typeNamespace && !isKnown
             forgetSchema(scope, String(decoding: type, as: UTF8.self), isNew: isNew)
         }
+        if SchemaRegister.isCount(namespace) { state.zonesVersion += 1 }
     }
 
     /// Remembers that a field which has several types was given this one, and when it first was.

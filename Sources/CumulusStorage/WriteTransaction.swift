@@ -311,7 +311,8 @@ extension WriteTransaction {
         state.heads[head] = dot.seq
     }
 
-    /// What the schema says about a type; nothing about one that doesn't exist yet.
+    /// What the schema says about the type that callers know under a name; nothing about one that
+    /// doesn't exist yet.
     package mutating func schema(
         _ scope: ScopeNumber,
         _ type: String
@@ -323,19 +324,27 @@ extension WriteTransaction {
         return schema
     }
 
+    /// Whether records of a stored type are there no more, because the schema dropped it.
+    package mutating func isDropped(
+        _ type: String,
+        _ scope: ScopeNumber
+    ) throws(EngineError) -> Bool {
+        try schema(scope, StoredName.shown(type)).name != type
+    }
+
     /// The dot that this node's next commit of a scope will have.
     package mutating func nextDot(_ number: ScopeNumber) throws(EngineError) -> Dot {
         let own = try loadScope(number).runs[state.incarnation]
         return Dot(state.incarnation, (own?.seq ?? 0) + 1)
     }
 
-    /// A schema register changed: the type is read anew when it is asked for, and its indexes
-    /// follow before the batch ends.
+    /// A register of a stored type changed: the type is read anew when it is asked for, and its
+    /// indexes follow before the batch ends.
     ///
     /// - Parameter isNew: No record of the type can be here.
     package mutating func forgetSchema(_ scope: ScopeNumber, _ type: String, isNew: Bool) {
         let key = WriterState.SchemaKey(scope: scope, type: type)
-        state.schema[key] = nil
+        state.schema[WriterState.SchemaKey(scope: scope, type: StoredName.shown(type))] = nil
         state.schemaVersion += 1
         state.unsettled[key] = isNew || state.unsettled[key] == true
     }

@@ -29,7 +29,7 @@ package struct WriterState: Sendable {
         package var zone: String
     }
 
-    /// Names a record type.
+    /// Names a record type, by its stored name unless it says otherwise.
     package struct SchemaKey: Hashable, Sendable {
         package var scope: ScopeNumber
         package var type: String
@@ -45,10 +45,10 @@ package struct WriterState: Sendable {
     package var zoneStates: [ZoneNumber: ZoneState] = [:]
     package var touchedZones: Set<ZoneNumber> = []
     /// Rises with every batch that changed what is known of zones before their records are read:
-    /// one was made or deleted, or fields got several types.
+    /// one was made or deleted, fields got several types, or something was dropped.
     package var zonesVersion = 0
     package var heads: [Head: UInt64] = [:]
-    /// Read through: a type that is not here was not asked for yet.
+    /// Read through, by shown names: a type that is not here was not asked for yet.
     package var schema: [SchemaKey: TypeSchema] = [:]
     /// Read through too: the indexes that are kept of a type.
     var indexes: [SchemaKey: [NumberedIndex]] = [:]

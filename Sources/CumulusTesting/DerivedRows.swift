@@ -139,8 +139,9 @@ package struct DerivedRows {
             }
             for (key, _) in try reader.registers(number, SchemaRegister.typeNamespace) {
                 let type = String(decoding: key.first ?? [], as: UTF8.self)
-                let wanted = try reader.typeSchema(number, type)
-                    .indexDefinitions(in: scope.environment)
+                let schema = try reader.typeSchema(number, StoredName.shown(type))
+                let wanted =
+                    schema.name == type ? schema.indexDefinitions(in: scope.environment) : []
                 let kept = indexes[number]?[type]?.map(\.definition) ?? []
                 if kept.count == wanted.count, Set(kept) == wanted { continue }
                 differences.append("\(type) has the indexes \(kept), not \(wanted)")

@@ -155,8 +155,7 @@ package final class TestServer: Sendable {
         _ = try await admin.importSchema(
             ckdb,
             of: TestServer.container,
-            .development,
-            onlyValidates: false
+            .development
         )
         await admin.close()
     }

@@ -212,6 +212,7 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case indexesList = 99
     case indexesRebuild = 100
     case indexesVerify = 101
+    case schemaReset = 102
 
     /// For nodes of the cluster only.
     package var isPeers: Bool {

@@ -31,8 +31,8 @@ import Testing
         return difference.changes.map(\.description)
     }
 
-    private func file(_ types: String) throws -> SchemaImport.Source {
-        .file(try Schema(ckdb: "DEFINE SCHEMA\n" + types))
+    private func file(_ types: String, drops: Bool = false) throws -> SchemaImport.Source {
+        .file(try Schema(ckdb: "DEFINE SCHEMA\n" + types), drops: drops)
     }
 
     private func stored(_ environment: Environment = .development) throws -> Schema {
@@ -101,7 +101,7 @@ import Testing
         ])
         let text = try stored().ckdb
         #expect(try Schema(ckdb: text) == stored())
-        #expect(try run(.file(Schema(ckdb: text)), in: .development) == [])
+        #expect(try run(.file(Schema(ckdb: text), drops: false), in: .development) == [])
     }
 
     @Test func indexesAreChosenFieldByField() throws {
@@ -109,7 +109,7 @@ import Testing
         let before = try stored().ckdb
         #expect(before.contains("s                STRING QUERYABLE SEARCHABLE SORTABLE"))
         let after = before.replacing(" SEARCHABLE SORTABLE", with: "")
-        let changes = try run(.file(Schema(ckdb: after)), in: .development)
+        let changes = try run(.file(Schema(ckdb: after), drops: false), in: .development)
         #expect(
             changes == [
                 "~ field Note.s indexes: QUERYABLE SEARCHABLE SORTABLE -> QUERYABLE"
@@ -184,7 +184,7 @@ import Testing
         // Development goes on: another field, fewer indexes.
         try store.save([SaveItem("a", ["t": 1])])
         let text = try stored().ckdb.replacing(" SEARCHABLE", with: "")
-        _ = try run(.file(Schema(ckdb: text)), in: .development)
+        _ = try run(.file(Schema(ckdb: text), drops: false), in: .development)
         let changes = try run(.development, in: .production)
         #expect(changes.count == 2)
         #expect(changes.contains("+ field Note.t INT64 QUERYABLE SORTABLE"))

@@ -64,6 +64,10 @@ import Testing
         "DeploySchemaRequest": {
             DeploySchemaRequest.encoded(onlyShows: try DeploySchemaRequest.onlyShows(wire: $0))
         },
+        "ResetSchemaRequest": {
+            ResetSchemaRequest.encoded(onlyShows: try ResetSchemaRequest.onlyShows(wire: $0))
+        },
+        "ResetSchemaResponse": { try ResetSchemaResponse(wire: $0).encoded() },
         "IndexesRequest": { try IndexesRequest(wire: $0).encoded() },
         "IndexesResponse": { WireIndex.answer(try WireIndex.list(wire: $0)) },
         "DeploySchemaResponse": { SchemaChanges.encoded(try SchemaChanges.changes(wire: $0)) },

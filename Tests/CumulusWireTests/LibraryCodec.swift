@@ -76,6 +76,8 @@ enum LibraryCodec {
         "QueryRecordsResponse": repack(cumulus__v1__query_records_response__unpack),
         "ReadSchemaRequest": repack(cumulus__v1__read_schema_request__unpack),
         "ReadSchemaResponse": repack(cumulus__v1__read_schema_response__unpack),
+        "ResetSchemaRequest": repack(cumulus__v1__reset_schema_request__unpack),
+        "ResetSchemaResponse": repack(cumulus__v1__reset_schema_response__unpack),
         "Record": repack(cumulus__v1__record__unpack),
         "ServerHello": repack(cumulus__v1__server_hello__unpack),
         "Status": repack(cumulus__v1__status__unpack),

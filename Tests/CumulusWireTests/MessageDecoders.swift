@@ -37,6 +37,8 @@ enum MessageDecoders {
         "ImportSchemaRequest": { _ = try ImportSchemaRequest(wire: $0) },
         "ImportSchemaResponse": { _ = try SchemaChanges.changes(wire: $0) },
         "DeploySchemaRequest": { _ = try DeploySchemaRequest.onlyShows(wire: $0) },
+        "ResetSchemaRequest": { _ = try ResetSchemaRequest.onlyShows(wire: $0) },
+        "ResetSchemaResponse": { _ = try ResetSchemaResponse(wire: $0) },
         "IndexesRequest": { _ = try IndexesRequest(wire: $0) },
         "IndexesResponse": { _ = try WireIndex.list(wire: $0) },
         "DeploySchemaResponse": { _ = try SchemaChanges.changes(wire: $0) },

@@ -21,6 +21,8 @@ typedef struct Cumulus__V1__ImportSchemaRequest Cumulus__V1__ImportSchemaRequest
 typedef struct Cumulus__V1__ImportSchemaResponse Cumulus__V1__ImportSchemaResponse;
 typedef struct Cumulus__V1__DeploySchemaRequest Cumulus__V1__DeploySchemaRequest;
 typedef struct Cumulus__V1__DeploySchemaResponse Cumulus__V1__DeploySchemaResponse;
+typedef struct Cumulus__V1__ResetSchemaRequest Cumulus__V1__ResetSchemaRequest;
+typedef struct Cumulus__V1__ResetSchemaResponse Cumulus__V1__ResetSchemaResponse;
 
 
 /* --- enums --- */
@@ -61,10 +63,14 @@ struct  Cumulus__V1__ImportSchemaRequest
    * nothing is changed
    */
   protobuf_c_boolean only_validates;
+  /*
+   * types and fields that the text lacks go, with what records hold
+   */
+  protobuf_c_boolean drops;
 };
 #define CUMULUS__V1__IMPORT_SCHEMA_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__import_schema_request__descriptor) \
-    , {0,NULL}, 0 }
+    , {0,NULL}, 0, 0 }
 
 
 struct  Cumulus__V1__ImportSchemaResponse
@@ -106,6 +112,37 @@ struct  Cumulus__V1__DeploySchemaResponse
 #define CUMULUS__V1__DEPLOY_SCHEMA_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__deploy_schema_response__descriptor) \
     , 0,NULL }
+
+
+/*
+ * Makes development what production is, without records; the header names development.
+ */
+struct  Cumulus__V1__ResetSchemaRequest
+{
+  ProtobufCMessage base;
+  /*
+   * nothing is changed
+   */
+  protobuf_c_boolean only_shows;
+};
+#define CUMULUS__V1__RESET_SCHEMA_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__reset_schema_request__descriptor) \
+    , 0 }
+
+
+struct  Cumulus__V1__ResetSchemaResponse
+{
+  ProtobufCMessage base;
+  size_t n_changes;
+  ProtobufCBinaryData *changes;
+  /*
+   * that are deleted, default zones with records among them
+   */
+  uint64_t zones;
+};
+#define CUMULUS__V1__RESET_SCHEMA_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__reset_schema_response__descriptor) \
+    , 0,NULL, 0 }
 
 
 /* Cumulus__V1__ReadSchemaRequest methods */
@@ -222,6 +259,44 @@ Cumulus__V1__DeploySchemaResponse *
 void   cumulus__v1__deploy_schema_response__free_unpacked
                      (Cumulus__V1__DeploySchemaResponse *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__ResetSchemaRequest methods */
+void   cumulus__v1__reset_schema_request__init
+                     (Cumulus__V1__ResetSchemaRequest         *message);
+size_t cumulus__v1__reset_schema_request__get_packed_size
+                     (const Cumulus__V1__ResetSchemaRequest   *message);
+size_t cumulus__v1__reset_schema_request__pack
+                     (const Cumulus__V1__ResetSchemaRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__reset_schema_request__pack_to_buffer
+                     (const Cumulus__V1__ResetSchemaRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ResetSchemaRequest *
+       cumulus__v1__reset_schema_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__reset_schema_request__free_unpacked
+                     (Cumulus__V1__ResetSchemaRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__ResetSchemaResponse methods */
+void   cumulus__v1__reset_schema_response__init
+                     (Cumulus__V1__ResetSchemaResponse         *message);
+size_t cumulus__v1__reset_schema_response__get_packed_size
+                     (const Cumulus__V1__ResetSchemaResponse   *message);
+size_t cumulus__v1__reset_schema_response__pack
+                     (const Cumulus__V1__ResetSchemaResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__reset_schema_response__pack_to_buffer
+                     (const Cumulus__V1__ResetSchemaResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ResetSchemaResponse *
+       cumulus__v1__reset_schema_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__reset_schema_response__free_unpacked
+                     (Cumulus__V1__ResetSchemaResponse *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__ReadSchemaRequest_Closure)
@@ -242,6 +317,12 @@ typedef void (*Cumulus__V1__DeploySchemaRequest_Closure)
 typedef void (*Cumulus__V1__DeploySchemaResponse_Closure)
                  (const Cumulus__V1__DeploySchemaResponse *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__ResetSchemaRequest_Closure)
+                 (const Cumulus__V1__ResetSchemaRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__ResetSchemaResponse_Closure)
+                 (const Cumulus__V1__ResetSchemaResponse *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -254,6 +335,8 @@ extern const ProtobufCMessageDescriptor cumulus__v1__import_schema_request__desc
 extern const ProtobufCMessageDescriptor cumulus__v1__import_schema_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__deploy_schema_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__deploy_schema_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__reset_schema_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__reset_schema_response__descriptor;
 
 PROTOBUF_C__END_DECLS
 

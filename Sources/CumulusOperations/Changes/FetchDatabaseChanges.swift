@@ -93,8 +93,8 @@ package struct FetchDatabaseChanges: Sendable {
         guard let database else { return page }
         let heads = try heads(of: database, reader)
         let base = runs.whole(token.base)
-        // Where fields look otherwise, they may in any zone.
-        let isKnown = try MixedFields(of: scope, in: reader).areKnown(to: base)
+        // Where records look otherwise, they may in any zone.
+        let isKnown = try RecordLens(of: scope, in: reader).isKnown(to: base)
         let known = base.isEmpty ? runs.whole(end) : base
         var range = KeyRange.zones(of: database)
         if !last.isEmpty { range.start = RowKey.zone(database, last).bytes + [0] }

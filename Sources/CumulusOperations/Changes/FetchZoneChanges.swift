@@ -86,8 +86,10 @@ package struct FetchZoneChanges: Sendable {
                     "deletions that it would have to tell are forgotten"
                 )
             }
-            guard found.mixed.areKnown(to: start.base) else {
-                throw ServiceError.tokenExpired("fields were given other types since")
+            guard found.lens.isKnown(to: start.base) else {
+                throw ServiceError.tokenExpired(
+                    "the schema dropped types or fields since, or gave fields other types"
+                )
             }
             var gathering = Gathering(self, start, in: row.number, of: found, reader)
             let isComplete = try gathering.gather(through: vector)
@@ -243,7 +245,8 @@ extension FetchZoneChanges {
             if row.isDead, row.frontier.allSatisfy({ base.covers($0.dot) }) { return }
             names.insert(name)
             if row.isDead {
-                deletions.append(Page.Deletion(name: name, type: row.type))
+                let type = StoredName.shown(row.type)
+                deletions.append(Page.Deletion(name: name, type: type))
             } else {
                 try add(row, named: name)
             }

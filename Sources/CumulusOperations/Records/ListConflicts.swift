@@ -70,6 +70,7 @@ package struct ListConflicts: Sendable {
         // Behind the subspace and the scope's number, which are this node's own.
         let id = Bytes(key.dropFirst(1 + MemoryLayout<ScopeNumber>.size))
         var item = Item(id: id, conflict: conflict, isWithheld: false)
+        item.conflict.field = StoredName.shown(conflict.field)
         switch caller.role {
         case .operator:
             if database.kind != .public, !conflict.lost.isEmpty {

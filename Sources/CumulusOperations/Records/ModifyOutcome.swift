@@ -165,7 +165,7 @@ extension ModifyOutcome: RowValue {
 }
 
 extension ModifyOutcome.Saved {
-    /// What a save left.
+    /// What a save left; the item has stored names.
     init(_ row: RecordRow, of item: SaveItem) {
         var incremented: [String] = []
         if case .success(let content) = item.content {
@@ -180,7 +180,8 @@ extension ModifyOutcome.Saved {
             createdBy: row.createdBy,
             modified: row.modified.time.milliseconds,
             modifiedBy: row.modifiedBy,
-            fields: incremented.isEmpty ? [] : row.body.selecting(incremented).bytes
+            fields: incremented.isEmpty
+                ? [] : row.body.selecting(incremented).renaming(StoredName.shown).bytes
         )
     }
 }

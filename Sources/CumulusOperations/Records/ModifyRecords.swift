@@ -38,6 +38,18 @@ package struct SaveItem: Sendable {
             self.increments = increments
             self.parent = parent
         }
+
+        /// With the stored names of the type and its fields.
+        func stored(as schema: TypeSchema) -> Content {
+            var content = self
+            content.type = schema.name
+            content.fields = fields.renaming(schema.fieldDrops.stored)
+            content.increments = increments.map { increment in
+                let field = schema.fieldDrops.stored(increment.field)
+                return Commit.Increment(field: field, delta: increment.delta)
+            }
+            return content
+        }
     }
 
     package var address: RecordAddress
@@ -105,14 +117,28 @@ package struct ModifyRecords: Sendable {
         } catch {
             return .failure(error)
         }
+        var request = self
+        try request.takeStoredNames(scope, in: &transaction)
         var outcome = ModifyOutcome(saves: saves.count, deletes: deletes.count)
         for address in zones {
             let zone = try transaction.find(address, in: database, of: scope, by: caller)
-            var batch = ZoneBatch(request: self, scope: scope, caller: caller, address: address)
+            var batch = ZoneBatch(request: request, scope: scope, caller: caller, address: address)
             try batch.run(zone, requestID, in: &transaction, &outcome)
         }
         outcome.limitServerRecords(to: limits.answerBytes)
         return .success(outcome)
+    }
+
+    private mutating func takeStoredNames(
+        _ scope: ScopeNumber,
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        for index in saves.indices {
+            guard case .success(let content) = saves[index].content else { continue }
+            let schema = try transaction.schema(scope, content.type)
+            guard schema.renames(content.type) else { continue }
+            saves[index].content = .success(content.stored(as: schema))
+        }
     }
 
     /// The zones of the request, in the order in which they are first named.

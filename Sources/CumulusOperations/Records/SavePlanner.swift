@@ -13,6 +13,8 @@ struct SavePlanner {
     let found: FoundZone
     /// Living rows of the records that the request names.
     let rows: [String: RecordRow]
+    /// Rows under their names of types that were dropped.
+    let dropped: [String: RecordRow]
 
     /// Adds the save to the plan, or says why it fails.
     mutating func plan(
@@ -40,8 +42,10 @@ struct SavePlanner {
         do throws(PlanFailure) {
             try planSchema(content, &put, &plan, in: &transaction)
             put.absorbed = try engine { () throws(EngineError) in
-                try transaction.siblings(of: row, named: name, in: found.number)
+                let first = row ?? dropped[name]
+                return try transaction.siblings(of: first, named: name, in: found.number)
             }
+            if let old = dropped[name] { put.absorbed.append(old.birth.dot) }
             try planReferences(&put, row, &plan, in: &transaction)
             try planParent(content, &put, plan, in: &transaction)
             try planCounters(&put, row, in: &transaction)
@@ -111,7 +115,7 @@ struct SavePlanner {
                 "client oplock error updating record; merge into the server's record and save that"
             )
         var found = found
-        found.mixed = try MixedFields(of: scope, in: transaction)
+        found.lens = try RecordLens(of: scope, in: transaction)
         let record = try transaction.decoding(Bytes(name.utf8)) { () throws(MalformedBytes) in
             try found.showing(nil) { _ in RecordView(row, name: name) }
         }
@@ -131,7 +135,10 @@ struct SavePlanner {
             ServiceError(
                 .invalidArguments,
                 .wrongType,
-                "record '\(name)' has the type '\(row.type)', which can't become '\(content.type)'"
+                """
+                record '\(name)' has the type '\(StoredName.shown(row.type))', which can't become \
+                '\(StoredName.shown(content.type))'
+                """
             )
         )
     }
@@ -151,7 +158,7 @@ struct SavePlanner {
             schema = known
         } else {
             schema = try engine { () throws(EngineError) in
-                try transaction.schema(scope, content.type)
+                try transaction.schema(scope, StoredName.shown(content.type))
             }
         }
         var growth = SchemaGrowth(type: content.type, isAllowed: request.growsSchema)
@@ -209,8 +216,8 @@ struct SavePlanner {
                     .invalidArguments,
                     .invalidValue,
                     """
-                    field '\(name)' is encrypted, which only records of private and shared \
-                    databases may be
+                    field '\(StoredName.shown(name))' is encrypted, which only records of private \
+                    and shared databases may be
                     """
                 )
             )
@@ -219,7 +226,10 @@ struct SavePlanner {
         throw .item(
             ServiceError(
                 .assetNotAvailable,
-                "field '\(name)' holds an asset whose content was not uploaded to this server"
+                """
+                field '\(StoredName.shown(name))' holds an asset whose content was not uploaded to \
+                this server
+                """
             )
         )
     }
@@ -240,7 +250,7 @@ struct SavePlanner {
             .wrongType,
             """
             Invalid value, expected type \(column.name) but actual value type is \(type.name) \
-            for field '\(name)'
+            for field '\(StoredName.shown(name))'
             """
         )
     }
@@ -250,8 +260,8 @@ struct SavePlanner {
             .invalidArguments,
             .wrongType,
             """
-            field '\(name)' of this record holds a value of type \(type.name); save an INT64 in it \
-            before it is incremented
+            field '\(StoredName.shown(name))' of this record holds a value of type \
+            \(type.name); save an INT64 in it before it is incremented
             """
         )
     }
@@ -284,7 +294,10 @@ struct SavePlanner {
                     ServiceError(
                         .invalidArguments,
                         .invalidValue,
-                        "a save can't set and increment field '\(increment.field)'; do one of both"
+                        """
+                        a save can't set and increment field \
+                        '\(StoredName.shown(increment.field))'; do one of both
+                        """
                     )
                 )
             }
@@ -336,7 +349,7 @@ struct SavePlanner {
         ServiceError(
             .invalidArguments,
             .invalidValue,
-            "the value of field '\(field)' would not fit into 64 bits"
+            "the value of field '\(StoredName.shown(field))' would not fit into 64 bits"
         )
     }
 
@@ -354,8 +367,8 @@ struct SavePlanner {
                     .invalidArguments,
                     .invalidValue,
                     """
-                    field '\(field)' is in a group of fields that change as one, so it can be set \
-                    but not incremented
+                    field '\(StoredName.shown(field))' is in a group of fields that change as one, \
+                    so it can be set but not incremented
                     """
                 )
             )
@@ -421,7 +434,8 @@ struct SavePlanner {
         if let row = rows[name] { return row.birth.dot }
         return try engine { () throws(EngineError) in
             if plan.saving.contains(name) { return try transaction.nextDot(scope) }
-            guard let zone = found.number, let row = try transaction.record(zone, name), !row.isDead
+            guard let zone = found.number, let row = try transaction.record(zone, name),
+                !row.isDead, try !transaction.isDropped(row.type, scope)
             else { return nil }
             return row.birth.dot
         }

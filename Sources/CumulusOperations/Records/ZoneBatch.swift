@@ -18,6 +18,8 @@ struct ZoneBatch {
     private let savesByName: [String: Int]
     /// Living rows of the records that the items name.
     private var rows: [String: RecordRow] = [:]
+    /// Those of them whose types were dropped: to callers they aren't there.
+    private var dropped: [String: RecordRow] = [:]
     private var failures: [Int: ModifyOutcome.Failure] = [:]
 
     init(request: ModifyRecords, scope: ScopeNumber, caller: Caller, address: ZoneAddress) {
@@ -79,7 +81,12 @@ struct ZoneBatch {
             saves.map { request.saves[$0].address.name }
             + deletes.map { request.deletes[$0].address.name }
         for name in names {
-            if let row = try transaction.load(number, name), !row.isDead { rows[name] = row }
+            guard let row = try transaction.load(number, name), !row.isDead else { continue }
+            if try transaction.isDropped(row.type, scope) {
+                dropped[name] = row
+            } else {
+                rows[name] = row
+            }
         }
     }
 
@@ -137,7 +144,8 @@ struct ZoneBatch {
                 scope: scope,
                 caller: caller,
                 found: found,
-                rows: rows
+                rows: rows,
+                dropped: dropped
             )
             if let failure = try planner.plan(index, &plan, in: &transaction) {
                 failures[index] = failure
@@ -212,8 +220,10 @@ struct ZoneBatch {
         guard let zone = found.number else { return }
         for (name, birth) in plan.deletions {
             let children = try transaction.referrers(to: name, born: birth, .parent, in: zone)
-            let orphan = children.first { child in
-                plan.dying[child.name] == nil && !moves(child.name, awayFrom: name)
+            var orphan: Referrer?
+            for child in children where orphan == nil && plan.dying[child.name] == nil {
+                guard !moves(child.name, awayFrom: name) else { continue }
+                if try isShown(child.name, in: zone, transaction) { orphan = child }
             }
             guard let orphan, let item = plan.dying[name] else { continue }
             failures[deleteKey(item)] = ModifyOutcome.Failure(
@@ -227,6 +237,16 @@ struct ZoneBatch {
                 )
             )
         }
+    }
+
+    /// A record whose type was dropped holds up nothing.
+    private func isShown(
+        _ name: String,
+        in zone: ZoneNumber,
+        _ transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> Bool {
+        guard let type = try transaction.record(zone, name)?.type else { return true }
+        return try transaction.typeDrops(scope, of: StoredName.shown(type)).shown(type) != nil
     }
 
     private func moves(_ child: String, awayFrom parent: String) -> Bool {

@@ -26,14 +26,11 @@ package enum MergePolicies {
         in scope: ScopeNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Bool {
-        guard try transaction.schema(scope, entry.recordType).merge != entry.policy else {
-            return false
-        }
-        let register = Commit.Register(
-            namespace: SchemaRegister.mergeNamespace,
-            key: [Bytes(entry.recordType.utf8)],
-            value: entry.policy == .fields ? nil : entry.policy.registerValue
-        )
+        let namespace = SchemaRegister.mergeNamespace
+        let key = [Bytes(try transaction.schema(scope, entry.recordType).name.utf8)]
+        let value = entry.policy == .fields ? nil : entry.policy.registerValue
+        guard try transaction.register(scope, namespace, key)?.value != value else { return false }
+        let register = Commit.Register(namespace: namespace, key: key, value: value)
         _ = try transaction.perform(
             [.register(register)],
             in: scope,
@@ -49,6 +46,7 @@ package enum MergePolicies {
         _ reader: ReadTransaction
     ) throws(EngineError) -> [Entry] {
         var entries: [Entry] = []
+        let drops = try reader.typeDrops(scope)
         for (key, value) in try reader.registers(scope, SchemaRegister.mergeNamespace, below: []) {
             guard let type = key.first, key.count == 1 else {
                 throw .corrupt("a schema register is damaged")
@@ -56,7 +54,7 @@ package enum MergePolicies {
             let policy = try reader.decoding(value) { () throws(MalformedBytes) in
                 try MergePolicy(register: value)
             }
-            let name = String(decoding: type, as: UTF8.self)
+            guard let name = drops.shown(String(decoding: type, as: UTF8.self)) else { continue }
             entries.append(Entry(recordType: name, policy: policy))
         }
         return entries

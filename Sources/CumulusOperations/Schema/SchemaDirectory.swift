@@ -34,10 +34,8 @@ package final class SchemaDirectory: Sendable {
     ) throws(EngineError) -> Found {
         let key = Key(scope: scope, type: Array(type.utf8))
         if let known = types.withLock({ $0[key] }) { return known }
-        let found = Found(
-            schema: try reader.typeSchema(scope, type),
-            indexes: try reader.indexes(of: type, scope)
-        )
+        let schema = try reader.typeSchema(scope, type)
+        let found = Found(schema: schema, indexes: try reader.indexes(of: schema.name, scope))
         // One that doesn't exist is nothing to remember.
         guard found.schema.exists else { return found }
         types.withLock { types in

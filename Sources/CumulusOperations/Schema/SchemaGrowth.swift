@@ -7,6 +7,7 @@ import CumulusModel
 import CumulusStorage
 
 struct SchemaGrowth {
+    /// The stored name, as those of the fields that are added.
     let type: String
     let isAllowed: Bool
     private(set) var registers: [Commit.Register] = []
@@ -20,8 +21,8 @@ struct SchemaGrowth {
         guard isAllowed else {
             throw refusal(
                 """
-                Cannot create new type \(type) in production schema; save a record of it in \
-                development and deploy the schema
+                Cannot create new type \(StoredName.shown(type)) in production schema; save a \
+                record of it in development and deploy the schema
                 """
             )
         }
@@ -32,8 +33,9 @@ struct SchemaGrowth {
         guard isAllowed else {
             throw refusal(
                 """
-                Cannot create or modify field '\(name)' in record '\(type)' in production schema; \
-                save it in development and deploy the schema
+                Cannot create or modify field '\(StoredName.shown(name))' in record \
+                '\(StoredName.shown(type))' in production schema; save it in development and \
+                deploy the schema
                 """
             )
         }

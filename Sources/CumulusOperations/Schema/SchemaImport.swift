@@ -1,8 +1,9 @@
-// Makes the schema of a scope what an operator wants it to be: from a file, or from development.
+// Makes the schema of a scope what an operator wants it to be: from a file, or from the other
+// environment.
 //
 // The plan says what would change, or why nothing may; the writer makes the same plan again and
-// writes all of it with one commit. What a schema holds already is never taken away by it: records
-// would lose what they hold.
+// writes all of it with one commit. Production never loses what it has, and development nothing
+// that production has; what else a file lacks is dropped only if the operator says so.
 
 package import CumulusModel
 package import CumulusStorage
@@ -11,9 +12,13 @@ package struct SchemaImport: Hashable, Sendable {
     /// Where the wanted schema comes from.
     package enum Source: Hashable, Sendable {
         /// It is the complete one: development takes it over.
-        case file(Schema)
+        ///
+        /// `drops`: types and fields that it lacks go, and what records hold of them.
+        case file(Schema, drops: Bool)
         /// What development has and production lacks is added to production.
         case development
+        /// Development becomes what production is.
+        case production
     }
 
     package var source: Source
@@ -27,27 +32,56 @@ package struct SchemaImport: Hashable, Sendable {
         for scope: ScopeID,
         _ reader: borrowing Reader
     ) throws(EngineError) -> Result<SchemaDifference, ServiceError> {
-        guard let number = try reader.scope(scope) else {
-            return .failure(Containers.unknown(scope.container))
-        }
-        let present = try reader.storedSchema(of: number, in: scope.environment)
+        try wanted(in: scope, reader).map(\.difference)
+    }
+
+    private struct Plan {
+        var wanted: Schema
+        var difference: SchemaDifference
+    }
+
+    private func wanted<Reader: RowReader & ~Copyable>(
+        in scope: ScopeID,
+        _ reader: borrowing Reader
+    ) throws(EngineError) -> Result<Plan, ServiceError> {
+        guard let development = try schema(of: scope.container, .development, reader),
+            let production = try schema(of: scope.container, .production, reader)
+        else { return .failure(Containers.unknown(scope.container)) }
         switch (source, scope.environment) {
-        case (.file, .production), (.development, .development):
+        case (.file, .production), (.production, .production), (.development, .development):
             return .failure(misplaced)
-        case (.file(let schema), .development):
+        case (.file(let schema, let drops), .development):
             let wanted = schema.complete
-            let difference = SchemaDifference(from: present, to: wanted)
-            return check(difference, "a file that is imported must hold everything that is there")
-        case (.development, .production):
-            var other = scope
-            other.environment = .development
-            guard let development = try reader.scope(other) else {
-                return .failure(Containers.unknown(scope.container))
+            let difference = SchemaDifference(from: development, to: wanted)
+            let kept = difference.removals.filter { $0.removes(from: production) }
+            if let refusal = refusal(of: kept, "production has it, which keeps what it has") {
+                return .failure(refusal)
             }
-            let wanted = try reader.storedSchema(of: development, in: .development)
-            let difference = SchemaDifference(from: present, to: present.adding(wanted))
-            return check(difference, "production keeps what it has")
+            let lost = drops ? [] : difference.removals
+            if let refusal = refusal(of: lost, "the file lacks it; drop it with --drop") {
+                return .failure(refusal)
+            }
+            return .success(Plan(wanted: wanted, difference: difference))
+        case (.development, .production):
+            let wanted = production.adding(development)
+            let difference = SchemaDifference(from: production, to: wanted)
+            let rule = "production keeps what it has"
+            if let refusal = refusal(of: difference.removals, rule) { return .failure(refusal) }
+            return .success(Plan(wanted: wanted, difference: difference))
+        case (.production, .development):
+            let difference = SchemaDifference(from: development, to: production)
+            return .success(Plan(wanted: production, difference: difference))
         }
+    }
+
+    private func schema<Reader: RowReader & ~Copyable>(
+        of container: String,
+        _ environment: Environment,
+        _ reader: borrowing Reader
+    ) throws(EngineError) -> Schema? {
+        let scope = ScopeID(container: container, environment: environment)
+        guard let number = try reader.scope(scope) else { return nil }
+        return try reader.storedSchema(of: number, in: environment)
     }
 
     /// Changes the schema; the answer is what changed.
@@ -58,9 +92,18 @@ package struct SchemaImport: Hashable, Sendable {
         guard let number = try transaction.scope(scope) else {
             return .failure(Containers.unknown(scope.container))
         }
-        let planned = try plan(for: scope, transaction)
-        guard case .success(let difference) = planned, !difference.isEmpty else { return planned }
-        let registers = difference.changes.flatMap(\.registers) + difference.withheldGrants
+        let plan: Plan
+        switch try wanted(in: scope, transaction) {
+        case .failure(let error): return .failure(error)
+        case .success(let planned): plan = planned
+        }
+        if plan.difference.isEmpty { return .success(plan.difference) }
+        let registers = try SchemaRegisters(
+            plan.difference,
+            to: plan.wanted,
+            of: number,
+            transaction
+        ).registers
         let size = registers.reduce(0) { $0 + $1.byteCount }
         guard size <= Limits.standard.commitBytes else {
             return .failure(
@@ -73,26 +116,24 @@ package struct SchemaImport: Hashable, Sendable {
         }
         let operations = registers.map(Commit.Operation.register)
         _ = try transaction.perform(operations, in: number, zone: nil, author: Author())
-        return planned
+        return .success(plan.difference)
     }
 
-    private func check(
-        _ difference: SchemaDifference,
+    /// Why these changes aren't made; nil: there are none.
+    private func refusal(
+        of removals: [SchemaDifference.Change],
         _ rule: String
-    ) -> Result<SchemaDifference, ServiceError> {
-        let removals = difference.removals
-        if removals.isEmpty { return .success(difference) }
+    ) -> ServiceError? {
+        if removals.isEmpty { return nil }
         let lost = removals.prefix(5).map(\.description).joined(separator: "; ")
         let more = removals.count > 5 ? "; and \(removals.count - 5) more" : ""
-        return .failure(
-            ServiceError(
-                .invalidArguments,
-                .invalidValue,
-                """
-                nothing was changed, because records would lose what they hold; \(rule): \
-                \(lost)\(more)
-                """
-            )
+        return ServiceError(
+            .invalidArguments,
+            .invalidValue,
+            """
+            nothing was changed, because records would lose what they hold (\(rule)): \
+            \(lost)\(more)
+            """
         )
     }
 
@@ -100,8 +141,8 @@ package struct SchemaImport: Hashable, Sendable {
         ServiceError(
             .invalidArguments,
             """
-            a schema is imported into development, and deployed to production; this call names \
-            the other environment, leave --environment out
+            a schema is imported into development or reset there, and deployed to production; \
+            this call names the other environment, leave --environment out
             """
         )
     }
@@ -147,48 +188,15 @@ extension Schema {
 }
 
 extension SchemaDifference.Change {
-    /// What is written to make the change.
-    fileprivate var registers: [Commit.Register] {
+    /// Whether it would take something away that a schema has.
+    fileprivate func removes(from schema: Schema) -> Bool {
         switch self {
-        case .roleAdded(let role): return [register(SchemaRegister.roleNamespace, [role], [])]
-        case .roleRemoved(let role): return [register(SchemaRegister.roleNamespace, [role], nil)]
-        case .typeAdded(let type): return [register(SchemaRegister.typeNamespace, [type], [])]
-        case .fieldAdded(let type, let field):
-            let name = Bytes(field.type.storedType.name.utf8)
-            return [
-                register(SchemaRegister.fieldNamespace, [type, field.name], name),
-                register(
-                    SchemaRegister.indexNamespace,
-                    [type, field.name],
-                    [field.indexes.rawValue]
-                ),
-            ]
-        case .indexesChanged(let type, let field, _, let indexes):
-            return [register(SchemaRegister.indexNamespace, [type, field], [indexes.rawValue])]
-        case .grantsChanged(let type, let role, _, let permissions):
-            return [register(SchemaRegister.grantNamespace, [type, role], [permissions.rawValue])]
-        case .typeRemoved, .fieldRemoved, .fieldTypeChanged:
-            // The plan doesn't pass them.
-            return []
+        case .typeRemoved(let type): schema.recordType(type) != nil
+        case .fieldRemoved(let type, let field): schema.recordType(type)?.field(field.name) != nil
+        case .fieldTypeChanged(let type, let field, _, _):
+            schema.recordType(type)?.field(field) != nil
+        case .roleAdded, .roleRemoved, .typeAdded, .fieldAdded, .indexesChanged, .grantsChanged:
+            false
         }
     }
-}
-
-extension SchemaDifference {
-    /// A new type begins with the usual grants: those that it is not to have are taken away.
-    fileprivate var withheldGrants: [Commit.Register] {
-        var given: Set<[String]> = []
-        for case .grantsChanged(let type, let role, _, _) in changes { given.insert([type, role]) }
-        var withheld: [Commit.Register] = []
-        for case .typeAdded(let type) in changes {
-            for grant in Schema.usualGrants where !given.contains([type, grant.role]) {
-                withheld.append(register(SchemaRegister.grantNamespace, [type, grant.role], [0]))
-            }
-        }
-        return withheld
-    }
-}
-
-private func register(_ namespace: String, _ key: [String], _ value: Bytes?) -> Commit.Register {
-    Commit.Register(namespace: namespace, key: key.map { Bytes($0.utf8) }, value: value)
 }

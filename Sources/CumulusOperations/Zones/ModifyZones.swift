@@ -91,7 +91,8 @@ package struct ModifyZones: Sendable {
         var dead: UInt64 = 0
         if let number = try transaction.database(scope, database) {
             dead = try transaction.zone(number, address.name)?.deadThrough ?? 0
-            guard try zoneCount(of: number, transaction) < limits.zonesPerDatabase else {
+            let count = try transaction.zoneRows(of: number).count { $0.row.exists }
+            guard count < limits.zonesPerDatabase else {
                 return .failure(
                     ServiceError(
                         .limitExceeded,
@@ -103,21 +104,6 @@ package struct ModifyZones: Sendable {
         }
         let zone = Commit.Zone(database: database, name: address.name, generation: dead + 1)
         return .success((zone, .zoneCreate))
-    }
-
-    /// How many zones exist; the rows of deleted ones stay.
-    private func zoneCount(
-        of database: DatabaseNumber,
-        _ transaction: borrowing WriteTransaction
-    ) throws(EngineError) -> Int {
-        var count = 0
-        for (key, value) in try transaction.rows(.meta, .zones(of: database)) {
-            let row = try transaction.decoding(key) { () throws(MalformedBytes) in
-                try ZoneRow(row: value)
-            }
-            if row.exists { count += 1 }
-        }
-        return count
     }
 
     private func delete(

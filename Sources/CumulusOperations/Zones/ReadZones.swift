@@ -83,11 +83,7 @@ extension RowReader where Self: ~Copyable {
         guard database.kind != .shared else { return [] }
         var names: Set<String> = [Names.defaultZone]
         if let number = try self.database(scope, database) {
-            for (key, _) in try rows(.meta, .zones(of: number)) {
-                var parts = KeyReader(key)
-                _ = try parts.number(DatabaseNumber.self)
-                names.insert(try parts.text())
-            }
+            names.formUnion(try zoneRows(of: number).map(\.name))
         }
         var found: [FoundZone] = []
         for name in names.sorted() {
@@ -105,10 +101,10 @@ extension RowReader where Self: ~Copyable {
         _ scope: ScopeNumber,
         by caller: Caller
     ) throws(EngineError) -> [FoundZone] {
-        let mixed = try MixedFields(of: scope, in: self)
+        let lens = try RecordLens(of: scope, in: self)
         return try findZones(of: database, scope, by: caller).map { zone in
             var zone = zone
-            zone.mixed = mixed
+            zone.lens = lens
             return zone
         }
     }

@@ -1,0 +1,80 @@
+// Shows stored records as the schema has them by now, where that is not how they were saved: fields
+// that two nodes gave two types, and types and fields that were dropped.
+//
+// Read once per zone by whoever shows records; nearly always it shows everything as it is. Whoever
+// read records before they came to look otherwise has to read anew: the registers' commits tell.
+
+package import CumulusModel
+
+package struct RecordLens: Hashable, Sendable {
+    private var mixed = MixedFields()
+    private var types = DropCounts()
+    /// By the types' stored names.
+    private var fields: [String: DropCounts] = [:]
+    /// The commits that dropped something.
+    private var dots: [Dot] = []
+
+    /// Shows everything as it is.
+    package init() {}
+
+    private var isPlain: Bool { mixed.isEmpty && types.isEmpty && fields.isEmpty }
+
+    /// Whether records of a stored type may look otherwise than they are stored.
+    package func changes(_ type: String) -> Bool {
+        if isPlain { return false }
+        return mixed.concern(type) || fields[type] != nil || types.shown(type) != type
+    }
+
+    /// Whether a reader of that vector has seen all records as they look.
+    package func isKnown(to vector: VersionVector) -> Bool {
+        mixed.areKnown(to: vector) && dots.allSatisfy { vector.covers($0) }
+    }
+
+    /// A whole record as callers see it; nil: its type was dropped.
+    package func showing(_ record: RecordView) throws(MalformedBytes) -> RecordView? {
+        guard let type = types.shown(record.type) else { return nil }
+        var shown = record
+        shown.type = type
+        shown.fields = body(try RecordBody(stored: record.fields), of: record.type).bytes
+        return shown
+    }
+
+    private func body(_ body: RecordBody, of type: String) -> RecordBody {
+        let drops = fields[type] ?? DropCounts()
+        var names: Set<String> = []
+        var columns: [(name: String, entry: RecordBody.Entry)] = []
+        var others: [(name: String, entry: RecordBody.Entry)] = []
+        for entry in body.entries {
+            let stored = body.name(of: entry)
+            guard let name = drops.shown(stored) else { continue }
+            if let suffix = entry.type.flatMap({ mixed.suffix(of: stored, holding: $0, in: type) })
+            {
+                others.append(("\(name)__\(suffix)", entry))
+            } else {
+                names.insert(name)
+                columns.append((name, entry))
+            }
+        }
+        // A field that really has such a name hides it.
+        columns += others.filter { !names.contains($0.name) }
+        columns.sort { precedes(Bytes($0.name.utf8), Bytes($1.name.utf8)) }
+        var shown = RecordBody()
+        for (name, entry) in columns { shown.append(entry, of: body, named: name) }
+        return shown
+    }
+}
+
+extension RecordLens {
+    /// That of a scope.
+    package init<Reader: RowReader & ~Copyable>(
+        of scope: ScopeNumber,
+        in reader: borrowing Reader
+    ) throws(EngineError) {
+        mixed = try MixedFields(of: scope, in: reader)
+        types = try reader.typeDrops(scope)
+        fields = try reader.fieldDrops(scope)
+        for namespace in [SchemaRegister.typeDropNamespace, SchemaRegister.fieldDropNamespace] {
+            dots += try reader.registerRows(scope, namespace).map(\.row.stamp.dot)
+        }
+    }
+}

@@ -1,0 +1,50 @@
+// The databases of a scope and their zones, as they stand in their rows.
+//
+// Read by whoever goes through all of them: state transfers, indexes, resets.
+
+package import CumulusModel
+
+extension RowReader where Self: ~Copyable {
+    /// The databases of a scope that anything was ever written to.
+    package borrowing func databases(
+        of scope: ScopeNumber
+    ) throws(EngineError) -> [(id: DatabaseID, number: DatabaseNumber)] {
+        try rows(.meta, .databases(of: scope)).map { (key, value) throws(EngineError) in
+            var parts = KeyReader(key)
+            _ = try parts.number(ScopeNumber.self)
+            guard let kind = DatabaseScope(rawValue: try parts.number(UInt8.self)) else {
+                throw .corrupt("a database of an unknown kind")
+            }
+            let id = DatabaseID(kind: kind, owner: try parts.text())
+            let row = try decoding(key) { () throws(MalformedBytes) in try NumberRow(row: value) }
+            return (id, row.number)
+        }
+    }
+
+    /// The zones of a database, those that are gone too, by name.
+    package borrowing func zoneRows(
+        of database: DatabaseNumber
+    ) throws(EngineError) -> [(name: String, row: ZoneRow)] {
+        try rows(.meta, .zones(of: database)).map { (key, value) throws(EngineError) in
+            var parts = KeyReader(key)
+            _ = try parts.number(DatabaseNumber.self)
+            let name = try parts.text()
+            return (
+                name, try decoding(key) { () throws(MalformedBytes) in try ZoneRow(row: value) }
+            )
+        }
+    }
+
+    /// The zones of a scope that exist.
+    package borrowing func zones(of scope: ScopeNumber) throws(EngineError) -> [Commit.Zone] {
+        var zones: [Commit.Zone] = []
+        for (database, number) in try databases(of: scope) {
+            for (name, row) in try zoneRows(of: number) where row.exists {
+                zones.append(
+                    Commit.Zone(database: database, name: name, generation: row.generation)
+                )
+            }
+        }
+        return zones
+    }
+}
