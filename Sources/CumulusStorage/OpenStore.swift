@@ -9,7 +9,7 @@ package enum OpenStore {
     /// The layout that this release reads and writes.
     ///
     /// Formats 1 to 4 were never released.
-    package static let formatVersion: UInt32 = 5
+    package static let formatVersion: UInt32 = 6
 
     package enum Failure: Error, Equatable, Sendable {
         case newerFormat(UInt32)

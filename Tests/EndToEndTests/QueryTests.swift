@@ -188,6 +188,48 @@ import Testing
         #expect(try JSONReader.read(none.output.utf8)["changes"] == .array([]))
     }
 
+    @Test func whatASchemaDropsStaysAwayOverAKill() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        var variables = try await variables(node)
+        let file = "\(folder.path)/app.ckdb"
+        let save = ["record", "save", "Note", "first"]
+        _ = try await cumulus(save + ["--field", "title=Hello", "--field", "draft=yes"], variables)
+        try Data("DEFINE SCHEMA RECORD TYPE Note (title STRING QUERYABLE);".utf8)
+            .write(to: URL(filePath: file))
+        let unasked = try await CommandLineRun(["schema", "import", file], variables: variables)
+        #expect(unasked.code == 1)
+        #expect(unasked.errors.contains("drop it with --drop): - field Note.draft STRING"))
+        let check = try await cumulus(["schema", "validate", file], variables)
+        #expect(check.output.contains("- field Note.draft STRING"))
+        let dropped = try await cumulus(["schema", "import", file, "--drop"], variables)
+        #expect(dropped.output.contains("- field Note.draft STRING"))
+        let left = try await cumulus(["record", "get", "first"], variables)
+        #expect(left.output.contains("Hello") && !left.output.contains("draft"))
+
+        let plan = try await cumulus(["schema", "reset"], variables)
+        #expect(plan.output.hasSuffix("1 change, 1 zone with all records, not made yet\n"))
+        #expect(plan.errors.contains("--yes resets development"))
+        let reset = try await cumulus(["schema", "reset", "--yes", "--json"], variables)
+        let answer = try JSONReader.read(reset.output.utf8)
+        #expect(answer["changes"] == .array(["- type Note"]))
+        #expect(answer["zones"] == .integer(1) && answer["made"] == .bool(true))
+        try await node.end(SIGKILL)
+
+        let again = try await NodeProcess.ready(data: folder.node)
+        variables["CUMULUS_ENDPOINT"] = try again.endpoint
+        let gone = try await CommandLineRun(["record", "get", "first"], variables: variables)
+        #expect(gone.errors.contains("Record not found"))
+        _ = try await cumulus(save + ["--increment", "draft=5"], variables)
+        let found = try await cumulus(["query", "Note", "--where", "draft == 5"], variables)
+        #expect(found.output.contains("first"))
+        let nothing = try await CommandLineRun(
+            ["schema", "reset", "--environment", "production"],
+            variables: variables
+        )
+        #expect(nothing.errors.contains("leave --environment out"))
+        try await again.end(SIGKILL)
+    }
+
     @Test func aWrongFileIsNamedWithItsLine() async throws {
         let node = try await NodeProcess.ready(data: folder.node)
         let variables = try await variables(node)
