@@ -8,53 +8,50 @@
 package import CumulusModel
 
 package struct Candidate {
-    package let view: RecordView
-    private let body: RecordBody
-    /// Where a row of an index says all that is asked: the column, and what stands in it.
-    private let known: (column: BoundQuery.Column, value: FieldValue?)?
+    private enum Content {
+        /// Apart, so that rows, which are many, are small.
+        indirect case record(RecordView, RecordBody)
+        /// Of an index that says all that is asked: about its column, and records' names.
+        case row(IndexEntry)
+    }
+
+    private let content: Content
+    /// How far it is from a place, once that was asked.
+    private var measured: (from: Location, metres: Double)?
 
     /// A record as it is stored, whole.
     package init(_ view: RecordView) throws(MalformedBytes) {
-        self.view = view
-        body = try RecordBody(stored: view.fields)
-        known = nil
+        content = .record(view, try RecordBody(stored: view.fields))
     }
 
     /// A record that is about to be stored.
     package init(_ row: RecordRow, named name: String) {
-        view = RecordView(row, name: name)
-        body = row.body
-        known = nil
+        content = .record(RecordView(row, name: name), row.body)
     }
 
-    /// A record of which only its name and one column are known.
-    package init(
-        named name: String,
-        type: String,
-        knowing column: BoundQuery.Column,
-        _ value: FieldValue?
-    ) {
-        view = RecordView(
-            name: name,
-            type: type,
-            changeTag: [],
-            created: 0,
-            createdBy: "",
-            modified: 0,
-            modifiedBy: ""
-        )
-        body = RecordBody()
-        known = (column, value)
+    /// The record of an index row that says all that is asked.
+    package init(_ entry: IndexEntry) {
+        content = .row(entry)
+    }
+
+    package var name: String {
+        switch content {
+        case .record(let view, _): view.name
+        case .row(let entry): entry.name
+        }
+    }
+
+    /// nil: that of the index.
+    var type: String? {
+        if case .record(let view, _) = content { view.type } else { nil }
     }
 
     /// What stands in a column that is no list; nil where the record has nothing, or a value of
     /// another type.
     package func value(of column: BoundQuery.Column) throws(MalformedBytes) -> FieldValue? {
-        if let known, known.column == column { return known.value }
-        switch column {
-        case .system(let field): return value(of: field)
-        case .field: return try entry(of: column).flatMap(body.value)
-        }
+        guard case .record(let view, let body) = content else { return nil }
+        if case .system(let field) = column { return view.value(of: field) }
+        return try entry(of: column).flatMap(body.value)
     }
 
     /// Whether a column of both holds the same, as bytes.
@@ -62,21 +59,49 @@ package struct Candidate {
         guard case .field = column else {
             return (try? value(of: column)) == (try? other.value(of: column))
         }
-        guard let one = entry(of: column), let two = other.entry(of: column) else {
-            return entry(of: column) == nil && other.entry(of: column) == nil
-        }
-        return body.bytes[one.whole] == other.body.bytes[two.whole]
+        guard let one = entry(of: column), let two = other.entry(of: column),
+            case .record(_, let body) = content, case .record(_, let otherBody) = other.content
+        else { return entry(of: column) == nil && other.entry(of: column) == nil }
+        return body.bytes[one.whole] == otherBody.bytes[two.whole]
     }
 
     /// Where a field stands that has a value of its column's type.
     private func entry(of column: BoundQuery.Column) -> RecordBody.Entry? {
-        guard case .field(let name, let type) = column, let entry = body.entry(named: name),
-            let found = entry.type, found.fits(type), !found.isEmptyList
+        guard case .record(_, let body) = content, case .field(let name, let type) = column,
+            let entry = body.entry(named: name), let found = entry.type, found.fits(type),
+            !found.isEmptyList
         else { return nil }
         return entry
     }
 
-    private func value(of field: SystemField) -> FieldValue? {
+    /// How far the place in a column is from another one; nil where there is none.
+    mutating func distance(
+        from origin: Location,
+        in column: BoundQuery.Column
+    ) throws(MalformedBytes) -> Double? {
+        guard case .row(let entry) = content else {
+            return try value(of: column)?.location.map { GreatCircle.distance($0, origin) }
+        }
+        // What is near is nearly always sorted by the same distance.
+        if let measured, measured.from == origin { return measured.metres }
+        guard let metres = entry.distance(from: origin) else { return nil }
+        measured = (origin, metres)
+        return metres
+    }
+
+    /// What is compared in a column that is no list and holds no places.
+    func comparable(
+        _ column: BoundQuery.Column
+    ) throws(MalformedBytes) -> ComparableValue? {
+        guard case .row(let entry) = content else {
+            return try value(of: column).flatMap(ComparableValue.init)
+        }
+        return column == .system(.recordID) ? .bytes(entry.nameBytes) : entry.value
+    }
+}
+
+extension RecordView {
+    fileprivate func value(of field: SystemField) -> FieldValue? {
         func reference(_ name: String?) -> FieldValue? {
             name.map { .reference(Record.Reference(recordName: $0)) }
         }
@@ -84,14 +109,14 @@ package struct Candidate {
             .timestamp(Timestamp(millisecondsSince1970: milliseconds))
         }
         return switch field {
-        case .recordID: reference(view.name)
-        case .createTime: time(view.created)
-        case .modTime: time(view.modified)
-        case .createdBy: reference(view.createdBy)
-        case .modifiedBy: reference(view.modifiedBy)
-        case .etag: .string(view.changeTag.hex)
-        case .parent: reference(view.parent)
-        case .share: reference(view.share)
+        case .recordID: reference(name)
+        case .createTime: time(created)
+        case .modTime: time(modified)
+        case .createdBy: reference(createdBy)
+        case .modifiedBy: reference(modifiedBy)
+        case .etag: .string(changeTag.hex)
+        case .parent: reference(parent)
+        case .share: reference(share)
         }
     }
 }
@@ -102,8 +127,14 @@ extension Candidate {
     /// Whether a query finds the record.
     ///
     /// Throws `MalformedBytes`, or what `effort` stops with.
-    package func satisfies(_ query: BoundQuery, _ effort: inout QueryEffort) throws -> Bool {
-        guard view.type == query.recordType else { return false }
+    package mutating func satisfies(
+        _ query: BoundQuery,
+        _ effort: inout QueryEffort
+    ) throws -> Bool {
+        if let type, type != query.recordType { return false }
+        if query.nodes.count == 1, case .comparison(let comparison) = query.nodes[0] {
+            return try outcome(comparison, query, &effort) == true
+        }
         var stack: [Bool?] = []
         for node in query.nodes {
             switch node {
@@ -127,7 +158,7 @@ extension Candidate {
         return left == nil || right == nil ? nil : !value
     }
 
-    private func outcome(
+    private mutating func outcome(
         _ comparison: BoundQuery.Comparison,
         _ query: BoundQuery,
         _ effort: inout QueryEffort
@@ -138,8 +169,11 @@ extension Candidate {
         case .words(let words):
             return try finds(words, relation, in: query.searchable, &effort)
         case .presence(let column):
-            if case .field = column, known == nil { return entry(of: column) == nil }
-            return try value(of: column) == nil
+            switch (content, column) {
+            case (.record, .field): return entry(of: column) == nil
+            case (.record, .system): return try value(of: column) == nil
+            case (.row(let entry), _): return column.isMissing(in: entry)
+            }
         case .values(let column, let wanted) where column.isList:
             return try holds(column, &effort, wanted.contains)
         case .value(let column, let prefix) where column.isList:
@@ -150,8 +184,7 @@ extension Candidate {
         case .value(let column, let operand):
             return try comparable(column, &effort).map { Candidate.holds($0, relation, operand) }
         case .place(let column, let place, let metres):
-            guard let here = try value(of: column)?.location else { return nil }
-            let distance = GreatCircle.distance(here, place)
+            guard let distance = try distance(from: place, in: column) else { return nil }
             return relation == .isNearerThan ? distance < metres : distance <= metres
         }
     }
@@ -160,7 +193,7 @@ extension Candidate {
         _ column: BoundQuery.Column,
         _ effort: inout QueryEffort
     ) throws -> ComparableValue? {
-        guard let value = try value(of: column).flatMap(ComparableValue.init) else { return nil }
+        guard let value = try comparable(column) else { return nil }
         if case .bytes(let bytes) = value { try effort.spend(bytes.count / 64) }
         return value
     }
@@ -200,7 +233,8 @@ extension Candidate {
         of column: BoundQuery.Column,
         _ visit: (FieldValue) throws -> Bool
     ) throws {
-        if let entry = entry(of: column) { try body.visitElements(entry, visit) }
+        guard let entry = entry(of: column), case .record(_, let body) = content else { return }
+        try body.visitElements(entry, visit)
     }
 
     /// A search for nothing but words that say nothing finds nothing.
@@ -227,7 +261,7 @@ extension Candidate {
         of column: BoundQuery.Column,
         _ visit: (String) throws -> Bool
     ) throws {
-        guard let entry = entry(of: column) else { return }
+        guard let entry = entry(of: column), case .record(_, let body) = content else { return }
         if case .list = entry.type {
             try body.visitElements(entry) { try visit($0.string ?? "") }
         } else if let text = try body.value(entry)?.string {
@@ -237,5 +271,10 @@ extension Candidate {
 }
 
 extension BoundQuery.Column {
+    /// Whether the record of an index row has no value here; each has a name.
+    fileprivate func isMissing(in entry: IndexEntry) -> Bool {
+        entry.mark == .absent && self != .system(.recordID)
+    }
+
     fileprivate var isList: Bool { if case .list = type { true } else { false } }
 }

@@ -176,16 +176,26 @@ private struct RangeRows {
         _ effort: inout QueryEffort
     ) throws {
         if isAtEnd { return }
-        let rows = try reader.rows(.index, range, backwards: backwards, limit: chunk)
-        try effort.spend(IndexRows.rangeSteps + rows.count)
-        isAtEnd = rows.count < chunk
-        if let last = rows.last {
-            if backwards { range.end = last.key } else { range.start = last.key + [0] }
+        var read: [IndexEntry] = []
+        read.reserveCapacity(chunk)
+        var last: Bytes?
+        var damage: EngineError?
+        try reader.scan(.index, range, backwards: backwards) { key, value in
+            do throws(EngineError) {
+                read.append(try IndexEntry(definition, key: key, value: value))
+            } catch {
+                damage = error
+            }
+            last = key
+            return damage == nil && read.count < chunk
+        }
+        if let damage { throw damage }
+        try effort.spend(IndexRows.rangeSteps + read.count)
+        isAtEnd = read.count < chunk
+        if let last {
+            if backwards { range.end = last } else { range.start = last + [0] }
         }
         chunk = min(2 * chunk, RangeRows.longestChunk)
-        var read: [IndexEntry] = []
-        read.reserveCapacity(rows.count)
-        for row in rows { read.append(try IndexEntry(definition, key: row.key, value: row.value)) }
         entries = read[...]
     }
 }

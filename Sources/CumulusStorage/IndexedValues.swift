@@ -48,7 +48,7 @@ extension Candidate {
                 $0.add(index.number)
                 $0.add(mark.rawValue)
                 add(&$0)
-                $0.add(view.name)
+                $0.add(name)
             }
         }
         switch definition.form {
@@ -119,7 +119,13 @@ package struct IndexEntry: Hashable, Sendable {
     /// nil where there is none, and in cells.
     package var value: ComparableValue?
     /// Only in cells.
-    package var place: Location?
+    fileprivate var place: Place?
+
+    /// Of a location only what is asked about: there are many rows.
+    fileprivate struct Place: Hashable, Sendable {
+        var latitude: Double
+        var longitude: Double
+    }
 
     /// Reads a row of an index of that definition.
     package init(
@@ -138,7 +144,7 @@ package struct IndexEntry: Hashable, Sendable {
             switch definition.form {
             case .cell:
                 try parts.skip(8)
-                place = try Location(indexedBytes: row)
+                place = try Place(indexedBytes: row)
             case .word: value = .bytes(try parts.content())
             case .value, .element: value = try parts.value(of: definition.type)
             }
@@ -148,21 +154,25 @@ package struct IndexEntry: Hashable, Sendable {
 
     package var name: String { String(decoding: nameBytes, as: UTF8.self) }
 
-    /// What the record holds; nil if the row doesn't say.
-    package func fieldValue(of type: FieldType) -> FieldValue? {
-        guard case .one(let kind) = type else { return nil }
-        switch (value, kind) {
-        case (.bytes(let bytes), _) where bytes.count >= ResultPlace.sortedBytes: return nil
-        case (.bytes(let bytes), .string): return .string(String(decoding: bytes, as: UTF8.self))
-        case (.bytes(let bytes), .bytes): return .bytes(bytes)
-        case (.bytes(let bytes), .reference):
-            let name = String(decoding: bytes, as: UTF8.self)
-            return .reference(Record.Reference(recordName: name))
-        case (.int64(let number), .int64): return .int64(number)
-        case (.int64(let number), .timestamp):
-            return .timestamp(Timestamp(millisecondsSince1970: number))
-        case (.double(let number), .double): return .double(number)
-        default: return place.map(FieldValue.location)
+    /// Whether all of the record's value stands here, or that it has none.
+    package var isWhole: Bool {
+        switch mark {
+        case .absent: true
+        case .more: false
+        case .value:
+            if case .bytes(let bytes) = value {
+                bytes.count < ResultPlace.sortedBytes
+            } else {
+                true
+            }
+        }
+    }
+
+    /// Metres from a place to the one in the row; nil where there is none.
+    func distance(from origin: Location) -> Double? {
+        place.map { place in
+            let here = Location(latitude: place.latitude, longitude: place.longitude)
+            return GreatCircle.distance(here, origin)
         }
     }
 }
@@ -186,6 +196,9 @@ extension Location {
         return writer.bytes
     }
 
+}
+
+extension IndexEntry.Place {
     fileprivate init(indexedBytes bytes: Bytes) throws(EngineError) {
         do throws(MalformedBytes) {
             var reader = CanonicalReader(bytes)

@@ -76,7 +76,7 @@ package struct IndexAccess: Hashable, Sendable {
     /// A record can have several rows in one range: it comes several times.
     package var repeats = false
     /// A row says all about its record that the query asks.
-    package var covers = false
+    package var isCovering = false
 
     /// For people: the fields whose indexes are read.
     package var fields: String {
@@ -236,8 +236,8 @@ private struct QueryWays {
     private static let countedWords = 3
 
     private func access(_ ranges: [IndexRange], _ order: IndexAccess.Order) -> IndexAccess {
-        let covers = ranges.first.map { query.isCovered(by: $0.index.definition) } ?? false
-        return IndexAccess(ranges: ranges, order: order, covers: covers)
+        let isCovering = ranges.first.map { query.isCovered(by: $0.index.definition) } ?? false
+        return IndexAccess(ranges: ranges, order: order, isCovering: isCovering)
     }
 
     // MARK: Ranges of values

@@ -24,24 +24,25 @@ package struct ResultPlace: Hashable, Sendable {
 
 extension Candidate {
     /// Where the record stands among the results.
-    package func place(
+    package mutating func place(
         in zone: String,
         by sortKeys: [BoundQuery.SortKey]
     ) throws(MalformedBytes) -> ResultPlace {
-        let keys = try sortKeys.map { (key) throws(MalformedBytes) in
-            try value(of: key.column).flatMap { $0.sorted(by: key) }
-        }
-        return ResultPlace(keys: keys, name: view.name, zone: zone)
+        var keys: [ComparableValue?] = []
+        keys.reserveCapacity(sortKeys.count)
+        for key in sortKeys { keys.append(try sorted(by: key)) }
+        return ResultPlace(keys: keys, name: name, zone: zone)
     }
-}
 
-extension FieldValue {
-    /// What is compared of a value: the distance of a place, the first bytes of a text.
-    fileprivate func sorted(by key: BoundQuery.SortKey) -> ComparableValue? {
-        if case .location(let place) = self {
-            return key.origin.map { .double(GreatCircle.distance($0, place)) }
+    /// What decides by a sort key: the distance of a place, the first bytes of a text.
+    package mutating func sorted(
+        by key: BoundQuery.SortKey
+    ) throws(MalformedBytes) -> ComparableValue? {
+        if let origin = key.origin {
+            return try distance(from: origin, in: key.column).map(ComparableValue.double)
         }
-        guard case .bytes(let bytes)? = ComparableValue(self) else { return ComparableValue(self) }
+        let value = try comparable(key.column)
+        guard case .bytes(let bytes) = value else { return value }
         return .bytes(Bytes(bytes.prefix(ResultPlace.sortedBytes)))
     }
 }

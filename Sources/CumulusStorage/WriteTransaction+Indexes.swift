@@ -143,7 +143,7 @@ private struct IndexedRecord {
     /// Whether an index of another state of the record needs no change: to cut texts into words
     /// again is dear.
     func keeps(_ index: NumberedIndex, of other: IndexedRecord) -> Bool {
-        candidate.view.type == other.candidate.view.type
+        candidate.type == other.candidate.type
             && candidate.agrees(with: other.candidate, in: index.definition.column)
     }
 }
@@ -157,7 +157,7 @@ extension Candidate {
         do {
             return try indexRows(in: zone, index)
         } catch {
-            throw .corrupt("the record '\(view.name)' is damaged: \(error)")
+            throw .corrupt("the record '\(name)' is damaged: \(error)")
         }
     }
 }

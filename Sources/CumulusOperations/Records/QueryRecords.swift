@@ -219,7 +219,7 @@ package struct QueryRecords: Sendable {
         _ reader: ReadTransaction
     ) throws -> RecordView? {
         let name = result.place.name
-        if let known = result.view {
+        if let known = result.record?.view {
             return try zone.showing(keys) { (keys) throws(MalformedBytes) in
                 guard let keys else { return known }
                 var view = known

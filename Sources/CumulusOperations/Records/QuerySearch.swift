@@ -227,17 +227,9 @@ struct QuerySearch {
     ) throws -> Bool {
         work.rowsRead += 1
         try effort.spend(QuerySearch.rowSteps)
-        if access.covers, let definition = access.ranges.first?.index.definition {
-            let value = entry.fieldValue(of: definition.type)
-            if value != nil || entry.mark == .absent {
-                let candidate = Candidate(
-                    named: entry.name,
-                    type: query.recordType,
-                    knowing: definition.column,
-                    value
-                )
-                return try look(at: candidate, nil, part)
-            }
+        if access.isCovering, entry.isWhole {
+            var candidate = Candidate(entry)
+            return try look(at: &candidate, nil, part)
         }
         guard let row = try part.reader.get(.record(part.number, entry.name)) else {
             throw EngineError.corrupt("an index names the record '\(entry.name)', which is gone")
@@ -250,7 +242,8 @@ struct QuerySearch {
         try spend(onRow: row)
         do {
             guard let view = try RecordView(row: row, name: name, keys: nil) else { return false }
-            return try look(at: try Candidate(view), view, part)
+            var candidate = try Candidate(view)
+            return try look(at: &candidate, view, part)
         } catch let error as MalformedBytes {
             throw EngineError.corrupt("the record '\(name)' is damaged: \(error.reason)")
         }
@@ -258,15 +251,29 @@ struct QuerySearch {
 
     /// - Parameter view: The record, if it was read.
     private mutating func look(
-        at candidate: Candidate,
+        at candidate: inout Candidate,
         _ view: RecordView?,
         _ part: Part
     ) throws -> Bool {
         guard try candidate.satisfies(query, &effort) else { return false }
+        if try comesTooLate(&candidate) {
+            work.rowsKept += 1
+            return true
+        }
         let place = try candidate.place(in: part.zone.zone.name, by: query.sortKeys)
         if let start, !start.precedes(place, by: query.sortKeys) { return false }
         if results.add(place, view) { work.rowsKept += 1 }
         return true
+    }
+
+    /// Whether the first sort key alone says that it comes behind a full page: of a long way most
+    /// do.
+    private func comesTooLate(_ candidate: inout Candidate) throws -> Bool {
+        guard results.isFull, let key = query.sortKeys.first, let last = results.lastKey else {
+            return false
+        }
+        let order = ResultPlace.order(try candidate.sorted(by: key), last)
+        return key.ascending ? order > 0 : order < 0
     }
 }
 
@@ -275,7 +282,14 @@ struct SortedResults {
     struct Result {
         var place: ResultPlace
         /// The record, if it was read and there was room for it; else it is read for the page.
-        var view: RecordView?
+        var record: KeptRecord?
+    }
+
+    /// Apart, so that results are small: they are moved often.
+    final class KeptRecord: Sendable {
+        let view: RecordView
+
+        init(_ view: RecordView) { self.view = view }
     }
 
     private(set) var results: [Result] = []
@@ -294,6 +308,9 @@ struct SortedResults {
 
     var last: ResultPlace? { results.last?.place }
 
+    /// The first sort key of the last place.
+    var lastKey: ComparableValue?? { results.last?.place.keys.first }
+
     /// Whether it is another one than those that are here.
     mutating func add(_ place: ResultPlace, _ view: RecordView?) -> Bool {
         // Of a long way most come too late.
@@ -308,10 +325,10 @@ struct SortedResults {
             }
         }
         if low < results.count, !place.precedes(results[low].place, by: sortKeys) { return false }
-        let kept = view.flatMap { $0.fields.count <= room ? $0 : nil }
-        room -= kept?.fields.count ?? 0
-        results.insert(Result(place: place, view: kept), at: low)
-        if results.count > limit { room += results.removeLast().view?.fields.count ?? 0 }
+        let kept = view.flatMap { $0.fields.count <= room ? KeptRecord($0) : nil }
+        room -= kept?.view.fields.count ?? 0
+        results.insert(Result(place: place, record: kept), at: low)
+        if results.count > limit { room += results.removeLast().record?.view.fields.count ?? 0 }
         return true
     }
 }
