@@ -102,6 +102,11 @@ final class ClientCore: Sendable {
         try await perform(header ?? CallHeader(method), message, isChange: false)
     }
 
+    /// A call that is sent once: done twice, it would do more than once.
+    func once(_ message: Bytes, header: CallHeader) async throws -> [Bytes] {
+        try await perform(header, message, isChange: false, repeats: false)
+    }
+
     /// A change, repeated under one request id.
     func change(_ method: Method, _ message: Bytes) async throws -> [Bytes] {
         var header = CallHeader(method)
@@ -112,7 +117,8 @@ final class ClientCore: Sendable {
     private func perform(
         _ prototype: CallHeader,
         _ message: Bytes,
-        isChange: Bool
+        isChange: Bool,
+        repeats: Bool = true
     ) async throws -> [Bytes] {
         let deadline = environment.now() + settings.callMilliseconds
         var header = prototype
@@ -134,6 +140,7 @@ final class ClientCore: Sendable {
             case .answer(let messages):
                 if !tokens.isEmpty { state.withLock { $0.seen.forget(tokens) } }
                 return messages
+            case .lost(true) where !repeats: throw timeout(wasSent: true)
             case .lost(let sent): wasSent = wasSent || (sent && isChange)
             case .refused(let error):
                 let hasTime = environment.now() + pause < deadline

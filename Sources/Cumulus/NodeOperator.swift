@@ -256,7 +256,8 @@ package struct NodeOperator: Sendable {
             .schemaImport,
             message: request.encoded(),
             container: container,
-            environment
+            environment,
+            repeats: !drops
         ) { try SchemaChanges.changes(wire: $0) }
     }
 
@@ -284,7 +285,8 @@ package struct NodeOperator: Sendable {
             .schemaReset,
             message: ResetSchemaRequest.encoded(onlyShows: onlyShows),
             container: container,
-            environment
+            environment,
+            repeats: false
         ) { try ResetSchemaResponse(wire: $0) }
         return (response.changes, Int(clamping: response.zones))
     }
@@ -414,13 +416,17 @@ package struct NodeOperator: Sendable {
         message: Bytes = [],
         container: String? = nil,
         _ environment: Environment? = nil,
+        repeats: Bool = true,
         _ decode: (Bytes) throws -> Value
     ) async throws -> Value {
         var header = CallHeader(method)
         header.container = Bytes((container ?? "").utf8)
         header.environment = environment.map { UInt32($0.rawValue) } ?? 0
         let message = name.map { OperatorMessages.request(name: $0) } ?? message
-        let messages = try await core.read(method, message, header: header)
+        let messages =
+            repeats
+            ? try await core.read(method, message, header: header)
+            : try await core.once(message, header: header)
         return try decoding { try decode(messages.first ?? []) }
     }
 }

@@ -12,6 +12,13 @@ package func precedes(_ left: Bytes, _ right: Bytes) -> Bool {
     }
 }
 
+/// The same of parts of bytes.
+package func precedes(_ left: ArraySlice<UInt8>, _ right: ArraySlice<UInt8>) -> Bool {
+    left.withUnsafeBytes { left in
+        right.withUnsafeBytes { right in compare(left, right) < 0 }
+    }
+}
+
 /// Negative, zero or positive, like `memcmp` followed by a comparison of lengths.
 package func compare(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
     let shared = min(left.count, right.count)

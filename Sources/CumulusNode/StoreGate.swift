@@ -117,8 +117,8 @@ package final class StoreGate: Sendable {
     let bell = CommitBell()
     let visible: VisibleState
     /// Speaks up after every batch with which indexes came or went; for one listener.
-    let indexNews: AsyncStream<Void>
-    private let indexSource: AsyncStream<Void>.Continuation
+    let schemaNews: AsyncStream<Void>
+    private let schemaSource: AsyncStream<Void>.Continuation
     private let environment: NodeEnvironment
     private let clocks: PeerClocks
     private let limits: Limits
@@ -149,7 +149,7 @@ package final class StoreGate: Sendable {
         meter: NodeMeter,
         diskReserve: UInt64
     ) throws(EngineError) {
-        (indexNews, indexSource) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (schemaNews, schemaSource) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         self.engine = engine
         self.environment = environment
         self.clocks = clocks
@@ -362,7 +362,7 @@ package final class StoreGate: Sendable {
         }
         let count = group.count - housekeeping
         let zonesVersion = writer.state.zonesVersion
-        let indexesVersion = writer.state.indexesVersion
+        let schemaWorkVersion = writer.state.schemaWorkVersion
         let schemaVersion = writer.state.schemaVersion
         writer.disk.wrote(group.byteCount)
         writer.state = try group.commit()
@@ -374,7 +374,7 @@ package final class StoreGate: Sendable {
                 changesSchemas: writer.state.schemaVersion != schemaVersion
             )
         )
-        if writer.state.indexesVersion != indexesVersion { indexSource.yield() }
+        if writer.state.schemaWorkVersion != schemaWorkVersion { schemaSource.yield() }
         guard count > 0 else { return }
         meter.commits.add(count)
         meter.flushes.add(1)

@@ -12,6 +12,8 @@ struct DoneElsewhere {
     private let caller: Caller
     /// Records that the commits changed, by zone and name.
     private var records: Set<Target> = []
+    /// The generations of the zones in which they did.
+    private var generations: [String: UInt64] = [:]
     /// Zones that they made or deleted.
     private var zones: Set<String> = []
     /// Some of the commits are no longer in the log.
@@ -61,7 +63,10 @@ struct DoneElsewhere {
     }
 
     private mutating func note(_ commit: Commit) {
-        guard let zone = commit.zone?.name else { return }
+        guard let (zone, generation) = commit.zone.map({ ($0.name, $0.generation) }) else {
+            return
+        }
+        generations[zone] = generation
         for operation in commit.operations {
             switch operation {
             case .put(let put): records.insert(Target(zone: zone, name: put.recordName))
@@ -95,9 +100,12 @@ struct DoneElsewhere {
         _ transaction: borrowing WriteTransaction
     ) throws(EngineError) -> RecordRow? {
         guard let database = try? Authorisation.database(database, for: caller),
-            let zone = try transaction.find(address.zone, in: database, of: scope, by: caller)?
-                .number,
-            let row = try transaction.record(zone, address.name), !row.isDead
+            let found = try transaction.find(address.zone, in: database, of: scope, by: caller),
+            // What is in the zone of that name by now has nothing to do with it.
+            found.zone.generation == generations[address.zone.name] ?? found.zone.generation,
+            let zone = found.number,
+            let row = try transaction.record(zone, address.name), !row.isDead,
+            try transaction.typeDrops(scope, of: StoredName.shown(row.type)).shown(row.type) != nil
         else { return nil }
         return row
     }

@@ -53,7 +53,7 @@ package enum CascadeCompensation {
         guard let number = try number(of: zone, in: scope, &transaction) else { return }
         var names = names
         while true {
-            names = try orphans(around: names, in: number, &transaction)
+            names = try orphans(around: names, in: number, of: scope, &transaction)
             if names.isEmpty { return }
             try delete(names, in: scope, zone, number, &transaction)
         }
@@ -144,6 +144,7 @@ package enum CascadeCompensation {
     private static func orphans(
         around named: [String],
         in zone: ZoneNumber,
+        of scope: ScopeNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> [String] {
         var names = Set(named)
@@ -154,7 +155,7 @@ package enum CascadeCompensation {
         }
         var orphans: [String] = []
         for name in names.sorted() {
-            if try isOrphan(name, in: zone, &transaction) { orphans.append(name) }
+            if try isOrphan(name, in: zone, of: scope, &transaction) { orphans.append(name) }
         }
         return orphans
     }
@@ -163,15 +164,17 @@ package enum CascadeCompensation {
     package static func isOwed(
         around name: String,
         in zone: ZoneNumber,
+        of scope: ScopeNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Bool {
-        if try isOrphan(name, in: zone, &transaction) { return true }
+        if try isOrphan(name, in: zone, of: scope, &transaction) { return true }
         return try !transaction.referrers(to: name, born: nil, .deleteSelf, in: zone).isEmpty
     }
 
     private static func isOrphan(
         _ name: String,
         in zone: ZoneNumber,
+        of scope: ScopeNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Bool {
         guard let row = try transaction.load(zone, name), !row.isDead else { return false }
@@ -180,7 +183,9 @@ package enum CascadeCompensation {
         }
         for owner in owners {
             guard let birth = owner.birth, let stamp = row.stamp(of: owner.field),
-                transaction.state.owes(for: stamp.dot.incarnation)
+                transaction.state.owes(for: stamp.dot.incarnation),
+                // Nobody sees the reference.
+                try !transaction.lens(of: scope).hides(owner.field, of: row.type)
             else { continue }
             if try !isAlive(owner.target, birth, in: zone, &transaction) { return true }
         }

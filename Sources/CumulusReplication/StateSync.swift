@@ -122,7 +122,12 @@ package struct StateSync: Sendable {
         let end = min(all, first + recordLimit)
         var kept: [String] = []
         for name in suspects[zone]?[first..<end] ?? [] {
-            if try CascadeCompensation.isOwed(around: name, in: staged, &transaction) {
+            if try CascadeCompensation.isOwed(
+                around: name,
+                in: staged,
+                of: scope,
+                &transaction
+            ) {
                 kept.append(name)
             }
         }

@@ -78,7 +78,7 @@ struct Wiring {
         let linking = Task { await links.run(peers) }
         let collector = Collector(node, schedule: schedule)
         let collecting = Task { await collector.run() }
-        let indexing = Task { await IndexKeeper(node).run() }
+        let indexing = Task { await SchemaKeeper(node).run() }
         let tasks = [linking, collecting, indexing]
         await waitForSignal(signals)
         for task in tasks { task.cancel() }

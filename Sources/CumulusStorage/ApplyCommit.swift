@@ -95,13 +95,14 @@ private struct Application {
         self.scope = scope
     }
 
-    mutating func note(_ clashes: [Clash], of name: String) {
+    mutating func note(_ clashes: [Clash], of name: String, _ type: String) {
         guard let zone = commit.zone else { return }
         for clash in clashes {
             conflicts.append(
                 Conflict(
                     zone: zone,
                     recordName: name,
+                    recordType: type,
                     field: clash.field,
                     winner: clash.winner,
                     loser: clash.loser,
@@ -120,7 +121,7 @@ private struct Application {
                 loser: row.modified,
                 lost: row.body.bytes
             )
-            note([clash], of: name)
+            note([clash], of: name, row.type)
         }
     }
 
@@ -133,13 +134,14 @@ private struct Application {
             loser: min(commit.stamp, shown.birth),
             lost: isLater ? shown.body.bytes : put.fields.bytes
         )
-        note([clash], of: put.recordName)
+        note([clash], of: put.recordName, isLater ? shown.type : put.type)
     }
 
     /// A change that comes too late for what it changes: all of it is lost.
-    mutating func noteLoss(of lost: Bytes, named name: String, to winner: Stamp) {
+    mutating func noteLoss(of put: Commit.Put, _ type: String, to winner: Stamp) {
+        let lost = put.fields.bytes
         let clash = Clash(field: "", winner: winner, loser: commit.stamp, lost: lost)
-        note([clash], of: name)
+        note([clash], of: put.recordName, type)
     }
 }
 
@@ -314,7 +316,7 @@ extension WriteTransaction {
     ) throws(EngineError) {
         let commit = application.commit
         guard let place = try place(of: &application) else {
-            return application.noteLoss(of: put.fields.bytes, named: put.recordName, to: .zero)
+            return application.noteLoss(of: put, put.type, to: .zero)
         }
         var record = try record(place, put.recordName)
         var merge = PutMerge(put, commit, application.cut, state.broken)
@@ -335,10 +337,11 @@ extension WriteTransaction {
                 try merge.run(on: &row, isLatest: isLatest)
             }
         }
-        application.note(merge.clashes, of: put.recordName)
+        let type = record.type(of: born) ?? put.type
+        application.note(merge.clashes, of: put.recordName, type)
         if !isThere {
             let winner = record.frontier.last ?? .zero
-            application.noteLoss(of: put.fields.bytes, named: put.recordName, to: winner)
+            application.noteLoss(of: put, type, to: winner)
         }
         if isThere || !state.broken.contains(.frontier) { record.enter(commit, application.cut) }
         application.rows.append(try store(record, commit, at: place))

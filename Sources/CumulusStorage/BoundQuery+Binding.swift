@@ -261,7 +261,9 @@ private struct Binder {
 
     private func column(_ key: String) throws(ServiceError) -> BoundQuery.Column {
         // Names are ASCII; Swift would take other spellings for some of them.
-        guard key.utf8.allSatisfy({ $0 < 0x80 }) else { throw unknown(key) }
+        guard key.utf8.allSatisfy({ $0 < 0x80 }), StoredName.isShown(key) else {
+            throw unknown(key)
+        }
         let name = schema.fieldDrops.stored(key)
         if let type = schema.fields[name], !SystemField.isProperty(key) {
             return .field(name, type)

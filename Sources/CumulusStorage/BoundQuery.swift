@@ -62,3 +62,33 @@ package struct BoundQuery: Sendable {
     /// STRING and LIST<STRING> fields whose words can be searched.
     package let searchable: [Column]
 }
+
+extension BoundQuery {
+    /// What is near a place, the nearest first, and nothing else is asked.
+    package struct Nearest: Hashable, Sendable {
+        package let place: Location
+        fileprivate let relation: Query.Relation
+        fileprivate let metres: Double
+
+        /// Whether something that far is near.
+        package func reaches(_ distance: Double) -> Bool {
+            relation.reaches(distance, metres)
+        }
+    }
+
+    /// nil: it asks something else.
+    package var nearest: Nearest? {
+        guard nodes.count == 1, case .comparison(let comparison) = nodes[0],
+            case .place(let column, let place, let metres) = comparison.subject,
+            let key = sortKeys.first, key.column == column, key.origin == place
+        else { return nil }
+        return Nearest(place: place, relation: comparison.relation, metres: metres)
+    }
+}
+
+extension Query.Relation {
+    /// Whether something that far is near.
+    func reaches(_ distance: Double, _ metres: Double) -> Bool {
+        self == .isNearerThan ? distance < metres : distance <= metres
+    }
+}

@@ -96,7 +96,7 @@ package struct Candidate {
         guard case .row(let entry) = content else {
             return try value(of: column).flatMap(ComparableValue.init)
         }
-        return column == .system(.recordID) ? .bytes(entry.nameBytes) : entry.value
+        return column == .system(.recordID) ? .bytes(Bytes(entry.nameBytes)) : entry.value
     }
 }
 
@@ -185,7 +185,7 @@ extension Candidate {
             return try comparable(column, &effort).map { Candidate.holds($0, relation, operand) }
         case .place(let column, let place, let metres):
             guard let distance = try distance(from: place, in: column) else { return nil }
-            return relation == .isNearerThan ? distance < metres : distance <= metres
+            return relation.reaches(distance, metres)
         }
     }
 

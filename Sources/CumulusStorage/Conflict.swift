@@ -9,6 +9,8 @@ package import CumulusModel
 package struct Conflict: RowValue, Equatable {
     package var zone: Commit.Zone
     package var recordName: String
+    /// The record's stored type; empty where nothing is left of it.
+    package var recordType: String
     /// Empty: the record as a whole.
     package var field: String
     package var winner: Stamp
@@ -20,6 +22,7 @@ package struct Conflict: RowValue, Equatable {
     package init(
         zone: Commit.Zone,
         recordName: String,
+        recordType: String,
         field: String,
         winner: Stamp,
         loser: Stamp,
@@ -27,6 +30,7 @@ package struct Conflict: RowValue, Equatable {
     ) {
         self.zone = zone
         self.recordName = recordName
+        self.recordType = recordType
         self.field = field
         self.winner = winner
         self.loser = loser
@@ -39,6 +43,7 @@ package struct Conflict: RowValue, Equatable {
         writer.delimited(zone.name.utf8)
         writer.varint(zone.generation)
         writer.delimited(recordName.utf8)
+        writer.delimited(recordType.utf8)
         writer.delimited(field.utf8)
         writer.stamp(winner)
         writer.stamp(loser)
@@ -55,6 +60,7 @@ package struct Conflict: RowValue, Equatable {
             generation: try reader.varint()
         )
         recordName = try reader.text()
+        recordType = try reader.text()
         field = try reader.text()
         winner = try reader.stamp()
         loser = try reader.stamp()

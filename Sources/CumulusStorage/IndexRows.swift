@@ -11,7 +11,7 @@ import CumulusModel
 package struct IndexRows {
     private var ranges: [RangeRows]
     private let merges: Bool
-    private var last: Bytes?
+    private var last: ArraySlice<UInt8>?
 
     /// - Parameter start: Nothing before it is wanted: a place in the order of the access.
     package init(_ access: IndexAccess, in zone: ZoneNumber, from start: Start? = nil) {
@@ -56,7 +56,7 @@ package struct IndexRows {
     ) throws -> IndexEntry? {
         while true {
             try effort.spend(1 + ranges.count / 8)
-            var lowest: (index: Int, name: Bytes)?
+            var lowest: (index: Int, name: ArraySlice<UInt8>)?
             var hasEnded = false
             for index in ranges.indices {
                 guard let name = try ranges[index].peek(reader, &effort) else {
@@ -166,7 +166,7 @@ private struct RangeRows {
     mutating func peek(
         _ reader: ReadTransaction,
         _ effort: inout QueryEffort
-    ) throws -> Bytes? {
+    ) throws -> ArraySlice<UInt8>? {
         if entries.isEmpty { try fill(reader, &effort) }
         return entries.first?.nameBytes
     }

@@ -112,8 +112,8 @@ extension ComparableValue {
 
 /// What a row of an index says about its record.
 package struct IndexEntry: Hashable, Sendable {
-    /// The record's name.
-    package var nameBytes: Bytes
+    /// The record's name; a part of the row's key.
+    package var nameBytes: ArraySlice<UInt8>
     /// Whether it stands for no value, for one, or for more than have rows.
     package var mark: IndexedValues.Mark
     /// nil where there is none, and in cells.
@@ -149,7 +149,7 @@ package struct IndexEntry: Hashable, Sendable {
             case .value, .element: value = try parts.value(of: definition.type)
             }
         }
-        nameBytes = try parts.content()
+        nameBytes = try parts.contentSlice()
     }
 
     package var name: String { String(decoding: nameBytes, as: UTF8.self) }
@@ -169,7 +169,7 @@ package struct IndexEntry: Hashable, Sendable {
     }
 
     /// Metres from a place to the one in the row; nil where there is none.
-    func distance(from origin: Location) -> Double? {
+    package func distance(from origin: Location) -> Double? {
         place.map { place in
             let here = Location(latitude: place.latitude, longitude: place.longitude)
             return GreatCircle.distance(here, origin)
@@ -200,14 +200,14 @@ extension Location {
 
 extension IndexEntry.Place {
     fileprivate init(indexedBytes bytes: Bytes) throws(EngineError) {
-        do throws(MalformedBytes) {
-            var reader = CanonicalReader(bytes)
-            self.init(
-                latitude: Double(bitPattern: try reader.bigEndian()),
-                longitude: Double(bitPattern: try reader.bigEndian())
+        guard bytes.count == 16 else { throw .corrupt("a place in an index is damaged") }
+        let (latitude, longitude) = bytes.withUnsafeBytes { bytes in
+            (
+                bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self),
+                bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
             )
-        } catch {
-            throw .corrupt("a place in an index is damaged: \(error.reason)")
         }
+        self.latitude = Double(bitPattern: UInt64(bigEndian: latitude))
+        self.longitude = Double(bitPattern: UInt64(bigEndian: longitude))
     }
 }

@@ -132,6 +132,15 @@ package struct KeyReader: Sendable {
         throw damaged
     }
 
+    /// The same without a copy, where nothing is escaped; so is hardly anything.
+    package mutating func contentSlice() throws(EngineError) -> ArraySlice<UInt8> {
+        guard let zero = bytes[position...].firstIndex(of: 0), zero + 1 < bytes.count,
+            bytes[zero + 1] == 1
+        else { return try content()[...] }
+        defer { position = zero + 2 }
+        return bytes[position..<zero]
+    }
+
     package mutating func text() throws(EngineError) -> String {
         String(decoding: try content(), as: UTF8.self)
     }

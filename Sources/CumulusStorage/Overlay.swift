@@ -11,14 +11,15 @@ package struct Overlay: Sendable {
     /// Rows of indexes, in no order: one text has hundreds, at scattered places, and hardly anybody
     /// reads them here.
     private var indexRows: [Bytes: Bytes?] = [:]
-    private var deletedRanges: [(family: Family, range: KeyRange)] = []
+    /// By family: rows of `meta`, which are read most, are never deleted by range.
+    private var deletedRanges: [[KeyRange]]
     private var journal: [Undo] = []
     package private(set) var byteCount = 0
 
     private enum Undo {
         case remove(Family, Bytes)
         case restore(Family, Bytes, Bytes?)
-        case dropRange
+        case dropRange(Family)
     }
 
     /// A place to roll back to.
@@ -36,10 +37,11 @@ package struct Overlay: Sendable {
 
     package init() {
         rows = Array(repeating: [], count: Family.allCases.count)
+        deletedRanges = Array(repeating: [], count: Family.allCases.count)
     }
 
     package var isEmpty: Bool {
-        deletedRanges.isEmpty && rows.allSatisfy(\.isEmpty) && indexRows.isEmpty
+        deletedRanges.allSatisfy(\.isEmpty) && rows.allSatisfy(\.isEmpty) && indexRows.isEmpty
     }
 
     /// Whether a zone was made or deleted.
@@ -103,8 +105,8 @@ package struct Overlay: Sendable {
             journal.append(.restore(family, key, value))
             indexRows[key] = .some(nil)
         }
-        deletedRanges.append((family, range))
-        journal.append(.dropRange)
+        deletedRanges[slot].append(range)
+        journal.append(.dropRange(family))
     }
 
     /// The overlay's rows of a range, merged with the engine's by the caller.
@@ -122,7 +124,7 @@ package struct Overlay: Sendable {
     }
 
     package func isInDeletedRange(_ family: Family, _ key: Bytes) -> Bool {
-        deletedRanges.contains { $0.family == family && $0.range.contains(key) }
+        deletedRanges[Int(family.rawValue)].contains { $0.contains(key) }
     }
 
     // MARK: Save points
@@ -150,8 +152,8 @@ package struct Overlay: Sendable {
         case .restore(let family, let key, let value):
             let slot = Int(family.rawValue)
             rows[slot][Overlay.firstIndex(rows[slot], notBefore: key)].value = value
-        case .dropRange:
-            deletedRanges.removeLast()
+        case .dropRange(let family):
+            deletedRanges[Int(family.rawValue)].removeLast()
         }
     }
 
@@ -160,7 +162,9 @@ package struct Overlay: Sendable {
     /// What the engine is to commit: range deletes first, then the rows.
     package func batch() -> EngineBatch {
         var batch = EngineBatch()
-        batch.deletedRanges = deletedRanges
+        for family in Family.allCases {
+            batch.deletedRanges += deletedRanges[Int(family.rawValue)].map { (family, $0) }
+        }
         for family in Family.allCases {
             for row in rows[Int(family.rawValue)] {
                 batch.writes.append(.init(family: family, key: row.key, value: row.value))

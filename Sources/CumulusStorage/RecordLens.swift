@@ -14,10 +14,26 @@ package struct RecordLens: Hashable, Sendable {
     /// The commits that dropped something.
     private var dots: [Dot] = []
 
+    /// How often types were dropped.
+    package var typeDrops: DropCounts { types }
+
     /// Shows everything as it is.
     package init() {}
 
     private var isPlain: Bool { mixed.isEmpty && types.isEmpty && fields.isEmpty }
+
+    /// Whether types or fields were dropped.
+    package var hasDrops: Bool { !types.isEmpty || !fields.isEmpty }
+
+    /// Whether the schema dropped a stored type.
+    package func hides(_ type: String) -> Bool {
+        types.isEmpty ? false : types.shown(type) == nil
+    }
+
+    /// Whether the schema dropped a stored field of a stored type.
+    package func hides(_ field: String, of type: String) -> Bool {
+        fields[type].map { $0.shown(field) == nil } ?? false
+    }
 
     /// Whether records of a stored type may look otherwise than they are stored.
     package func changes(_ type: String) -> Bool {
@@ -35,11 +51,12 @@ package struct RecordLens: Hashable, Sendable {
         guard let type = types.shown(record.type) else { return nil }
         var shown = record
         shown.type = type
-        shown.fields = body(try RecordBody(stored: record.fields), of: record.type).bytes
+        shown.fields = showing(try RecordBody(stored: record.fields), of: record.type).bytes
         return shown
     }
 
-    private func body(_ body: RecordBody, of type: String) -> RecordBody {
+    /// Fields of a stored type as callers see them.
+    package func showing(_ body: RecordBody, of type: String) -> RecordBody {
         let drops = fields[type] ?? DropCounts()
         var names: Set<String> = []
         var columns: [(name: String, entry: RecordBody.Entry)] = []

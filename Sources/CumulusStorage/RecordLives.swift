@@ -31,6 +31,11 @@ package struct RecordLives {
     /// The life that was born last; nil: nothing lives.
     var shown: RecordRow? { lives.max { $0.birth < $1.birth } }
 
+    /// The type of a life, or of what a tombstone is left of.
+    func type(of birth: Dot) -> String? {
+        (lives + (tombstone.map { [$0] } ?? [])).first { $0.birth.dot == birth }?.type
+    }
+
     /// A life begins.
     mutating func add(_ life: RecordRow) {
         lives.append(life)

@@ -74,13 +74,13 @@ extension ResultPlace {
     }
 
     /// Whether its record's name comes before another one.
-    package func isBefore(_ other: Bytes) -> Bool {
-        CumulusModel.precedes(Bytes(name.utf8), other)
+    package func isBefore(_ other: ArraySlice<UInt8>) -> Bool {
+        CumulusModel.precedes(ArraySlice(name.utf8), other)
     }
 
     /// Whether its record's name comes behind another one.
-    package func isBehind(_ other: Bytes) -> Bool {
-        CumulusModel.precedes(other, Bytes(name.utf8))
+    package func isBehind(_ other: ArraySlice<UInt8>) -> Bool {
+        CumulusModel.precedes(other, ArraySlice(name.utf8))
     }
 
     /// Records without a value come first.

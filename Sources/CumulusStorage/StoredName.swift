@@ -30,6 +30,9 @@ package struct StoredName: Hashable, Sendable {
     /// As it stands in rows and registers.
     package var text: String { drops == 0 ? shown : "\(shown)#\(drops)" }
 
+    /// Whether callers can know something under a name.
+    package static func isShown(_ text: String) -> Bool { !text.utf8.contains(UInt8(ascii: "#")) }
+
     /// A stored name as callers know it.
     package static func shown(_ text: String) -> String { StoredName(text).shown }
 }

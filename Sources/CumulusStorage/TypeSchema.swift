@@ -66,6 +66,7 @@ extension RowReader where Self: ~Copyable {
         _ scope: ScopeNumber,
         _ type: String
     ) throws(EngineError) -> TypeSchema {
+        guard StoredName.isShown(type) else { return TypeSchema(name: type) }
         var schema = TypeSchema(name: try typeDrops(scope, of: type).stored(type))
         let name = Bytes(schema.name.utf8)
         schema.exists = try register(scope, SchemaRegister.typeNamespace, [name])?.value != nil

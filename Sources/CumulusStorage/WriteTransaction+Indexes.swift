@@ -42,13 +42,13 @@ extension WriteTransaction {
         }
         for (number, row) in try indexRows(of: key.type, key.scope) where row.state != .dropped {
             if missing.remove(row.definition) == nil {
-                state.indexesVersion += 1
+                state.schemaWorkVersion += 1
                 setState(.dropped, of: number, row.definition, key)
             }
         }
         if missing.isEmpty { return }
         let isReady = isNew ? try !hasStages : false
-        if !isReady { state.indexesVersion += 1 }
+        if !isReady { state.schemaWorkVersion += 1 }
         for definition in missing.sorted(by: { $0.precedes($1) }) {
             let number = state.node.nextIndex
             state.node.nextIndex += 1
@@ -359,7 +359,7 @@ extension WriteTransaction {
         in scope: ScopeNumber
     ) {
         let key = WriterState.SchemaKey(scope: scope, type: type)
-        state.indexesVersion += 1
+        state.schemaWorkVersion += 1
         setState(.dropped, of: index.number, index.definition, key)
         let number = state.node.nextIndex
         state.node.nextIndex += 1

@@ -215,6 +215,7 @@ extension WriteTransaction {
             }
         }
         if namespace == SchemaRegister.mixedNamespace {
+            state.lenses[scope] = nil
             state.zonesVersion += 1
             // What stands here may be older than what others remember.
             let field = Array(key.dropLast())
@@ -234,7 +235,12 @@ extension WriteTransaction {
             let isNew = isCommitted && namespace == SchemaRegister.typeNamespace && !isKnown
             forgetSchema(scope, String(decoding: type, as: UTF8.self), isNew: isNew)
         }
-        if SchemaRegister.isCount(namespace) { state.zonesVersion += 1 }
+        if SchemaRegister.isCount(namespace) {
+            state.lenses[scope] = nil
+            state.zonesVersion += 1
+            // Records are to be deleted.
+            if namespace == SchemaRegister.typeDropNamespace { state.schemaWorkVersion += 1 }
+        }
     }
 
     /// Remembers that a field which has several types was given this one, and when it first was.

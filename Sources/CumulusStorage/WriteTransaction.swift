@@ -324,12 +324,12 @@ extension WriteTransaction {
         return schema
     }
 
-    /// Whether records of a stored type are there no more, because the schema dropped it.
-    package mutating func isDropped(
-        _ type: String,
-        _ scope: ScopeNumber
-    ) throws(EngineError) -> Bool {
-        try schema(scope, StoredName.shown(type)).name != type
+    /// How the records of a scope look where that is not how they are stored.
+    package mutating func lens(of scope: ScopeNumber) throws(EngineError) -> RecordLens {
+        if let known = state.lenses[scope] { return known }
+        let lens = try RecordLens(of: scope, in: self)
+        state.lenses[scope] = lens
+        return lens
     }
 
     /// The dot that this node's next commit of a scope will have.

@@ -55,10 +55,12 @@ package struct WriterState: Sendable {
     /// Types whose schema this batch changed, and whose indexes don't follow it yet; true: there
     /// was no such type before.
     var unsettled: [SchemaKey: Bool] = [:]
-    /// Rises when indexes come or go.
-    package var indexesVersion = 0
+    /// Rises when there is work for `SchemaKeeper`: indexes come or go, or types are dropped.
+    package var schemaWorkVersion = 0
     /// Rises when a record type or one of its indexes changes in any way.
     package var schemaVersion = 0
+    /// Read through: how records look where that is not how they are stored.
+    var lenses: [ScopeNumber: RecordLens] = [:]
     /// Read through: what each scope is.
     var environments: [ScopeNumber: Environment] = [:]
 

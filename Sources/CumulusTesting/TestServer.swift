@@ -56,7 +56,7 @@ package final class TestServer: Sendable {
         listener = NIOFrameListener(host: "127.0.0.1", port: port, loops: loops)
         endpoint = try await listener.start { link, now in node.accept(link, now: now) }
         self.node = node
-        indexing = startsThreads ? Task { await IndexKeeper(node).run() } : nil
+        indexing = startsThreads ? Task { await SchemaKeeper(node).run() } : nil
         if clusterKey != nil { node.join(endpoint: endpoint) }
     }
 

@@ -186,6 +186,29 @@ package final class TestStore {
         }
     }
 
+    /// Deletes records of dropped types, as the node does in the background.
+    package func sweepDropped(limit: Int = 100) throws {
+        let scope = try scopeNumber()
+        let lens = try RecordLens(of: scope, in: reader)
+        for zone in try reader.zones(of: scope) {
+            var after: String?
+            repeat {
+                let found = try DroppedRecords.find(
+                    in: zone,
+                    of: scope,
+                    after: after,
+                    limit: limit,
+                    by: lens,
+                    reader
+                )
+                try change { (transaction: inout WriteTransaction) throws(EngineError) in
+                    try DroppedRecords.delete(found.names, of: zone, in: scope, &transaction)
+                }
+                after = found.last
+            } while after != nil
+        }
+    }
+
     /// This store is the heir of nodes that are gone.
     package func inherit(from nodes: Set<UInt64>) {
         state.inherited = nodes

@@ -8,12 +8,6 @@ import CumulusStorage
 import CumulusTesting
 import Testing
 
-/// What changed, or everything.
-private enum Way: CaseIterable {
-    case delta
-    case full
-}
-
 @Suite struct StateSyncTests {
     private let one: TestStore
     private let other: TestStore
@@ -28,7 +22,7 @@ private enum Way: CaseIterable {
     }
 
     /// Each takes the state of the other.
-    private func exchange(_ way: Way) throws {
+    private func exchange(_ way: StateWay) throws {
         try one.takeState(of: other, way)
         try other.takeState(of: one, way)
         #expect(try differences() == [])
@@ -48,14 +42,14 @@ private enum Way: CaseIterable {
 
     // MARK: What two nodes made of one record
 
-    @Test(arguments: Way.allCases) fileprivate func fieldsOfBothStand(way: Way) throws {
+    @Test(arguments: StateWay.allCases) func fieldsOfBothStand(way: StateWay) throws {
         try one.save([SaveItem("r", ["a": 1])])
         try other.save([SaveItem("r", ["b": 2])])
         try exchange(way)
         #expect(try value("r") == WireField.body(["a": 1, "b": 2, "n": 10]))
     }
 
-    @Test(arguments: Way.allCases) fileprivate func ofTwoTypesTheFirstOneStands(way: Way) throws {
+    @Test(arguments: StateWay.allCases) func ofTwoTypesTheFirstOneStands(way: StateWay) throws {
         try one.save([SaveItem("r", ["x": 1])])
         try other.save([SaveItem("s", ["x": "a"])])
         try exchange(way)
@@ -63,14 +57,14 @@ private enum Way: CaseIterable {
         #expect(try value("s") == WireField.body(["x__string": "a"]))
     }
 
-    @Test(arguments: Way.allCases) fileprivate func aDeletionBeatsAnEdit(way: Way) throws {
+    @Test(arguments: StateWay.allCases) func aDeletionBeatsAnEdit(way: StateWay) throws {
         try one.delete([DeleteItem("r")])
         try other.save([SaveItem("r", ["a": 2])])
         try exchange(way)
         #expect(try value("r") == nil)
     }
 
-    @Test(arguments: Way.allCases) fileprivate func theNewerOfTwoLivesIsShown(way: Way) throws {
+    @Test(arguments: StateWay.allCases) func theNewerOfTwoLivesIsShown(way: StateWay) throws {
         try one.save([SaveItem("s", ["a": 1])])
         try other.save([SaveItem("s", ["b": 2])])
         try exchange(way)
@@ -80,7 +74,7 @@ private enum Way: CaseIterable {
         #expect(try value("s") == nil)
     }
 
-    @Test(arguments: Way.allCases) fileprivate func incrementsOfBothCountOnceEach(way: Way) throws {
+    @Test(arguments: StateWay.allCases) func incrementsOfBothCountOnceEach(way: StateWay) throws {
         let save = SaveItem("r", increments: ["n": 1])
         let modify = ModifyRecords(database: .private, policy: .changedKeys, saves: [save])
         let retried = one.request(.modifyRecords(modify), by: .alice)
@@ -215,7 +209,7 @@ private enum Way: CaseIterable {
         }
     }
 
-    @Test(arguments: Way.allCases) fileprivate func aDeletedZoneIsGone(way: Way) throws {
+    @Test(arguments: StateWay.allCases) func aDeletedZoneIsGone(way: StateWay) throws {
         let zone = ZoneAddress(name: "z")
         try one.modify(ModifyZones(saving: ["z"]), by: .alice)
         try exchange(way)
@@ -228,7 +222,7 @@ private enum Way: CaseIterable {
     // MARK: Forgotten deaths
 
     /// The tombstone is gone, the vector still tells that the life ended.
-    @Test(arguments: Way.allCases) fileprivate func whatWasForgottenStaysDead(way: Way) throws {
+    @Test(arguments: StateWay.allCases) func whatWasForgottenStaysDead(way: StateWay) throws {
         try one.delete([DeleteItem("r")])
         try one.purge()
         #expect(try StoredRecords.all(in: one.reader).allSatisfy { $0.place.name != "r" })
@@ -282,7 +276,7 @@ private enum Way: CaseIterable {
         try exchange(.full)
     }
 
-    @Test(arguments: Way.allCases) fileprivate func whatIsWrittenMeanwhileStays(way: Way) throws {
+    @Test(arguments: StateWay.allCases) func whatIsWrittenMeanwhileStays(way: StateWay) throws {
         try one.save([SaveItem("r", ["a": 1])])
         try other.takeState(of: one, way) {
             try other.save([SaveItem("r", ["b": 5]), SaveItem("new", ["c": 1])])
@@ -418,46 +412,6 @@ private enum Way: CaseIterable {
 }
 
 extension TestStore {
-    /// Takes over another store's state, or the first pages of it; `meanwhile` runs before the end.
-    fileprivate func takeState(
-        of other: TestStore,
-        _ way: Way,
-        pages limit: Int = .max,
-        _ meanwhile: () throws -> Void = {}
-    ) throws {
-        let scope = try scopeNumber()
-        let snapshot = ReadTransaction(try other.engine.snapshot(), reach: .disk)
-        let source = StateSource(snapshot, scope: try other.scopeNumber())
-        let offer = try source.offer(to: vector(), isLarge: { _ in way == .full })
-        var intake = try StateIntake(offer, above: vector(), now: now)
-        var begun: StateSync?
-        try change { (transaction: inout WriteTransaction) throws(EngineError) in
-            begun = try StateSync(offer, in: scope, &transaction)
-        }
-        var sync = try #require(begun)
-        var pages = StatePages(source, offer)
-        var taken = 0
-        while taken < limit, let page = try pages.next(byteLimit: 1) {
-            let read = try intake.read(page)
-            try change { (transaction: inout WriteTransaction) throws(EngineError) in
-                try sync.take(read, &transaction)
-            }
-            taken += 1
-        }
-        if taken == limit { return }
-        try meanwhile()
-        var isMerged = false
-        while !isMerged {
-            try change { (transaction: inout WriteTransaction) throws(EngineError) in
-                isMerged = try sync.merge(recordLimit: 1, &transaction)
-            }
-        }
-        try change { (transaction: inout WriteTransaction) throws(EngineError) in
-            #expect(try sync.finish(&transaction))
-            try transaction.dropStages()
-        }
-    }
-
     /// Drops tombstones; unless told otherwise all that died by now.
     fileprivate func purge(
         _ stable: VersionVector? = nil,

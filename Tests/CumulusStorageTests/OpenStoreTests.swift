@@ -53,7 +53,7 @@ import Testing
         engine.commit(batch)
     }
 
-    @Test(arguments: [1, 4, 6] as [UInt32]) func anotherFormatIsRefusedAndLeftAsItIs(
+    @Test(arguments: [1, 5, 7] as [UInt32]) func anotherFormatIsRefusedAndLeftAsItIs(
         version: UInt32
     ) throws {
         let engine = MemoryEngine()
@@ -63,7 +63,7 @@ import Testing
         let failure = #expect(throws: OpenStore.Failure.self) {
             try OpenStore.open(engine, using: &dice)
         }
-        #expect(failure == (version < 5 ? .olderFormat(version) : .newerFormat(version)))
+        #expect(failure == (version < 6 ? .olderFormat(version) : .newerFormat(version)))
         #expect(failure?.message.contains("storage format \(version)") == true)
         let format: NumberRow? = try ReadTransaction(engine, reach: .disk).row(.format)
         #expect(format == NumberRow(number: version))

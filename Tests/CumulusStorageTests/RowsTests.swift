@@ -67,6 +67,7 @@ import Testing
                     generation: 3
                 ),
                 recordName: "r",
+                recordType: "Note",
                 field: "",
                 winner: Self.stamp,
                 loser: .zero,

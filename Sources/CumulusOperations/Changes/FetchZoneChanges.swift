@@ -261,9 +261,14 @@ extension FetchZoneChanges {
                     return view
                 }
             }
-            guard let view else { return }
-            byteCount += view.fields.count
-            records.append(view)
+            if let view {
+                byteCount += view.fields.count
+                records.append(view)
+            } else if !row.frontier.allSatisfy({ base.covers($0.dot) }) {
+                // It took the place of one that the caller may know.
+                let type = StoredName.shown(row.type)
+                deletions.append(Page.Deletion(name: name, type: type))
+            }
         }
     }
 }

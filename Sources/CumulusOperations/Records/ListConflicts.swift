@@ -45,6 +45,7 @@ package struct ListConflicts: Sendable {
                 backwards: true,
                 limit: ListConflicts.pageRows
             )
+            let lens = try RecordLens(of: scope, in: reader)
             var page = Page(items: [], next: nil)
             var byteCount = 0
             for (key, value) in rows {
@@ -53,7 +54,15 @@ package struct ListConflicts: Sendable {
                     try Conflict(row: value)
                 }
                 page.next = key
-                guard let item = item(key, conflict, for: caller) else { continue }
+                guard !lens.hides(conflict.recordType),
+                    !lens.hides(conflict.field, of: conflict.recordType),
+                    let item = try reader.decoding(
+                        key,
+                        { () throws(MalformedBytes) in
+                            try item(key, conflict, for: caller, by: lens)
+                        }
+                    )
+                else { continue }
                 byteCount += 256 + item.conflict.lost.count
                 page.items.append(item)
             }
@@ -65,12 +74,21 @@ package struct ListConflicts: Sendable {
     }
 
     /// An entry as its caller may see it; nil: not at all.
-    private func item(_ key: Bytes, _ conflict: Conflict, for caller: Caller) -> Item? {
+    private func item(
+        _ key: Bytes,
+        _ conflict: Conflict,
+        for caller: Caller,
+        by lens: RecordLens
+    ) throws(MalformedBytes) -> Item? {
         let database = conflict.zone.database
         // Behind the subspace and the scope's number, which are this node's own.
         let id = Bytes(key.dropFirst(1 + MemoryLayout<ScopeNumber>.size))
         var item = Item(id: id, conflict: conflict, isWithheld: false)
         item.conflict.field = StoredName.shown(conflict.field)
+        if lens.hasDrops {
+            let lost = try RecordBody(stored: conflict.lost)
+            item.conflict.lost = lens.showing(lost, of: conflict.recordType).bytes
+        }
         switch caller.role {
         case .operator:
             if database.kind != .public, !conflict.lost.isEmpty {

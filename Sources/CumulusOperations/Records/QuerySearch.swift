@@ -13,6 +13,8 @@ struct QuerySearch {
     private let plan: QueryPlan
     /// Only what comes behind it counts.
     private let start: ResultPlace?
+    /// Of most rows of such a query their distance says all: they are too far, or behind the page.
+    private let nearest: BoundQuery.Nearest?
     private(set) var results: SortedResults
     private(set) var work = QueryRecords.Work()
     private var effort: QueryEffort
@@ -34,6 +36,7 @@ struct QuerySearch {
         self.query = query
         self.plan = plan
         self.start = start
+        nearest = query.nearest
         self.firstStretch = firstStretch
         effort = QueryEffort(refusal: circumstances.refusal)
         // One more than the page holds: it tells whether there is a next one.
@@ -190,7 +193,7 @@ struct QuerySearch {
             do {
                 let name = try QuerySearch.name(in: key)
                 if stopsWhenFull, results.isFull,
-                    results.last?.isBefore(Bytes(name.utf8)) == true
+                    results.last?.isBefore(ArraySlice(name.utf8)) == true
                 {
                     return false
                 }
@@ -228,6 +231,13 @@ struct QuerySearch {
         work.rowsRead += 1
         try effort.spend(QuerySearch.rowSteps)
         if access.isCovering, entry.isWhole {
+            if let nearest, let metres = entry.distance(from: nearest.place) {
+                guard nearest.reaches(metres) else { return false }
+                if comesTooLate(metres) {
+                    work.rowsKept += 1
+                    return true
+                }
+            }
             var candidate = Candidate(entry)
             return try look(at: &candidate, nil, part)
         }
@@ -264,6 +274,12 @@ struct QuerySearch {
         if let start, !start.precedes(place, by: query.sortKeys) { return false }
         if results.add(place, view) { work.rowsKept += 1 }
         return true
+    }
+
+    /// Whether all of a full page is nearer.
+    private func comesTooLate(_ metres: Double) -> Bool {
+        guard results.isFull, case .double(let last)?? = results.lastKey else { return false }
+        return metres > last
     }
 
     /// Whether the first sort key alone says that it comes behind a full page: of a long way most

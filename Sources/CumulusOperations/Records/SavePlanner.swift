@@ -26,7 +26,7 @@ struct SavePlanner {
         let name = request.saves[index].address.name
         let row = rows[name]
         if let failure = checkCaller(row) { return failure }
-        if let failure = try checkTag(content, row, name, transaction) { return failure }
+        if let failure = try checkTag(content, row, name, &transaction) { return failure }
         if let failure = checkType(content, row, name) { return failure }
         var put = Commit.Put(
             recordName: name,
@@ -46,12 +46,13 @@ struct SavePlanner {
                 return try transaction.siblings(of: first, named: name, in: found.number)
             }
             if let old = dropped[name] { put.absorbed.append(old.birth.dot) }
+            try forgetDropped(&put, row, in: &transaction)
             try planReferences(&put, row, &plan, in: &transaction)
             try planParent(content, &put, plan, in: &transaction)
             try planCounters(&put, row, in: &transaction)
             try planWholes(&put, row, plan.schemas[content.type]?.merge ?? .fields)
             try checkSize(put, row)
-            try checkFieldCount(put, row)
+            try checkFieldCount(put, row, in: &transaction)
             try checkCommitSize(put, &plan)
         } catch {
             switch error {
@@ -89,7 +90,7 @@ struct SavePlanner {
         _ content: SaveItem.Content,
         _ row: RecordRow?,
         _ name: String,
-        _ transaction: borrowing WriteTransaction
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> ModifyOutcome.Failure? {
         guard request.policy == .ifUnchanged else { return nil }
         guard let row else {
@@ -115,7 +116,7 @@ struct SavePlanner {
                 "client oplock error updating record; merge into the server's record and save that"
             )
         var found = found
-        found.lens = try RecordLens(of: scope, in: transaction)
+        found.lens = try transaction.lens(of: scope)
         let record = try transaction.decoding(Bytes(name.utf8)) { () throws(MalformedBytes) in
             try found.showing(nil) { _ in RecordView(row, name: name) }
         }
@@ -279,6 +280,23 @@ struct SavePlanner {
         return fields.convertedToDouble(entry)
     }
 
+    /// With its next save, a record forgets what it holds in fields that were dropped.
+    private func forgetDropped(
+        _ put: inout Commit.Put,
+        _ row: RecordRow?,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) {
+        guard let row else { return }
+        let lens = try engine { () throws(EngineError) in try transaction.lens(of: scope) }
+        guard lens.changes(row.type) else { return }
+        var removals = RecordBody()
+        for entry in row.body.entries {
+            let name = row.body.name(of: entry)
+            if lens.hides(name, of: row.type) { removals.append(removalOf: name) }
+        }
+        put.fields = put.fields.completed(by: removals)
+    }
+
     // MARK: Counters
 
     /// What sets a counter carries the base that gives the wanted value; what removes one, the base
@@ -404,7 +422,7 @@ struct SavePlanner {
                 if reference.action == .deleteSelf,
                     counted.insert(Owner(name: name, field: field)).inserted
                 {
-                    try addOwner(name, &plan, in: transaction)
+                    try addOwner(name, &plan, in: &transaction)
                 }
             }
         }
@@ -435,7 +453,7 @@ struct SavePlanner {
         return try engine { () throws(EngineError) in
             if plan.saving.contains(name) { return try transaction.nextDot(scope) }
             guard let zone = found.number, let row = try transaction.record(zone, name),
-                !row.isDead, try !transaction.isDropped(row.type, scope)
+                !row.isDead, try !transaction.lens(of: scope).hides(row.type)
             else { return nil }
             return row.birth.dot
         }
@@ -445,7 +463,7 @@ struct SavePlanner {
     private func addOwner(
         _ target: String,
         _ plan: inout ZoneBatch.Plan,
-        in transaction: borrowing WriteTransaction
+        in transaction: inout WriteTransaction
     ) throws(PlanFailure) {
         let limit = request.limits.ownersPerRecord
         let count: Int
@@ -455,7 +473,9 @@ struct SavePlanner {
             count = try engine { () throws(EngineError) in
                 guard let zone = found.number else { return 0 }
                 let range = KeyRange.backReferences(of: zone, to: target, .deleteSelf)
-                return try transaction.rows(.index, range, limit: limit).count
+                let count = try transaction.rows(.index, range, limit: limit).count
+                guard count == limit, try transaction.lens(of: scope).hasDrops else { return count }
+                return try shownOwners(of: target, in: zone, &transaction)
             }
         }
         guard count < limit else {
@@ -471,6 +491,23 @@ struct SavePlanner {
             )
         }
         plan.owned[target] = count + 1
+    }
+
+    /// How many owning references to a record callers can see.
+    private func shownOwners(
+        of target: String,
+        in zone: ZoneNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Int {
+        let lens = try transaction.lens(of: scope)
+        let all = try transaction.referrers(to: target, born: nil, .deleteSelf, in: zone)
+        var count = 0
+        for referrer in all {
+            guard let row = try transaction.record(zone, referrer.name) else { continue }
+            let isHidden = lens.hides(row.type) || lens.hides(referrer.field, of: row.type)
+            if !isHidden { count += 1 }
+        }
+        return count
     }
 
     private func planParent(
@@ -537,7 +574,11 @@ struct SavePlanner {
 
     /// Bounds what the schema doesn't: empty lists need no column, and a removed field leaves its
     /// name behind.
-    private func checkFieldCount(_ put: Commit.Put, _ row: RecordRow?) throws(PlanFailure) {
+    private func checkFieldCount(
+        _ put: Commit.Put,
+        _ row: RecordRow?,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) {
         let limit = request.limits.fieldsPerType
         let stored = row.map { $0.body.entries.count + $0.absent.count } ?? 0
         guard put.fields.entries.count + stored > limit else { return }
@@ -545,6 +586,8 @@ struct SavePlanner {
         if let row {
             names.formUnion(row.body.entries.map { row.body.name(of: $0) })
             names.formUnion(row.absent.map(\.name))
+            let lens = try engine { () throws(EngineError) in try transaction.lens(of: scope) }
+            names = names.filter { !lens.hides($0, of: row.type) }
         }
         guard names.count > limit else { return }
         throw .item(

@@ -82,7 +82,7 @@ struct ZoneBatch {
             + deletes.map { request.deletes[$0].address.name }
         for name in names {
             guard let row = try transaction.load(number, name), !row.isDead else { continue }
-            if try transaction.isDropped(row.type, scope) {
+            if try transaction.lens(of: scope).hides(row.type) {
                 dropped[name] = row
             } else {
                 rows[name] = row
@@ -134,7 +134,7 @@ struct ZoneBatch {
             saves.filter { failures[$0] == nil }.map { request.saves[$0].address.name }
         )
         for index in deletes where failures[deleteKey(index)] == nil {
-            if let failure = try planDelete(index, found, &plan, in: transaction) {
+            if let failure = try planDelete(index, found, &plan, in: &transaction) {
                 failures[deleteKey(index)] = failure
             }
         }
@@ -151,7 +151,7 @@ struct ZoneBatch {
                 failures[index] = failure
             }
         }
-        try checkChildren(of: plan, found, in: transaction)
+        try checkChildren(of: plan, found, in: &transaction)
         return plan
     }
 
@@ -159,7 +159,7 @@ struct ZoneBatch {
         _ index: Int,
         _ found: FoundZone,
         _ plan: inout Plan,
-        in transaction: borrowing WriteTransaction
+        in transaction: inout WriteTransaction
     ) throws(EngineError) -> ModifyOutcome.Failure? {
         let name = request.deletes[index].address.name
         let row = rows[name]
@@ -181,7 +181,8 @@ struct ZoneBatch {
             let owned = try transaction.referrers(to: target, born: birth, .deleteSelf, in: zone)
             for child in owned where plan.dying[child.name] == nil {
                 guard try goes(child, with: target),
-                    let row = try transaction.record(zone, child.name), !row.isDead
+                    let row = try transaction.record(zone, child.name), !row.isDead,
+                    try !transaction.lens(of: scope).hides(child.field, of: row.type)
                 else { continue }
                 plan.dying[child.name] = index
                 pending.append((child.name, row.birth.dot))
@@ -215,15 +216,16 @@ struct ZoneBatch {
     private mutating func checkChildren(
         of plan: Plan,
         _ found: FoundZone,
-        in transaction: borrowing WriteTransaction
+        in transaction: inout WriteTransaction
     ) throws(EngineError) {
         guard let zone = found.number else { return }
         for (name, birth) in plan.deletions {
+            guard try isShown(name, in: zone, &transaction) else { continue }
             let children = try transaction.referrers(to: name, born: birth, .parent, in: zone)
             var orphan: Referrer?
             for child in children where orphan == nil && plan.dying[child.name] == nil {
                 guard !moves(child.name, awayFrom: name) else { continue }
-                if try isShown(child.name, in: zone, transaction) { orphan = child }
+                if try isShown(child.name, in: zone, &transaction) { orphan = child }
             }
             guard let orphan, let item = plan.dying[name] else { continue }
             failures[deleteKey(item)] = ModifyOutcome.Failure(
@@ -243,10 +245,11 @@ struct ZoneBatch {
     private func isShown(
         _ name: String,
         in zone: ZoneNumber,
-        _ transaction: borrowing WriteTransaction
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Bool {
-        guard let type = try transaction.record(zone, name)?.type else { return true }
-        return try transaction.typeDrops(scope, of: StoredName.shown(type)).shown(type) != nil
+        let lens = try transaction.lens(of: scope)
+        guard lens.hasDrops, let row = try transaction.record(zone, name) else { return true }
+        return !lens.hides(row.type)
     }
 
     private func moves(_ child: String, awayFrom parent: String) -> Bool {

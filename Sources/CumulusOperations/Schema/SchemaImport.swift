@@ -51,7 +51,7 @@ package struct SchemaImport: Hashable, Sendable {
         case (.file, .production), (.production, .production), (.development, .development):
             return .failure(misplaced)
         case (.file(let schema, let drops), .development):
-            let wanted = schema.complete
+            let wanted = schema.completed(from: development)
             let difference = SchemaDifference(from: development, to: wanted)
             let kept = difference.removals.filter { $0.removes(from: production) }
             if let refusal = refusal(of: kept, "production has it, which keeps what it has") {
@@ -150,9 +150,11 @@ package struct SchemaImport: Hashable, Sendable {
 
 extension Schema {
     /// With what no file has to name, and types as they are stored.
-    fileprivate var complete: Schema {
+    fileprivate func completed(from present: Schema) -> Schema {
         var schema = self
-        if schema.recordType(Schema.users.name) == nil { schema.recordTypes.append(Schema.users) }
+        if schema.recordType(Schema.users.name) == nil {
+            schema.recordTypes.append(present.recordType(Schema.users.name) ?? Schema.users)
+        }
         schema.recordTypes = schema.recordTypes.map { type in
             var type = type
             if type.name == Schema.users.name, type.field("roles") == nil {
@@ -193,8 +195,8 @@ extension SchemaDifference.Change {
         switch self {
         case .typeRemoved(let type): schema.recordType(type) != nil
         case .fieldRemoved(let type, let field): schema.recordType(type)?.field(field.name) != nil
-        case .fieldTypeChanged(let type, let field, _, _):
-            schema.recordType(type)?.field(field) != nil
+        case .fieldTypeChanged(let type, let field, _, let new):
+            schema.recordType(type)?.field(field).map { $0.typeName != new } ?? false
         case .roleAdded, .roleRemoved, .typeAdded, .fieldAdded, .indexesChanged, .grantsChanged:
             false
         }

@@ -77,7 +77,7 @@ final class SimulatedNode: @unchecked Sendable {
         process.run { await links.run(endpoints) }
         let collector = Collector(node, schedule: schedule)
         process.run { await collector.run() }
-        process.run { await IndexKeeper(node).run() }
+        process.run { await SchemaKeeper(node).run() }
     }
 
     private var configuration: Node.Configuration {

@@ -1,16 +1,18 @@
-// Builds indexes that came after their records, and deletes the rows of those that are dropped.
+// Follows the schema in the background: builds indexes that came after their records, deletes the
+// rows of those that are dropped, and the records of dropped types.
 //
 // Run beside the listener until it is cancelled. It gives the writer small jobs one after the
 // other, so that callers hardly notice; how far each index is stands in its row, and the next start
-// goes on from there.
+// goes on from there. Records of dropped types are looked for once after each drop and each start.
 
 import CumulusModel
+import CumulusReplication
 import CumulusStorage
 import CumulusWire
 import Logging
 import Synchronization
 
-package final class IndexKeeper: Sendable {
+package final class SchemaKeeper: Sendable {
     /// Records that one step looks at, and about how many rows it writes.
     private static let recordsAtOnce = 250
     private static let rowsAtOnce = 2_000
@@ -20,6 +22,8 @@ package final class IndexKeeper: Sendable {
     private static let longestPause: Int64 = 60_000
 
     private let node: Node
+    /// The drops after which a scope's records were walked.
+    private let swept = Mutex<[ScopeNumber: DropCounts]>([:])
 
     package init(_ node: Node) {
         self.node = node
@@ -28,7 +32,7 @@ package final class IndexKeeper: Sendable {
     /// Returns when the task is cancelled.
     package func run() async {
         await tryWork()
-        for await _ in node.gate.indexNews { await tryWork() }
+        for await _ in node.gate.schemaNews { await tryWork() }
     }
 
     private func tryWork() async {
@@ -37,11 +41,11 @@ package final class IndexKeeper: Sendable {
             guard let problem = await work() else { return }
             // Too much to do, or no room on the disk, perhaps: it is tried again a while later.
             node.environment.logger.warning(
-                "an index can't be built or dropped",
+                "the schema's indexes, or records of dropped types, can't be brought up to date",
                 metadata: ["problem": "\(problem)", "nextTryInMilliseconds": "\(pause)"]
             )
             try? await node.environment.sleep(pause)
-            pause = min(2 * pause, IndexKeeper.longestPause)
+            pause = min(2 * pause, SchemaKeeper.longestPause)
         }
     }
 
@@ -55,6 +59,7 @@ package final class IndexKeeper: Sendable {
             for (_, number) in all {
                 do {
                     try await drop(number)
+                    try await sweep(number)
                     try await build(number)
                 } catch is CancellationError {
                     return nil
@@ -108,8 +113,8 @@ package final class IndexKeeper: Sendable {
                     known,
                     of: scope,
                     zones: zones,
-                    limit: IndexKeeper.recordsAtOnce,
-                    rowLimit: IndexKeeper.rowsAtOnce
+                    limit: SchemaKeeper.recordsAtOnce,
+                    rowLimit: SchemaKeeper.rowsAtOnce
                 )
             }
         }
@@ -125,8 +130,8 @@ package final class IndexKeeper: Sendable {
             var rest = zones[...]
             while !rest.isEmpty {
                 try Task.checkCancellation()
-                let some = Array(rest.prefix(IndexKeeper.zonesAtOnce))
-                rest = rest.dropFirst(IndexKeeper.zonesAtOnce)
+                let some = Array(rest.prefix(SchemaKeeper.zonesAtOnce))
+                rest = rest.dropFirst(SchemaKeeper.zonesAtOnce)
                 try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
                     try transaction.dropIndexRows(of: index, in: some)
                 }
@@ -135,5 +140,45 @@ package final class IndexKeeper: Sendable {
                 transaction.forgetIndex(index, of: type, in: scope)
             }
         }
+    }
+
+    // MARK: Records of dropped types
+
+    private func sweep(_ scope: ScopeNumber) async throws {
+        let (lens, zones) = try await node.gate.reading { reader in
+            (try RecordLens(of: scope, in: reader), try reader.zones(of: scope))
+        }
+        let drops = lens.typeDrops
+        guard !drops.isEmpty, swept.withLock({ $0[scope] != drops }) else { return }
+        for zone in zones { try await sweep(zone, of: scope, by: lens) }
+        swept.withLock { $0[scope] = drops }
+    }
+
+    private func sweep(
+        _ zone: Commit.Zone,
+        of scope: ScopeNumber,
+        by lens: RecordLens
+    ) async throws {
+        var last: String?
+        repeat {
+            try Task.checkCancellation()
+            let after = last
+            let found = try await node.gate.reading { reader in
+                try DroppedRecords.find(
+                    in: zone,
+                    of: scope,
+                    after: after,
+                    limit: SchemaKeeper.recordsAtOnce,
+                    by: lens,
+                    reader
+                )
+            }
+            if !found.names.isEmpty {
+                try await node.gate.change(.commits) { transaction throws(EngineError) in
+                    try DroppedRecords.delete(found.names, of: zone, in: scope, &transaction)
+                }
+            }
+            last = found.last
+        } while last != nil
     }
 }

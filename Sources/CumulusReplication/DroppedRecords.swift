@@ -1,0 +1,92 @@
+// Deletes the records of types that the schema dropped. They are hidden from the moment when a node
+// hears of it; here they go, and what refers to them with deleteSelf goes along.
+//
+// The node whose run made a record deletes it, or its heir, so that one node does and not all.
+// Since nobody makes records of a dropped type who has heard of it, one walk after hearing finds
+// all of one's own. Walked by `SchemaKeeper`, a bounded step at a time.
+
+import CumulusModel
+package import CumulusStorage
+
+package enum DroppedRecords {
+    /// Names of records of a zone that may have lives of dropped types, and the name to go on from,
+    /// nil at the zone's end; looks at some records.
+    ///
+    /// Read from a snapshot: `delete` looks again.
+    package static func find(
+        in zone: Commit.Zone,
+        of scope: ScopeNumber,
+        after name: String?,
+        limit: Int,
+        by lens: RecordLens,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> (names: [String], last: String?) {
+        guard let zone = try number(of: zone, in: scope, reader) else { return ([], nil) }
+        var range = KeyRange.records(of: zone)
+        if let name { range.start = RowKey.record(zone, name).bytes + [0] }
+        let rows = try reader.rows(.records, range, limit: limit)
+        var names: [String] = []
+        var last: String?
+        for (key, value) in rows {
+            var parts = KeyReader(key)
+            _ = try parts.number(ZoneNumber.self)
+            let name = try parts.text()
+            let row = try reader.decoding(key) { () throws(MalformedBytes) in
+                try RecordRow(value)
+            }
+            if !row.isDead, row.hasSiblings || lens.hides(row.type) { names.append(name) }
+            last = name
+        }
+        return (names, rows.count < limit ? nil : last)
+    }
+
+    /// Deletes what this node owes of them, in commits of bounded size.
+    package static func delete(
+        _ names: [String],
+        of zone: Commit.Zone,
+        in scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        guard let number = try number(of: zone, in: scope, transaction) else { return }
+        var deleted: [String] = []
+        var deletes: [Commit.Operation] = []
+        for name in names {
+            let births = try owed(name, in: number, of: scope, &transaction)
+            if births.isEmpty { continue }
+            deletes.append(.delete(recordName: name, births: births))
+            deleted.append(name)
+        }
+        if deletes.isEmpty { return }
+        _ = try transaction.perform(deletes, in: scope, zone: zone, author: Author())
+        try CascadeCompensation.run(after: deleted, of: zone, in: scope, &transaction)
+    }
+
+    /// nil: that generation of the zone is gone.
+    private static func number<Reader: RowReader & ~Copyable>(
+        of zone: Commit.Zone,
+        in scope: ScopeNumber,
+        _ reader: borrowing Reader
+    ) throws(EngineError) -> ZoneNumber? {
+        guard let database = try reader.database(scope, zone.database),
+            let row = try reader.zone(database, zone.name),
+            row.exists, row.generation == zone.generation
+        else { return nil }
+        return row.number
+    }
+
+    /// Births of the lives of dropped types that this node's runs made.
+    private static func owed(
+        _ name: String,
+        in zone: ZoneNumber,
+        of scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> [Dot] {
+        let lens = try transaction.lens(of: scope)
+        var births: [Dot] = []
+        for life in try transaction.lives(zone, name) where !life.isDead && lens.hides(life.type) {
+            let birth = life.birth.dot
+            if transaction.state.owes(for: birth.incarnation) { births.append(birth) }
+        }
+        return births
+    }
+}
