@@ -229,9 +229,9 @@ package struct IndexCount {
             var found = 0
             var last: Bytes = []
             let room = min(IndexCount.chunk, limit + 1 - count)
-            try reader.scan(.index, range, backwards: false) { key, _ in
+            try reader.lendRows(.index, range) { key, _ in
                 found += 1
-                last = key
+                if found == room { last = Bytes(key) }
                 return found < room
             }
             count += found

@@ -144,7 +144,8 @@ package struct IndexEntry: Hashable, Sendable {
             switch definition.form {
             case .cell:
                 try parts.skip(8)
-                place = try Place(indexedBytes: row)
+                place = row.withUnsafeBytes(Place.init)
+                guard place != nil else { throw .corrupt("a place in an index is damaged") }
             case .word: value = .bytes(try parts.content())
             case .value, .element: value = try parts.value(of: definition.type)
             }
@@ -168,12 +169,17 @@ package struct IndexEntry: Hashable, Sendable {
         }
     }
 
+    /// Metres from a place to the one in the row of a cell; nil where there is none.
+    package static func distance(
+        from origin: Location,
+        to row: UnsafeRawBufferPointer
+    ) -> Double? {
+        Place(indexedBytes: row)?.distance(from: origin)
+    }
+
     /// Metres from a place to the one in the row; nil where there is none.
     package func distance(from origin: Location) -> Double? {
-        place.map { place in
-            let here = Location(latitude: place.latitude, longitude: place.longitude)
-            return GreatCircle.distance(here, origin)
-        }
+        place.map { $0.distance(from: origin) }
     }
 }
 
@@ -199,15 +205,16 @@ extension Location {
 }
 
 extension IndexEntry.Place {
-    fileprivate init(indexedBytes bytes: Bytes) throws(EngineError) {
-        guard bytes.count == 16 else { throw .corrupt("a place in an index is damaged") }
-        let (latitude, longitude) = bytes.withUnsafeBytes { bytes in
-            (
-                bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self),
-                bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
-            )
+    fileprivate init?(indexedBytes bytes: UnsafeRawBufferPointer) {
+        guard bytes.count == 16 else { return nil }
+        func number(_ offset: Int) -> Double {
+            let bits = bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+            return Double(bitPattern: UInt64(bigEndian: bits))
         }
-        self.latitude = Double(bitPattern: UInt64(bigEndian: latitude))
-        self.longitude = Double(bitPattern: UInt64(bigEndian: longitude))
+        self.init(latitude: number(0), longitude: number(8))
+    }
+
+    fileprivate func distance(from origin: Location) -> Double {
+        GreatCircle.distance(Location(latitude: latitude, longitude: longitude), origin)
     }
 }

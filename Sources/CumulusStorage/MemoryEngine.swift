@@ -31,14 +31,14 @@ package final class MemoryEngine: StorageEngine {
         state.get(family, key, reach: reach)
     }
 
-    package func scan(
+    package func lendRows(
         _ family: Family,
         _ range: KeyRange,
         backwards: Bool,
         reach: Reach,
-        _ visit: (_ key: Bytes, _ value: Bytes) -> Bool
+        to visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) {
-        state.scan(family, range, backwards: backwards, reach: reach, visit)
+        state.lendRows(family, range, backwards: backwards, reach: reach, to: visit)
     }
 
     private var state: MemoryState { committed.withLock { $0 } }
@@ -62,13 +62,15 @@ private struct MemoryState: EngineReader {
         families[Int(family.rawValue)].value(of: key)
     }
 
-    func scan(
+    func lendRows(
         _ family: Family,
         _ range: KeyRange,
         backwards: Bool,
         reach: Reach,
-        _ visit: (_ key: Bytes, _ value: Bytes) -> Bool
+        to visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) {
-        families[Int(family.rawValue)].visit(range, backwards: backwards, visit)
+        families[Int(family.rawValue)].visit(range, backwards: backwards) { key, value in
+            key.withUnsafeBytes { key in value.withUnsafeBytes { visit(key, $0) } }
+        }
     }
 }

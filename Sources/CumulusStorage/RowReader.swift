@@ -149,4 +149,13 @@ package struct ReadTransaction: RowReader, Sendable {
     ) throws(EngineError) {
         try reader.scan(family, range, backwards: backwards, reach: reach, visit)
     }
+
+    /// Visits rows forwards without copying them: what is lent is gone when `visit` returns.
+    package func lendRows(
+        _ family: Family,
+        _ range: KeyRange,
+        to visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
+    ) throws(EngineError) {
+        try reader.lendRows(family, range, backwards: false, reach: reach, to: visit)
+    }
 }

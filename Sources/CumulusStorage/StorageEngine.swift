@@ -66,13 +66,30 @@ package protocol EngineReader: Sendable {
 
     /// Visits the rows of `range` in order, or from its end if `backwards`, until `visit` returns
     /// false.
-    func scan(
+    ///
+    /// What it is lent is gone when it returns.
+    func lendRows(
+        _ family: Family,
+        _ range: KeyRange,
+        backwards: Bool,
+        reach: Reach,
+        to visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
+    ) throws(EngineError)
+}
+
+extension EngineReader {
+    /// The same with copies of the rows.
+    package func scan(
         _ family: Family,
         _ range: KeyRange,
         backwards: Bool,
         reach: Reach,
         _ visit: (_ key: Bytes, _ value: Bytes) -> Bool
-    ) throws(EngineError)
+    ) throws(EngineError) {
+        try lendRows(family, range, backwards: backwards, reach: reach) { key, value in
+            visit(Bytes(key), Bytes(value))
+        }
+    }
 }
 
 /// An ordered store that commits batches.

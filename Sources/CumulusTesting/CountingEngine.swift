@@ -52,14 +52,14 @@ package final class CountingEngine: StorageEngine {
         try newest.get(family, key, reach: reach)
     }
 
-    package func scan(
+    package func lendRows(
         _ family: Family,
         _ range: KeyRange,
         backwards: Bool,
         reach: Reach,
-        _ visit: (_ key: Bytes, _ value: Bytes) -> Bool
+        to visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) throws(EngineError) {
-        try newest.scan(family, range, backwards: backwards, reach: reach, visit)
+        try newest.lendRows(family, range, backwards: backwards, reach: reach, to: visit)
     }
 
     private var newest: ColdReader {
@@ -79,15 +79,15 @@ private struct ColdReader: EngineReader {
         return try reader.get(family, key, reach: reach)
     }
 
-    func scan(
+    func lendRows(
         _ family: Family,
         _ range: KeyRange,
         backwards: Bool,
         reach: Reach,
-        _ visit: (_ key: Bytes, _ value: Bytes) -> Bool
+        to visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) throws(EngineError) {
         try check(reach)
-        try reader.scan(family, range, backwards: backwards, reach: reach, visit)
+        try reader.lendRows(family, range, backwards: backwards, reach: reach, to: visit)
     }
 
     private func check(_ reach: Reach) throws(EngineError) {

@@ -60,14 +60,14 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
         try newest.get(family, key, reach: reach)
     }
 
-    package func scan(
+    package func lendRows(
         _ family: Family,
         _ range: KeyRange,
         backwards: Bool,
         reach: Reach,
-        _ visit: (_ key: Bytes, _ value: Bytes) -> Bool
+        to visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) throws(EngineError) {
-        try newest.scan(family, range, backwards: backwards, reach: reach, visit)
+        try newest.lendRows(family, range, backwards: backwards, reach: reach, to: visit)
     }
 
     package func snapshot() -> any EngineReader {

@@ -60,12 +60,12 @@ package final class RocksDBReader: EngineReader, @unchecked Sendable {
     }
 
     /// With `Reach.memory`, rows may have been visited before `.notInMemory` is thrown.
-    package func scan(
+    package func lendRows(
         _ family: Family,
         _ range: KeyRange,
         backwards: Bool,
         reach: Reach,
-        _ visit: (_ key: Bytes, _ value: Bytes) -> Bool
+        to visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) throws(EngineError) {
         guard precedes(range.start, range.end) else { return }
         // Bounds are part of the options, so each scan has its own.
@@ -86,7 +86,7 @@ package final class RocksDBReader: EngineReader, @unchecked Sendable {
         _ family: OpaquePointer,
         _ options: OpaquePointer,
         backwards: Bool,
-        _ visit: (Bytes, Bytes) -> Bool
+        _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Bool
     ) -> RocksDBMessage? {
         let iterator = rocksdb_create_iterator_cf(store.database, options, family)
         defer { rocksdb_iter_destroy(iterator) }
@@ -96,9 +96,14 @@ package final class RocksDBReader: EngineReader, @unchecked Sendable {
             rocksdb_iter_seek_to_first(iterator)
         }
         while rocksdb_iter_valid(iterator) != 0 {
-            let key = Bytes { count in rocksdb_iter_key(iterator, count) }
-            let value = Bytes { count in rocksdb_iter_value(iterator, count) }
-            guard visit(key, value) else { break }
+            var (keyCount, valueCount) = (0, 0)
+            let key = rocksdb_iter_key(iterator, &keyCount)
+            let value = rocksdb_iter_value(iterator, &valueCount)
+            let goesOn = visit(
+                UnsafeRawBufferPointer(start: key, count: keyCount),
+                UnsafeRawBufferPointer(start: value, count: valueCount)
+            )
+            guard goesOn else { break }
             if backwards {
                 rocksdb_iter_prev(iterator)
             } else {

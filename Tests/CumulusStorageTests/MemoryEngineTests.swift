@@ -34,7 +34,7 @@ import Testing
 
     /// A tree that leaned to one side would take seconds here, and its recursion would leave the
     /// stack.
-    @Test func ascendingKeysStayCheap() {
+    @Test func ascendingKeysStayCheap() throws {
         let engine = MemoryEngine()
         for number in UInt32(0)..<20_000 {
             engine.commit(Self.batch(writing: withUnsafeBytes(of: number.bigEndian) { Bytes($0) }))
@@ -44,7 +44,7 @@ import Testing
         engine.commit(batch)
         var left: [Bytes] = []
         let whole = KeyRange(start: [], end: [1])
-        engine.scan(.meta, whole, backwards: false, reach: .memory) { key, _ in
+        try engine.scan(.meta, whole, backwards: false, reach: .memory) { key, _ in
             left.append(key)
             return true
         }

@@ -109,10 +109,53 @@ struct QuerySearch {
         let ranges = count == 1 ? "a range" : "\(count) ranges"
         work.plan = "read \(ranges) of the index on \(access.fields)"
         if access.ranges.isEmpty { work.plan = "nothing can satisfy the predicate" }
+        if access.isCovering, let nearest { return try take(access, nearest, part) }
         var rows = IndexRows(access, in: part.number)
         while let entry = try rows.next(part.reader, &effort) {
             _ = try look(at: entry, access, part)
         }
+    }
+
+    /// Reads all rows of cells, and takes apart those that may be on the page.
+    private mutating func take(
+        _ access: IndexAccess,
+        _ nearest: BoundQuery.Nearest,
+        _ part: Part
+    ) throws {
+        for range in access.ranges {
+            var failure: (any Error)?
+            try part.reader.lendRows(.index, range.keys(in: part.number)) { key, value in
+                do {
+                    if let metres = IndexEntry.distance(from: nearest.place, to: value),
+                        try isSettled(metres, nearest)
+                    {
+                        return true
+                    }
+                    let definition = range.index.definition
+                    let (key, value) = (Bytes(key), Bytes(value))
+                    let entry = try IndexEntry(definition, key: key, value: value)
+                    _ = try look(at: entry, access, part)
+                    return true
+                } catch {
+                    failure = error
+                    return false
+                }
+            }
+            if let failure { throw failure }
+        }
+    }
+
+    /// Whether all is said about a row: its place is too far, or behind a full page.
+    private mutating func isSettled(
+        _ metres: Double,
+        _ nearest: BoundQuery.Nearest
+    ) throws -> Bool {
+        let isNear = nearest.reaches(metres)
+        guard !isNear || comesTooLate(metres) else { return false }
+        work.rowsRead += 1
+        if isNear { work.rowsKept += 1 }
+        try effort.spend(QuerySearch.rowSteps)
+        return true
     }
 
     private mutating func walkAll(_ part: inout Part) throws {
@@ -231,13 +274,6 @@ struct QuerySearch {
         work.rowsRead += 1
         try effort.spend(QuerySearch.rowSteps)
         if access.isCovering, entry.isWhole {
-            if let nearest, let metres = entry.distance(from: nearest.place) {
-                guard nearest.reaches(metres) else { return false }
-                if comesTooLate(metres) {
-                    work.rowsKept += 1
-                    return true
-                }
-            }
             var candidate = Candidate(entry)
             return try look(at: &candidate, nil, part)
         }

@@ -72,13 +72,13 @@ final class SimulatedDisk: StorageEngine {
         rows.get(family, key, reach: reach)
     }
 
-    func scan(
+    func lendRows(
         _ family: Family,
         _ range: KeyRange,
         backwards: Bool,
         reach: Reach,
-        _ visit: (_ key: Bytes, _ value: Bytes) -> Bool
+        to visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) {
-        rows.scan(family, range, backwards: backwards, reach: reach, visit)
+        rows.lendRows(family, range, backwards: backwards, reach: reach, to: visit)
     }
 }
