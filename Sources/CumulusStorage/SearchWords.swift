@@ -6,27 +6,36 @@
 // between two digits part nothing, and every ideograph and hiragana stands for itself.
 
 import CumulusModel
-import Foundation
 
 package enum SearchWords {
     /// The words of a text in their order, folded.
     package static func words(of text: String) -> [String] {
         var text = text
         if let words = text.withUTF8(asciiWords) { return words }
+        return otherWords(text)
+    }
+
+    private static func otherWords(_ text: String) -> [String] {
+        var table = FoldedScalars()
+        var scalars: [Unicode.Scalar] = []
+        scalars.reserveCapacity(text.utf8.count)
+        for scalar in text.unicodeScalars { table.fold(scalar, into: &scalars) }
+        let kinds = scalars.map { table.kind(of: $0) }
         var words: [String] = []
         var word = String.UnicodeScalarView()
+        var length = 0
         func end() {
-            if !word.isEmpty { words.append(String(word.prefix(longest))) }
-            word = String.UnicodeScalarView()
+            if length > 0 { words.append(String(word)) }
+            (word, length) = (String.UnicodeScalarView(), 0)
         }
-        let scalars = Array(folded(text).unicodeScalars)
         for (index, scalar) in scalars.enumerated() {
-            if standsAlone(scalar) {
+            let isPart = kinds[index] == .letter || kinds[index] == .digit || scalar == "_"
+            if kinds[index] == .alone {
                 end()
-                word.append(scalar)
-                end()
-            } else if isPart(scalar) || joins(scalars, at: index) {
-                word.append(scalar)
+                words.append(String(scalar))
+            } else if isPart || joins(scalar, kinds, at: index) {
+                if length < longest { word.append(scalar) }
+                length += 1
             } else {
                 end()
             }
@@ -82,47 +91,22 @@ package enum SearchWords {
         words(of: text).filter { !stopWords.contains($0) }
     }
 
-    /// What two spellings of a word have in common.
-    private static func folded(_ text: String) -> String {
-        var bare = String.UnicodeScalarView()
-        for scalar in text.decomposedStringWithCanonicalMapping.unicodeScalars
-        where scalar.properties.generalCategory != .nonspacingMark {
-            bare.append(scalar)
-        }
-        // Both ways: some letters have several small forms of one large one.
-        return String(bare).uppercased().lowercased()
-    }
-
-    private static func isPart(_ scalar: Unicode.Scalar) -> Bool {
-        isLetter(scalar) || isDigit(scalar) || scalar == "_"
-    }
-
-    private static func isLetter(_ scalar: Unicode.Scalar) -> Bool {
-        scalar.properties.isAlphabetic
-    }
-
-    private static func isDigit(_ scalar: Unicode.Scalar) -> Bool {
-        scalar.properties.generalCategory == .decimalNumber
-    }
-
-    private static func standsAlone(_ scalar: Unicode.Scalar) -> Bool {
-        scalar.properties.isIdeographic || (0x3041...0x309F).contains(scalar.value)
-    }
-
     /// A sign between two letters or between two digits that doesn't part them.
-    private static func joins(_ scalars: [Unicode.Scalar], at index: Int) -> Bool {
-        guard index > 0, index + 1 < scalars.count else { return false }
-        let (before, after) = (scalars[index - 1], scalars[index + 1])
-        return switch scalars[index] {
-        case "'", "\u{2019}", ".": isLetter(before) && isLetter(after) || arePoint(before, after)
-        case ":", "\u{B7}": isLetter(before) && isLetter(after)
-        case ",", ";": isDigit(before) && isDigit(after)
+    private static func joins(
+        _ scalar: Unicode.Scalar,
+        _ kinds: [FoldedScalars.Kind],
+        at index: Int
+    ) -> Bool {
+        guard index > 0, index + 1 < kinds.count else { return false }
+        let (before, after) = (kinds[index - 1], kinds[index + 1])
+        let areLetters = before.isLetter && after.isLetter
+        let areDigits = before == .digit && after == .digit
+        return switch scalar {
+        case "'", "\u{2019}", ".": areLetters || areDigits
+        case ":", "\u{B7}": areLetters
+        case ",", ";": areDigits
         default: false
         }
-    }
-
-    private static func arePoint(_ before: Unicode.Scalar, _ after: Unicode.Scalar) -> Bool {
-        isDigit(before) && isDigit(after)
     }
 
     /// Scalars of a word that count.
@@ -133,4 +117,9 @@ package enum SearchWords {
         "it", "no", "not", "of", "on", "or", "such", "that", "the", "their", "then", "there",
         "these", "they", "this", "to", "was", "will", "with",
     ]
+}
+
+extension FoldedScalars.Kind {
+    /// An ideograph is a letter too.
+    fileprivate var isLetter: Bool { self == .letter || self == .alone }
 }

@@ -1,0 +1,106 @@
+// What is left of each Unicode scalar when case and diacritics don't count, and whether it is a
+// letter, a digit or neither.
+//
+// Looked up by `SearchWords` for texts that are not ASCII. To ask the library about a scalar takes
+// longer than to cut a whole word, so answers are kept, 256 scalars at a time, as they come up;
+// shared by all threads. hot: twice per scalar of a saved text.
+
+import Foundation
+import Synchronization
+
+/// Looks scalars up, keeping the pages that one text needs at hand.
+struct FoldedScalars {
+    enum Kind: UInt8 {
+        case other
+        case letter
+        case digit
+        /// A word of its own: an ideograph, or a hiragana.
+        case alone
+    }
+
+    /// Each at the end of its number: texts mix few pages, such as Latin and Cyrillic.
+    private var near: [Page]
+    private static let nearCount: UInt32 = 8
+
+    private static let first = Page(0)
+    private static let pages = Mutex<[UInt32: Page]>([:])
+
+    init() {
+        near = Array(repeating: FoldedScalars.first, count: Int(FoldedScalars.nearCount))
+    }
+
+    mutating func kind(of scalar: Unicode.Scalar) -> Kind {
+        page(of: scalar).kinds[Int(scalar.value & 0xFF)]
+    }
+
+    /// Appends what is left of a scalar: nothing of an accent, two letters of a ligature.
+    mutating func fold(_ scalar: Unicode.Scalar, into folded: inout [Unicode.Scalar]) {
+        let page = page(of: scalar)
+        let index = Int(scalar.value & 0xFF)
+        if page.isOther[index] {
+            folded += page.others[UInt8(index)] ?? []
+        } else {
+            folded.append(page.singles[index])
+        }
+    }
+
+    private mutating func page(of scalar: Unicode.Scalar) -> Page {
+        let number = scalar.value >> 8
+        let slot = Int(number % FoldedScalars.nearCount)
+        if near[slot].number != number { near[slot] = FoldedScalars.page(number) }
+        return near[slot]
+    }
+
+    private static func page(_ number: UInt32) -> Page {
+        pages.withLock { pages in
+            if let known = pages[number] { return known }
+            let made = Page(number)
+            pages[number] = made
+            return made
+        }
+    }
+
+    /// 256 scalars.
+    private final class Page: Sendable {
+        let number: UInt32
+        let kinds: [Kind]
+        /// What is left of most.
+        let singles: [Unicode.Scalar]
+        /// Of which ones none is left, or several are.
+        let isOther: [Bool]
+        let others: [UInt8: [Unicode.Scalar]]
+
+        init(_ number: UInt32) {
+            let scalars = (UInt32(0)..<256).map { low in
+                // Surrogates stand in no text.
+                Unicode.Scalar(number << 8 | low) ?? "\u{FFFD}"
+            }
+            let folded = scalars.map(Page.fold)
+            self.number = number
+            kinds = scalars.map(Page.kind)
+            singles = zip(scalars, folded).map { $1.count == 1 ? $1[0] : $0 }
+            isOther = folded.map { $0.count != 1 }
+            let several = folded.enumerated().filter { $1.count > 1 }.map { (UInt8($0), $1) }
+            others = Dictionary(uniqueKeysWithValues: several)
+        }
+
+        private static func kind(of scalar: Unicode.Scalar) -> Kind {
+            let properties = scalar.properties
+            if properties.isIdeographic || (0x3041...0x309F).contains(scalar.value) {
+                return .alone
+            }
+            if properties.generalCategory == .decimalNumber { return .digit }
+            return properties.isAlphabetic ? .letter : .other
+        }
+
+        private static func fold(_ scalar: Unicode.Scalar) -> [Unicode.Scalar] {
+            var bare = String.UnicodeScalarView()
+            for part in String(scalar).decomposedStringWithCanonicalMapping.unicodeScalars
+            where part.properties.generalCategory != .nonspacingMark {
+                bare.append(part)
+            }
+            // Both ways: some letters have several small forms of one large one.
+            return Array(String(bare).uppercased().lowercased().unicodeScalars)
+        }
+    }
+}
