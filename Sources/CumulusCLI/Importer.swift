@@ -214,15 +214,36 @@ struct Importer {
                 savePolicy: .allKeys,
                 atomically: false
             ).saveResults
-            return results.compactMap { id, result in result.error.map { (id, $0) } }
-        } catch let error as ServiceError where error.code == .limitExceeded {
+            let refusals = results.compactMap { id, result in result.error.map { (id, $0) } }
+            let tooMuch = Set(refusals.filter { $0.1.isTooMuch }.map(\.0))
+            if tooMuch.isEmpty || records.count == 1 { return refusals }
+            // With what changes along by merge policies, they were too much for one batch.
+            let rest = records.filter { tooMuch.contains($0.recordID) }[...]
+            let parts =
+                rest.count < records.count
+                ? try await Importer.refusals(rest, in: database)
+                : try await halves(of: rest, in: database)
+            return refusals.filter { !tooMuch.contains($0.0) } + parts
+        } catch let error as ServiceError where error.isTooMuch {
             // One record is too large to be sent: it is found by halving.
             guard records.count > 1 else { return records.map { ($0.recordID, error) } }
-            let middle = (records.startIndex + records.endIndex) / 2
-            return try await refusals(records[..<middle], in: database)
-                + refusals(records[middle...], in: database)
+            return try await halves(of: records, in: database)
         }
     }
+
+    private static func halves(
+        of records: ArraySlice<Record>,
+        in database: Database
+    ) async throws -> [(Record.ID, any Error)] {
+        let middle = (records.startIndex + records.endIndex) / 2
+        return try await refusals(records[..<middle], in: database)
+            + refusals(records[middle...], in: database)
+    }
+}
+
+extension Error {
+    /// Fewer records at once may fit.
+    fileprivate var isTooMuch: Bool { (self as? ServiceError)?.code == .limitExceeded }
 }
 
 extension ServiceError {

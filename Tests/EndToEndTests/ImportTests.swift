@@ -154,6 +154,29 @@ import Testing
         try await expectEqual(user.export(), [#"{"recordName": "a", "n": 1}"#])
     }
 
+    /// By its merge policy a save takes all of its record along: 200 of them are more than a commit
+    /// may hold.
+    @Test func whatIsTooMuchAtOnceIsSentInParts() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let user = try await User(of: node)
+        let token = ["--operator-token-file", "\(folder.node)/operator.token"]
+        let policy = try await user.cumulus(
+            ["policy", "set", "Place", "--merge", "record"] + token
+        )
+        #expect(policy.code == 0, "\(policy.errors)")
+        let text = String(repeating: "x", count: 20_000)
+        for field in [#""text": "\#(text)""#, #""n": 1"#] {
+            let lines = (1...200).map { #"{"recordName": "p\#($0)", \#(field)}"# }
+            let file = "\(folder.path)/places.jsonl"
+            try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: file))
+            let result = try await user.cumulus(["import", file, "--type", "Place"])
+            #expect(
+                result.output.hasPrefix("200 records saved, 0 lines failed"),
+                "\(result.errors)"
+            )
+        }
+    }
+
     @Test func anExportThatCanNotBeWrittenEndsWith74() async throws {
         let node = try await NodeProcess.ready(data: folder.node)
         let user = try await User(of: node)
