@@ -23,7 +23,9 @@ struct QueryCommand: AsyncParsableCommand {
                 --extensions. Fields need the indexes of CloudKit; 'cumulus schema export' and \
                 'import' show and change them. Without --where all records of the type are meant, \
                 for which ___recordID must be QUERYABLE. 100 records are shown, or --limit, or \
-                with --all every one; pages hold 400 at most. --count counts all.
+                with --all every one; pages hold 400 at most. --count counts all. Texts are \
+                sorted by their first 512 bytes; names decide last, in the direction of the last \
+                key.
                 """
         )
     )
@@ -52,6 +54,10 @@ struct QueryCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard limit ?? 1 > 0 else { throw ValidationError("--limit must be at least 1.") }
+        let keys = (sort ?? "a").split(separator: ",", omittingEmptySubsequences: false)
+        guard keys.allSatisfy({ $0.contains { $0 != " " && $0 != "-" } }) else {
+            throw ValidationError("--sort names keys, with commas between them.")
+        }
         guard [all, count, explain].count(where: \.self) <= 1 else {
             throw ValidationError("Give one of --all, --count and --explain.")
         }
@@ -68,7 +74,8 @@ struct QueryCommand: AsyncParsableCommand {
             predicate: try Query.Predicate(format: format),
             sortDescriptors: near.map { [$0.descriptor] } ?? []
         )
-        query.sortDescriptors += (sort ?? "").split(separator: ",").map { word in
+        let words = sort?.split(separator: ",", omittingEmptySubsequences: false) ?? []
+        query.sortDescriptors += words.map { word in
             let key = word.trimmingCharacters(in: .whitespaces)
             return key.hasPrefix("-")
                 ? Query.SortDescriptor(key: String(key.dropFirst()), ascending: false)
@@ -125,7 +132,10 @@ struct QueryCommand: AsyncParsableCommand {
         in database: Database,
         _ zoneID: RecordZone.ID?
     ) async throws {
-        var listing = Listing(["NAME", "TYPE", "MODIFIED", "FIELDS"], isJSON: output.json)
+        // Names are unique in their zones only.
+        let showsZones = database.databaseScope == .private && zoneID == nil
+        let columns = ["NAME", "TYPE", "MODIFIED", "FIELDS"]
+        var listing = Listing((showsZones ? ["ZONE"] : []) + columns, isJSON: output.json)
         var page = try await database.records(
             matching: query,
             inZoneWith: zoneID,
@@ -136,7 +146,8 @@ struct QueryCommand: AsyncParsableCommand {
         while true {
             for (_, result) in page.matchResults {
                 let record = try result.get()
-                listing.add(record.json, row: record.row)
+                let zone = showsZones ? [record.recordID.zoneID.zoneName] : []
+                listing.add(record.json, row: zone + record.row)
             }
             count += page.matchResults.count
             // A page may hold fewer than are wanted.

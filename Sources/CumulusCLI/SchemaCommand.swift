@@ -87,7 +87,10 @@ extension SchemaCommand {
             abstract: "Say what an import of a file would change, and change nothing.",
             discussion: help(
                 "cumulus schema validate app.ckdb --operator-token-file operator.token",
-                note: "Lines with a - before a type or field need --drop when the file is imported."
+                note: """
+                    Lines with a - before a type or field, and changes of a field's type, need \
+                    --drop when the file is imported.
+                    """
             )
         )
 

@@ -36,7 +36,12 @@ package struct PredicateLexer: Sendable {
         case UInt8(ascii: "%"): return try placeholder()
         case UInt8(ascii: "#"): return try escaped()
         case UInt8(ascii: "$"):
-            throw refusal("variables such as $NAME aren't supported; use %@ and an argument")
+            throw refusal(
+                """
+                variables such as $NAME aren't supported, nor is SUBQUERY; use %@ and an argument, \
+                or query the other type first
+                """
+            )
         case _ where Self.isDigit(byte): return try number()
         case _ where Self.isWordByte(byte): return word()
         default: return try symbol()

@@ -115,7 +115,13 @@ package struct PredicateParser {
         case .constant: nodes.append(.constant(nodes.popLast() == .constant(false)))
         case .negation: throw doubleNegation(at: offset)
         case .search:
-            throw refusal("NOT isn't supported over a search for words", at: offset)
+            throw refusal(
+                """
+                NOT isn't supported over a search for words; take what is not wanted out of the \
+                results
+                """,
+                at: offset
+            )
         case .distance:
             throw refusal(
                 "NOT isn't supported over a distance; only what is near can be found",

@@ -1,7 +1,7 @@
 // What may stand behind a predicate's format, to be put in place of its placeholders, and on the
 // right of the operators that build predicates.
 //
-// Part of the client's surface. Other modules add their own types (dates, data, identifiers).
+// Part of the client's surface, which adds Foundation's types.
 
 /// A value that a predicate can compare fields with.
 ///

@@ -33,7 +33,7 @@ extension BoundQuery {
         let binder = Binder(query: query, schema: schema, context: context)
         try binder.checkType()
         nodes = try binder.nodes()
-        sortKeys = try query.sortDescriptors.map(binder.sortKey)
+        sortKeys = try binder.sortKeys()
     }
 }
 
@@ -149,7 +149,8 @@ private struct Binder {
             throw invalid(
                 """
                 NOT is supported in front of one simple comparison only, not of AND, OR, BETWEEN, \
-                a search for words or a distance; turn the comparisons inside around instead
+                a search for words or a distance; turn the comparisons inside around instead, or \
+                take what is not wanted out of the results
                 """
             )
         }
@@ -174,6 +175,7 @@ private struct Binder {
         if relation.searchesWords { return try search(relation, values[0]) }
         let column = try column(comparison.key)
         if relation == .isNil {
+            try checkReadable(comparison.key, column)
             try need(.queryable, of: column)
             return BoundQuery.Comparison(relation: relation, subject: .presence(column))
         }
@@ -235,12 +237,37 @@ private struct Binder {
         )
     }
 
-    func sortKey(_ descriptor: Query.SortDescriptor) throws(ServiceError) -> BoundQuery.SortKey {
+    /// Names come last in any case, and in the direction of the key before them: a key that says
+    /// the same is left out, and all behind one that doesn't.
+    func sortKeys() throws(ServiceError) -> [BoundQuery.SortKey] {
+        var keys: [BoundQuery.SortKey] = []
+        var isDecided = false
+        for descriptor in query.sortDescriptors {
+            let key = try sortKey(descriptor)
+            if isDecided { continue }
+            isDecided = key.column == .system(.recordID)
+            let isUsual = key.ascending == keys.last?.ascending ?? true
+            if !isDecided || !isUsual { keys.append(key) }
+        }
+        return keys
+    }
+
+    private func sortKey(
+        _ descriptor: Query.SortDescriptor
+    ) throws(ServiceError) -> BoundQuery.SortKey {
         let column = try column(descriptor.key)
+        if column == .system(.recordID), descriptor.relativeLocation == nil {
+            // Each name stands once; an index that finds them all is enough.
+            try need(.queryable, of: column)
+            return BoundQuery.SortKey(column: column, ascending: descriptor.ascending)
+        }
         guard let origin = descriptor.relativeLocation else {
             guard case .one(let kind) = column.type, kind.isSortable else {
                 throw invalid(
-                    "Field '\(descriptor.key)' of type \(column.type.name) can't be sorted by"
+                    """
+                    Field '\(descriptor.key)' of type \(column.type.name) can't be sorted by; sort \
+                    by a STRING, INT64, DOUBLE, TIMESTAMP or BYTES field, or by distance
+                    """
                 )
             }
             try need(.sortable, of: column)
@@ -312,13 +339,44 @@ private struct Binder {
                 """
             )
         default:
+            try checkReadable(key, column)
+            throw invalid(
+                "Field '\(key)' of type \(column.type.name) can't be compared in this way; "
+                    + instead(of: relation, column.type)
+            )
+        }
+    }
+
+    /// What can be asked of a column's type.
+    private func instead(of relation: Query.Relation, _ type: FieldType) -> String {
+        switch type {
+        case .one(.location): "ask for a distance"
+        case _ where relation.isDistance: "distances are asked of LOCATION fields"
+        case .one(.reference): "ask with ==, != or IN which record it names"
+        default: "compare it with ==, !=, <, > or IN"
+        }
+    }
+
+    /// Fails for what no index can hold.
+    private func checkReadable(
+        _ key: String,
+        _ column: BoundQuery.Column
+    ) throws(ServiceError) {
+        if column.type.isEncrypted {
             throw invalid(
                 """
-                Field '\(key)' of type \(column.type.name) can't be compared in this way\
-                \(column.type == .one(.location) ? "; ask for a distance" : "")
+                Field '\(key)' is encrypted, so the server can't compare it; keep what is asked \
+                about in a field of its own, or look at it after a fetch
                 """
             )
         }
+        guard column.type == .one(.asset) || column.type == .list(.asset) else { return }
+        throw invalid(
+            """
+            Field '\(key)' of type \(column.type.name) can't be asked about; keep what is asked \
+            about in a field of its own
+            """
+        )
     }
 
     // MARK: Values

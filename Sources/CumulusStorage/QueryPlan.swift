@@ -25,6 +25,10 @@ package struct QueryPlan: Hashable, Sendable {
     package init(_ query: BoundQuery, _ indexes: [NumberedIndex], counts: Bool) {
         names = query.names?.sorted(by: precedes).map { String(decoding: $0, as: UTF8.self) }
         if names != nil { return }
+        if query.isImpossible {
+            accesses = [IndexAccess(ranges: [], order: .name)]
+            return
+        }
         let ways = QueryWays(query, indexes.filter(\.isReady))
         accesses = QueryPlan.few(of: ways.accesses.filter { !counts || !$0.repeats })
         if counts { return }
@@ -352,6 +356,23 @@ extension BoundQuery {
             names = names?.intersection(wanted) ?? Set(wanted)
         }
         return names
+    }
+
+    /// Whether the constants alone make the predicate false, as an empty IN does.
+    fileprivate var isImpossible: Bool {
+        var stack: [Bool?] = []
+        for node in nodes {
+            switch node {
+            case .constant(let value): stack.append(value)
+            case .comparison: stack.append(nil)
+            case .not: stack.append(stack.removeLast().map { !$0 })
+            case .and, .or:
+                let sides = [stack.removeLast(), stack.removeLast()]
+                let decides = node == .or
+                stack.append(sides.contains(decides) ? decides : sides[0] == nil ? nil : sides[1])
+            }
+        }
+        return stack == [false]
     }
 
     /// What every result is equal to, or one of.

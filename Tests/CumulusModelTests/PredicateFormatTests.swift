@@ -292,7 +292,7 @@ private func expect(
         ("f ==[] 'x'", "letters such as cdl"), ("f ==[c 'x'", "']' is missing before 'x'"),
         ("NOT (a=1 AND b=1)", "at 1: NOT isn't supported over AND and OR; put it before each"),
         ("!(a=1 OR b=1)", "at 1: NOT isn't supported over AND and OR"),
-        ("NOT self CONTAINS 'x'", "at 1: NOT isn't supported over a search for words"),
+        ("NOT self CONTAINS 'x'", "at 1: NOT isn't supported over a search for words; take what is not"),
         ("NOT (allTokens TOKENMATCHES[cdl] 'x')", "NOT isn't supported over a search for words"),
         ("NOT ALL tokenize('x','cdl') IN allTokens", "NOT isn't supported over a search"),
         (
@@ -316,7 +316,7 @@ private func expect(
         ("a.b = 1", "at 2: key paths aren't supported; name a field of the searched type"),
         ("f = a.b", "at 6: key paths"), ("self.f = 1", "key paths"),
         ("f[0] = 1", "can't be picked"),
-        ("f = $NAME", "at 5: variables such as $NAME aren't supported; use %@"),
+        ("f = $NAME", "at 5: variables such as $NAME aren't supported, nor is SUBQUERY; use %@"),
         ("a = b", "at 3: two fields can't be compared; a text stands in quotes"),
         ("a IN b", "two fields"), ("a CONTAINS b", "two fields"), ("a BEGINSWITH b", "two fields"),
         ("1 = 2", "at 3: one side must be a key"), ("1 IN {1}", "one side must be a key"),

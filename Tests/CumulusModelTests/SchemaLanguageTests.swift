@@ -210,7 +210,7 @@ import Testing
         let text = try SchemaLanguageTests.fixture("everything.ckdb")
         let schema = try SchemaLanguageTests.roundTrip(text)
         #expect(schema.roles == ["Editor", "Moderator", "Park Ranger", "Translator", "read"])
-        #expect(schema.recordTypes.count == 31)
+        #expect(schema.recordTypes.count == 34)
         let types = Set(schema.recordTypes.flatMap(\.fields).map(\.type))
         #expect(types == Set(RandomSchemas.types))
         let editor = schema.recordType("Trail")?.grants.first { $0.role == "Editor" }

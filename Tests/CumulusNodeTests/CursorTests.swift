@@ -1,5 +1,4 @@
-// Cursors on real nodes: whatever is done to one, it never shows another caller's data; and a query
-// whose caller is gone stops.
+// Cursors on real nodes: whatever is done to one, it never shows another caller's data.
 
 import Cumulus
 import CumulusModel

@@ -129,6 +129,26 @@ import Testing
         #expect(try found("population IN {134000, 1}") == ["bern"])
     }
 
+    /// An app that asks for none of a list reads none.
+    @Test func membershipInNothingFindsNothingAtOnce() throws {
+        for format in [
+            "country IN {}", "recordID IN {}", "FALSEPREDICATE",
+            "population > 1 AND country IN {}", "FALSEPREDICATE OR ANY labels IN {}",
+        ] {
+            var query = Query(
+                recordType: "Note",
+                predicate: try Query.Predicate(format: format)
+            )
+            query.allowsExtensions = true
+            let page = try store.query(query)
+            #expect(page.records.isEmpty)
+            #expect(page.work.rowsRead == 0)
+        }
+        #expect(
+            try found("country IN {} OR country == 'NL'", extended: true) == ["amsterdam"]
+        )
+    }
+
     @Test func membershipHasALimit() throws {
         let many = Array(0...250)
         #expect(try found("population IN %@", many.dropLast()) == [])
@@ -154,6 +174,52 @@ import Testing
         #expect(try found("motto BEGINSWITH 'be'") == ["a", "berlin", "c"])
         #expect(try found("motto BEGINSWITH ''") == ["a", "b", "berlin", "c", "d", "tokyo"])
         #expect(try found("NOT (motto BEGINSWITH 'be')") == ["b", "d", "tokyo"])
+    }
+
+    /// Names decide last in any case; who asks for it may say so.
+    @Test func sortingByName() throws {
+        func sorted(_ keys: (key: String, ascending: Bool)...) throws -> [String] {
+            let query = Query(
+                recordType: "Note",
+                predicate: .field("country") >= "JP",
+                sortDescriptors: keys.map { .init(key: $0.key, ascending: $0.ascending) }
+            )
+            return try store.query(query).records.map(\.record.name)
+        }
+        #expect(throws: ServiceError.self) { try sorted(("recordID", true)) }
+        try choose(.queryable, of: "___recordID")
+        #expect(try sorted(("recordID", true)) == ["amsterdam", "osaka", "tokyo"])
+        #expect(try sorted(("recordName", false)) == ["tokyo", "osaka", "amsterdam"])
+        #expect(
+            try sorted(("country", true), ("___recordID", true)) == ["osaka", "tokyo", "amsterdam"]
+        )
+        #expect(
+            try sorted(("country", true), ("recordID", false), ("ratio", true))
+                == ["tokyo", "osaka", "amsterdam"]
+        )
+        #expect(
+            try sorted(("country", false), ("recordID", true)) == ["amsterdam", "osaka", "tokyo"]
+        )
+    }
+
+    @Test func sharesOfRecords() throws {
+        #expect(try refusal("share == 'x'").hasPrefix("Field '___share' is not marked queryable"))
+        try choose(.queryable, of: "___share")
+        #expect(try found("share == %@", Record.ID(recordName: "x")) == [])
+    }
+
+    @Test func refusalsSayWhatToAskInstead() throws {
+        try choose(.queryable, of: "region")
+        for (format, advice) in [
+            ("region < 'p'", "ask with ==, != or IN which record it names"),
+            ("recordID BEGINSWITH 'a'", "ask with ==, != or IN which record it names"),
+            (
+                "distanceToLocation:fromLocation:(country, LOCATION(1, 2)) < 5",
+                "distances are asked of LOCATION fields"
+            ),
+        ] {
+            #expect(try refusal(format).contains(advice), "\(format)")
+        }
     }
 
     // MARK: Lists

@@ -127,6 +127,28 @@ import Testing
 
     // MARK: Limits
 
+    /// As in CloudKit's development environment.
+    @Test func aFieldAppearsWithTheIndexesOfItsType() {
+        let all: Schema.Indexes = [.queryable, .sortable, .searchable]
+        #expect(FieldType.one(.string).usualIndexes == all)
+        for kind in [FieldKind.int64, .double, .timestamp, .bytes] {
+            #expect(FieldType.one(kind).usualIndexes == [.queryable, .sortable])
+            #expect(FieldType.list(kind).usualIndexes == .queryable)
+        }
+        for kind in [FieldKind.reference, .location] {
+            #expect(FieldType.one(kind).usualIndexes == .queryable)
+            #expect(FieldType.list(kind).usualIndexes == .queryable)
+        }
+        #expect(FieldType.list(.string).usualIndexes == [.queryable, .searchable])
+        for kind in [FieldKind.string, .int64, .double, .timestamp, .bytes, .location] {
+            #expect(FieldType.encrypted(kind).usualIndexes == [])
+            #expect(FieldType.encryptedList(kind).usualIndexes == [])
+        }
+        for type in [FieldType.one(.asset), .list(.asset), .emptyList, .encryptedEmptyList] {
+            #expect(type.usualIndexes == [])
+        }
+    }
+
     @Test func aTypeHas256FieldsAtMost() throws {
         let fields = Dictionary(
             uniqueKeysWithValues: (0..<256).map { ("f\($0)", FieldValue?.some(1)) }

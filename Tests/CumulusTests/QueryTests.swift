@@ -4,6 +4,7 @@
 import Cumulus
 import CumulusModel
 import CumulusTesting
+import Foundation
 import Testing
 
 @Suite struct QueryTests {
@@ -280,29 +281,61 @@ import Testing
         }
     }
 
-    /// Timeline: a range of dates, and mine.
+    /// Timeline: what is mine, in a range of dates.
     @Test func timeline() async throws {
-        try await withContainer { container, _ in
-            let database = container.privateCloudDatabase
-            let events = (0..<10).map { number in
-                record(
-                    "Event",
-                    "e\(number)",
-                    ["date": .timestamp(Timestamp(millisecondsSince1970: Int64(number) * 1_000))]
-                )
+        let schema = """
+            DEFINE SCHEMA RECORD TYPE Event (
+                \(Self.indexes)
+                date TIMESTAMP QUERYABLE SORTABLE,
+                GRANT READ TO "_world", GRANT CREATE TO "_icloud", GRANT WRITE TO "_creator"
+            );
+            """
+        try await withContainer(schema: schema) { container, server in
+            func save(_ prefix: String, _ container: Container) async throws {
+                let events = (0..<10).map { number in
+                    let date = Date(timeIntervalSince1970: Double(number))
+                    return record("Event", "\(prefix)\(number)", ["date": date.queryArgument])
+                }
+                let database = container.publicCloudDatabase
+                _ = try await database.modifyRecords(saving: events, deleting: [])
             }
-            _ = try await database.modifyRecords(saving: events, deleting: [])
-            let query = Query(
-                recordType: "Event",
-                predicate: try Query.Predicate(
-                    format: "date >= %@ AND date < %@",
-                    Timestamp(millisecondsSince1970: 3_000),
-                    Timestamp(millisecondsSince1970: 6_000)
-                ),
-                sortDescriptors: [.init(key: "date")]
+            try await save("e", container)
+            let other = try await server.container(user: "bob")
+            try await save("b", other)
+            await other.close()
+            func asked(_ format: String, _ arguments: any QueryArgument...) async throws -> [String]
+            {
+                let predicate = try Query.Predicate(format: format, argumentArray: arguments)
+                let query = Query(
+                    recordType: "Event",
+                    predicate: predicate,
+                    sortDescriptors: [.init(key: "date")]
+                )
+                return try names(await container.publicCloudDatabase.records(matching: query))
+            }
+            let dates = (Date(timeIntervalSince1970: 3), Date(timeIntervalSince1970: 6))
+            let user = Record.ID(recordName: "__defaultOwner__")
+            #expect(
+                try await asked(
+                    "creatorUserRecordID == %@ AND date >= %@ AND date < %@",
+                    user,
+                    dates.0,
+                    dates.1
+                ) == ["e3", "e4", "e5"]
             )
-            #expect(try names(await database.records(matching: query)) == ["e3", "e4", "e5"])
+            #expect(
+                try await asked("date >= %@ AND date < %@", dates.0, dates.1)
+                    == ["b3", "e3", "b4", "e4", "b5", "e5"]
+            )
         }
+    }
+
+    @Test func foundationsValuesAreArguments() {
+        #expect(Data([1, 2]).queryArgument == .bytes([1, 2]))
+        let half = Date(timeIntervalSince1970: 0.0015).queryArgument
+        #expect(half == .timestamp(Timestamp(millisecondsSince1970: 2)))
+        let never = Date(timeIntervalSince1970: .infinity).queryArgument
+        #expect(never.double?.isNaN == true)
     }
 
     /// FoodPin: all restaurants, the newest first, without their pictures.

@@ -198,7 +198,7 @@ import Testing
             .write(to: URL(filePath: file))
         let unasked = try await CommandLineRun(["schema", "import", file], variables: variables)
         #expect(unasked.code == 1)
-        #expect(unasked.errors.contains("drop it with --drop): - field Note.draft STRING"))
+        #expect(unasked.errors.contains("records hold of it): - field Note.draft STRING"))
         let check = try await cumulus(["schema", "validate", file], variables)
         #expect(check.output.contains("- field Note.draft STRING"))
         let dropped = try await cumulus(["schema", "import", file, "--drop"], variables)

@@ -58,7 +58,8 @@ package struct SchemaImport: Hashable, Sendable {
                 return .failure(refusal)
             }
             let lost = drops ? [] : difference.removals
-            if let refusal = refusal(of: lost, "the file lacks it; drop it with --drop") {
+            let rule = "--drop drops it, and what records hold of it"
+            if let refusal = refusal(of: lost, rule) {
                 return .failure(refusal)
             }
             return .success(Plan(wanted: wanted, difference: difference))
