@@ -184,7 +184,16 @@ import Testing
                 predicate: .field("country") >= "JP",
                 sortDescriptors: keys.map { .init(key: $0.key, ascending: $0.ascending) }
             )
-            return try store.query(query).records.map(\.record.name)
+            let whole = try store.query(query).records.map(\.record.name)
+            var names: [String] = []
+            var cursor: QueryCursor?
+            repeat {
+                let page = try store.query(query, limit: 1, from: cursor)
+                names += page.records.map(\.record.name)
+                cursor = page.next
+            } while cursor != nil
+            #expect(names == whole)
+            return whole
         }
         #expect(throws: ServiceError.self) { try sorted(("recordID", true)) }
         try choose(.queryable, of: "___recordID")
