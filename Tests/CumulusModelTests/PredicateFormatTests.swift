@@ -292,7 +292,10 @@ private func expect(
         ("f ==[] 'x'", "letters such as cdl"), ("f ==[c 'x'", "']' is missing before 'x'"),
         ("NOT (a=1 AND b=1)", "at 1: NOT isn't supported over AND and OR; put it before each"),
         ("!(a=1 OR b=1)", "at 1: NOT isn't supported over AND and OR"),
-        ("NOT self CONTAINS 'x'", "at 1: NOT isn't supported over a search for words; take what is not"),
+        (
+            "NOT self CONTAINS 'x'",
+            "at 1: NOT isn't supported over a search for words; take what is not"
+        ),
         ("NOT (allTokens TOKENMATCHES[cdl] 'x')", "NOT isn't supported over a search for words"),
         ("NOT ALL tokenize('x','cdl') IN allTokens", "NOT isn't supported over a search"),
         (
