@@ -114,6 +114,33 @@ import Testing
         try check()
     }
 
+    @Test func conflictsFromBeforeAreNotTold() throws {
+        func listed() throws -> Int {
+            let page = try ListConflicts().page(
+                of: store.scopeNumber(),
+                by: .alice,
+                before: nil,
+                byteLimit: 1 << 20,
+                in: store.reader
+            )
+            return page.items.count
+        }
+        func clash() throws {
+            try pair.one.save([SaveItem("a", ["a": 2])])
+            try pair.other.save([SaveItem("a", ["a": 3])])
+            try pair.heal()
+        }
+        try clash()
+        #expect(try listed() == 1)
+        try reset()
+        try pair.heal()
+        #expect(try listed() == 0)
+        try pair.one.save([SaveItem("a", ["a": 1])])
+        try pair.heal()
+        try clash()
+        #expect(try listed() == 1)
+    }
+
     /// A save that doesn't know of the reset goes with what it knows.
     @Test func aSaveOfAnotherNodeGoesToo() throws {
         try reset()

@@ -54,15 +54,13 @@ package struct ListConflicts: Sendable {
                     try Conflict(row: value)
                 }
                 page.next = key
-                guard !lens.hides(conflict.recordType),
-                    !lens.hides(conflict.field, of: conflict.recordType),
-                    let item = try reader.decoding(
-                        key,
-                        { () throws(MalformedBytes) in
-                            try item(key, conflict, for: caller, by: lens)
-                        }
-                    )
+                guard lens.tells(conflict),
+                    try !ListConflicts.isReset(conflict.zone, of: scope, reader)
                 else { continue }
+                let shown = try reader.decoding(key) { () throws(MalformedBytes) in
+                    try item(key, conflict, for: caller, by: lens)
+                }
+                guard let item = shown else { continue }
                 byteCount += 256 + item.conflict.lost.count
                 page.items.append(item)
             }
@@ -71,6 +69,19 @@ package struct ListConflicts: Sendable {
         } catch {
             throw FetchRecords.Failure(error)
         }
+    }
+
+    /// Whether a reset took the zone: of what was before it nothing is told. (A zone that was
+    /// deleted is another matter: there a conflict tells what the deletion cost.)
+    private static func isReset(
+        _ zone: Commit.Zone,
+        of scope: ScopeNumber,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> Bool {
+        guard let database = try reader.database(scope, zone.database),
+            let row = try reader.zone(database, zone.name)
+        else { return false }
+        return row.reason == SchemaReset.purged && zone.generation <= row.deadThrough
     }
 
     /// An entry as its caller may see it; nil: not at all.
@@ -100,5 +111,12 @@ package struct ListConflicts: Sendable {
             return database == DatabaseID(kind: .private, owner: name) ? item : nil
         case .anonymous: return nil
         }
+    }
+}
+
+extension RecordLens {
+    /// Whether what a conflict is about is there for callers.
+    fileprivate func tells(_ conflict: Conflict) -> Bool {
+        !hides(conflict.recordType) && !hides(conflict.field, of: conflict.recordType)
     }
 }

@@ -16,7 +16,7 @@ package struct SchemaReset: Sendable {
     }
 
     /// As apps are told of the zones: it was not they who deleted them.
-    private static let purged: UInt8 = 1
+    static let purged: UInt8 = 1
 
     private let schemaImport = SchemaImport(.production)
 
