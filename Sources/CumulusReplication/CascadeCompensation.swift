@@ -50,7 +50,7 @@ package enum CascadeCompensation {
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {
         if transaction.state.broken.contains(.compensation) { return }
-        guard let number = try number(of: zone, in: scope, &transaction) else { return }
+        guard let number = try transaction.number(of: zone, in: scope) else { return }
         var names = names
         while true {
             names = try orphans(around: names, in: number, of: scope, &transaction)
@@ -114,19 +114,6 @@ package enum CascadeCompensation {
             rest = rest.dropFirst(Limits.standard.cascadeRecords)
             _ = try transaction.perform(deletes, in: scope, zone: zone, author: Author())
         }
-    }
-
-    /// The number of a commit's zone, if that generation still exists.
-    private static func number(
-        of zone: Commit.Zone,
-        in scope: ScopeNumber,
-        _ transaction: inout WriteTransaction
-    ) throws(EngineError) -> ZoneNumber? {
-        guard let database = try transaction.database(scope, zone.database),
-            let row = try transaction.zone(database, zone.name),
-            row.exists, row.generation == zone.generation
-        else { return nil }
-        return row.number
     }
 
     private static func names(in commit: Commit) -> [String] {

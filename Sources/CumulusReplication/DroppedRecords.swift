@@ -21,7 +21,7 @@ package enum DroppedRecords {
         by lens: RecordLens,
         _ reader: ReadTransaction
     ) throws(EngineError) -> (names: [String], last: String?) {
-        guard let zone = try number(of: zone, in: scope, reader) else { return ([], nil) }
+        guard let zone = try reader.number(of: zone, in: scope) else { return ([], nil) }
         var range = KeyRange.records(of: zone)
         if let name { range.start = RowKey.record(zone, name).bytes + [0] }
         let rows = try reader.rows(.records, range, limit: limit)
@@ -47,7 +47,7 @@ package enum DroppedRecords {
         in scope: ScopeNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {
-        guard let number = try number(of: zone, in: scope, transaction) else { return }
+        guard let number = try transaction.number(of: zone, in: scope) else { return }
         var deleted: [String] = []
         var deletes: [Commit.Operation] = []
         for name in names {
@@ -59,19 +59,6 @@ package enum DroppedRecords {
         if deletes.isEmpty { return }
         _ = try transaction.perform(deletes, in: scope, zone: zone, author: Author())
         try CascadeCompensation.run(after: deleted, of: zone, in: scope, &transaction)
-    }
-
-    /// nil: that generation of the zone is gone.
-    private static func number<Reader: RowReader & ~Copyable>(
-        of zone: Commit.Zone,
-        in scope: ScopeNumber,
-        _ reader: borrowing Reader
-    ) throws(EngineError) -> ZoneNumber? {
-        guard let database = try reader.database(scope, zone.database),
-            let row = try reader.zone(database, zone.name),
-            row.exists, row.generation == zone.generation
-        else { return nil }
-        return row.number
     }
 
     /// Births of the lives of dropped types that this node's runs made.

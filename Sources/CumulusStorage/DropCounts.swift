@@ -45,9 +45,25 @@ package struct DropCounts: Hashable, Sendable {
 extension RowReader where Self: ~Copyable {
     /// Those of the types of a scope.
     package borrowing func typeDrops(_ scope: ScopeNumber) throws(EngineError) -> DropCounts {
+        try drops(scope, SchemaRegister.typeDropNamespace, below: [])
+    }
+
+    /// Those of the fields of a type of that stored name.
+    package borrowing func fieldDrops(
+        _ scope: ScopeNumber,
+        of type: String
+    ) throws(EngineError) -> DropCounts {
+        try drops(scope, SchemaRegister.fieldDropNamespace, below: [Bytes(type.utf8)])
+    }
+
+    private borrowing func drops(
+        _ scope: ScopeNumber,
+        _ namespace: String,
+        below key: [Bytes]
+    ) throws(EngineError) -> DropCounts {
         var drops = DropCounts()
-        for (key, value) in try registers(scope, SchemaRegister.typeDropNamespace) {
-            guard let name = key.first, key.count == 1 else { throw .damagedSchema }
+        for (rest, value) in try registers(scope, namespace, below: key) {
+            guard let name = rest.first, rest.count == 1 else { throw .damagedSchema }
             try drops.add(String(decoding: name, as: UTF8.self), value)
         }
         return drops
@@ -75,20 +91,6 @@ extension RowReader where Self: ~Copyable {
             guard key.count == 2 else { throw .damagedSchema }
             let names = key.map { String(decoding: $0, as: UTF8.self) }
             try drops[names[0], default: DropCounts()].add(names[1], value)
-        }
-        return drops
-    }
-
-    /// Those of the fields of a type of that stored name.
-    package borrowing func fieldDrops(
-        _ scope: ScopeNumber,
-        of type: String
-    ) throws(EngineError) -> DropCounts {
-        var drops = DropCounts()
-        let namespace = SchemaRegister.fieldDropNamespace
-        for (rest, value) in try registers(scope, namespace, below: [Bytes(type.utf8)]) {
-            guard let name = rest.first, rest.count == 1 else { throw .damagedSchema }
-            try drops.add(String(decoding: name, as: UTF8.self), value)
         }
         return drops
     }

@@ -1,6 +1,7 @@
 // The databases of a scope and their zones, as they stand in their rows.
 //
-// Read by whoever goes through all of them: state transfers, indexes, resets.
+// Read by whoever goes through all of them: state transfers, indexes, resets; and by whoever comes
+// back to a zone later, when it may be gone.
 
 package import CumulusModel
 
@@ -33,6 +34,18 @@ extension RowReader where Self: ~Copyable {
                 name, try decoding(key) { () throws(MalformedBytes) in try ZoneRow(row: value) }
             )
         }
+    }
+
+    /// The number of a zone; nil: that generation of it is gone.
+    package borrowing func number(
+        of zone: Commit.Zone,
+        in scope: ScopeNumber
+    ) throws(EngineError) -> ZoneNumber? {
+        guard let database = try database(scope, zone.database),
+            let row = try self.zone(database, zone.name),
+            row.exists, row.generation == zone.generation
+        else { return nil }
+        return row.number
     }
 
     /// The zones of a scope that exist.
