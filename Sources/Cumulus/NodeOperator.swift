@@ -257,7 +257,7 @@ package struct NodeOperator: Sendable {
             message: request.encoded(),
             container: container,
             environment,
-            repeats: !drops
+            repeats: onlyValidates || !drops
         ) { try SchemaChanges.changes(wire: $0) }
     }
 
@@ -286,7 +286,7 @@ package struct NodeOperator: Sendable {
             message: ResetSchemaRequest.encoded(onlyShows: onlyShows),
             container: container,
             environment,
-            repeats: false
+            repeats: onlyShows
         ) { try ResetSchemaResponse(wire: $0) }
         return (response.changes, Int(clamping: response.zones))
     }
