@@ -115,7 +115,7 @@ import Testing
     /// Once its first attempt was lost, a refusal of the second one says nothing about the first.
     @Test func aSaveThatWasLostAndThenRefusedHasAnUnknownOutcome() async throws {
         let token = try await makeToken(in: engine)
-        let port = TestPort.random()
+        let port = TestPort.free()
         let first = try await TestServer(engine: engine, startsThreads: false, port: port)
         let container = first.container(token: token, timeout: .seconds(2))
         async let saved = container.privateCloudDatabase.save(Record("first"))

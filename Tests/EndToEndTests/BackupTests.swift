@@ -103,7 +103,7 @@ import Testing
 
     /// Its own lost commits come back from the others, and new ones don't collide with them.
     @Test func aNodeGoesBackToAnOldBackup() async throws {
-        let first = try await start("first", port: TestPort.random())
+        let first = try await start("first", port: TestPort.free())
         let key = ["--cluster-key", path("first/cluster.key")]
         let token = try await first.makeToken()
         let second = try await start("second", key + ["--peers", try first.endpoint])

@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test func eachRunShowsWhatChangedSinceTheLast() async throws {
-        let node = try await NodeProcess.ready(data: folder.node, port: TestPort.random())
+        let node = try await NodeProcess.ready(data: folder.node, port: TestPort.free())
         let variables = [
             "CUMULUS_ENDPOINT": try node.endpoint, "CUMULUS_TOKEN": try await node.makeToken(),
         ]

@@ -24,7 +24,7 @@ final class FaultCluster {
 
     init(_ count: Int = 3) throws {
         folder = try TestFolder()
-        ports = (0..<count).map { _ in TestPort.random() }
+        ports = (0..<count).map { _ in TestPort.free() }
         var proxies: [String] = []
         for (number, port) in ports.enumerated() {
             proxies.append(try network.proxy(of: number, port: port))

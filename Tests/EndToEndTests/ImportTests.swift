@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test func anImportRidesThroughAKillAndARestart() async throws {
-        let node = try await NodeProcess.ready(data: folder.node, port: TestPort.random())
+        let node = try await NodeProcess.ready(data: folder.node, port: TestPort.free())
         let user = try await User(of: node)
         let lines = try String(contentsOfFile: Self.fixture, encoding: .utf8)
             .split(separator: "\n").map { $0 + "\n" }

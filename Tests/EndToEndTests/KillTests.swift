@@ -16,7 +16,7 @@ import Testing
 
     @Test(.timeLimit(.minutes(60))) func acknowledgedSavesSurviveKills() async throws {
         var dice = SeededGenerator(seed: Chaos.seed)
-        let port = TestPort.random()
+        let port = TestPort.free()
         var node = try await NodeProcess.ready(data: folder.node, port: port)
         let container = try await node.signIn()
         let writers = Writers(container.privateCloudDatabase)
