@@ -4,6 +4,7 @@
 // loop only.
 
 import CumulusModel
+import CumulusStorage
 import CumulusWire
 
 /// What a call brought.
@@ -74,8 +75,8 @@ struct Page: Sendable {
     var message: Bytes
     /// nil: this is the last one.
     var next: NextPage?
-    /// There is nothing more before the bell, which had rung so often, rings again.
-    var idleSince: UInt64?
+    /// There is nothing more before the bell, which had rung so often, rings again for the scope.
+    var idle: (scope: ScopeNumber, rings: UInt64)?
     /// There is nothing to tell: the message is not sent.
     var isSilent = false
 }

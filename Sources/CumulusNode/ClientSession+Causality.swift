@@ -51,14 +51,14 @@ extension ClientSession {
     /// Whether this node has read that far; if not, the call begins again once it may have.
     func reaches(_ needed: VersionVector?, _ call: Call) -> Bool {
         guard let needed, let number = identity.scopeNumber else { return true }
-        let rings = node.gate.bell.count
+        let rings = node.gate.bell.count(of: number)
         guard let state = calls[call.stream] else { return false }
         state.behind = nil
         if node.gate.visible.covers(needed, number) { return true }
         let deadline = state.waitDeadline ?? waitDeadline(of: state)
         state.waitDeadline = deadline
         state.behind = BehindCall(call: call, needed: needed, deadline: deadline)
-        waitForBell(rings)
+        waitForBell(rings, number)
         return false
     }
 
@@ -101,10 +101,10 @@ extension ClientSession {
     }
 
     /// Looks at the calls that wait when something is committed; one wait for all of them.
-    private func waitForBell(_ rings: UInt64) {
+    private func waitForBell(_ rings: UInt64, _ scope: ScopeNumber) {
         guard !isWaitingForBell else { return }
         isWaitingForBell = true
-        node.gate.bell.wait(after: rings) { [weak self] in
+        node.gate.bell.wait(after: rings, of: scope) { [weak self] in
             self?.resume { $0.tryAgain() }
         }
     }
@@ -113,13 +113,13 @@ extension ClientSession {
     private func tryAgain() {
         isWaitingForBell = false
         guard let number = identity.scopeNumber else { return }
-        let rings = node.gate.bell.count
+        let rings = node.gate.bell.count(of: number)
         for (stream, call) in calls {
             guard let behind = call.behind else { continue }
             if node.gate.visible.covers(behind.needed, number) {
                 dispatch(behind.call)
             } else if calls[stream] != nil {
-                waitForBell(rings)
+                waitForBell(rings, number)
             }
         }
     }

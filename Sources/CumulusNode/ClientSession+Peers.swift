@@ -68,7 +68,7 @@ extension ClientSession {
                     run: run,
                     elsewhere: request.elsewhere.map { Incarnation($0) }
                 )
-                return try page(of: feed, scope)
+                return try page(of: feed, scope, number)
             }
         }
         if !isQueued { fail(stream, overloaded("too many reads are waiting")) }
@@ -80,14 +80,15 @@ extension ClientSession {
     private func page(
         of feed: OutboundFeed,
         _ scope: ScopeID,
+        _ number: ScopeNumber,
         asked: UInt64? = nil
     ) throws -> Page {
         var feed = feed
-        let rings = node.gate.bell.count
+        let rings = node.gate.bell.count(of: number)
         let (wantsReport, asks) = (node.replicas.isWanted(scope), node.replicas.asks(scope))
-        let snapshot = node.gate.latest(reach: .disk)
+        let (snapshot, vector) = try node.gate.latestVector(of: number)
         node.meter.engineCalls.add(1)
-        guard let batch = try feed.next(snapshot, byteLimit: limits.pageBytes) else {
+        guard let batch = try feed.next(snapshot, vector, byteLimit: limits.pageBytes) else {
             throw ServiceError(
                 .changeTokenExpired,
                 .logTruncated,
@@ -102,8 +103,8 @@ extension ClientSession {
         let rest = feed
         return Page(
             message: response.encoded(),
-            next: { [self] in try page(of: rest, scope, asked: asks) },
-            idleSince: batch.isAtEnd ? rings : nil,
+            next: { [self] in try page(of: rest, scope, number, asked: asks) },
+            idle: batch.isAtEnd ? (number, rings) : nil,
             isSilent: batch.commits.isEmpty && batch.news.isEmpty && asked == asks
         )
     }

@@ -78,7 +78,7 @@ extension ClientSession {
         // What a repeated request did was sent to peers long ago: they are asked anew.
         if outcome.isRepeated {
             node.replicas.ask(wait.scope)
-            node.gate.bell.ring()
+            node.gate.bell.ringForAll()
         }
     }
 

@@ -383,9 +383,9 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
             call.waiting.append(page.message)
         }
         call.isComplete = page.next == nil
-        if let rings = page.idleSince {
+        if let idle = page.idle {
             call.idle = page.next
-            node.gate.bell.wait(after: rings) { [weak self] in
+            node.gate.bell.wait(after: idle.rings, of: idle.scope) { [weak self] in
                 self?.resume { $0.wakeUp(stream) }
             }
         } else {

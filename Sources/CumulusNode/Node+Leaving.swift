@@ -110,7 +110,7 @@ extension Node {
                 )
             }
             for (scope, _) in vectors { replicas.ask(scope) }
-            gate.bell.ring()
+            gate.bell.ringForAll()
             try await environment.sleep(50)
         }
     }

@@ -350,7 +350,8 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
             paused: pull.paused,
             clock: node.clock
         )
-        let (gate, wantsReport, rings) = (node.gate, pull.wantsReport, node.gate.bell.count)
+        let (gate, wantsReport) = (node.gate, pull.wantsReport)
+        let rings = gate.bell.count(of: nil)
         // What brings nothing wakes nobody.
         let kind: StoreGate.Job.Kind = pull.commits.isEmpty ? .housekeeping : .commits
         let job = StoreGate.Job(kind) { transaction throws(EngineError) in
@@ -561,7 +562,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         pulls[stream]?.heldUntil = pull.heldUntil ?? node.environment.now() + patience
         pulls[stream]?.commits.insert(contentsOf: commits, at: 0)
         pulls[stream]?.size += size
-        node.gate.bell.wait(after: rings) { [weak self] in
+        node.gate.bell.wait(after: rings, of: nil) { [weak self] in
             self?.onLoop { $0.submit(stream) }
         }
     }

@@ -201,6 +201,14 @@ package final class StoreGate: Sendable {
         ReadTransaction(visible.reader, reach: reach)
     }
 
+    /// The same, with how far it has a scope.
+    func latestVector(
+        of scope: ScopeNumber
+    ) throws(EngineError) -> (reader: ReadTransaction, vector: VersionVector) {
+        let (reader, vector) = try visible.vector(of: scope)
+        return (ReadTransaction(reader, reach: .disk), vector)
+    }
+
     /// The same, with the zones and the record types that were found in it.
     func latestView(reach: Reach) -> StoreView {
         let (reader, zones, schemas) = visible.view
@@ -361,6 +369,7 @@ package final class StoreGate: Sendable {
             return
         }
         let count = group.count - housekeeping
+        let scopes = writer.state.scopes
         let zonesVersion = writer.state.zonesVersion
         let schemaWorkVersion = writer.state.schemaWorkVersion
         let schemaVersion = writer.state.schemaVersion
@@ -378,7 +387,8 @@ package final class StoreGate: Sendable {
         guard count > 0 else { return }
         meter.commits.add(count)
         meter.flushes.add(1)
-        bell.ring()
+        let changed = writer.state.scopes.values.filter { $0.version != scopes[$0.number]?.version }
+        bell.ring(for: changed.map(\.number))
     }
 
     private func run(

@@ -84,6 +84,14 @@ final class VisibleState: Sendable {
         state.withLock { ($0.reader, $0.zones, $0.schemas) }
     }
 
+    /// The same, with how far it has a scope.
+    func vector(
+        of scope: ScopeNumber
+    ) throws(EngineError) -> (reader: any EngineReader, vector: VersionVector) {
+        try load(scope)
+        return state.withLock { ($0.reader, $0.reach(of: scope)?.runs.vector ?? VersionVector()) }
+    }
+
     /// Whether all that is visible by now was visible at that version.
     func isAt(_ version: UInt64) -> Bool {
         self.version.load(ordering: .acquiring) == version
@@ -97,7 +105,7 @@ final class VisibleState: Sendable {
         unless version: UInt64,
         mint: TokenMint
     ) -> (token: Bytes, version: UInt64)? {
-        load(scope)
+        try? load(scope)
         return state.withLock { state in
             guard state.version != version else { return nil }
             if let known = state.tokens[scope] { return (known, state.version) }
@@ -116,23 +124,24 @@ final class VisibleState: Sendable {
 
     /// Whether all that is visible to everybody who asks from now on.
     func covers(_ vector: VersionVector, _ scope: ScopeNumber) -> Bool {
-        load(scope)
+        try? load(scope)
         return state.withLock { $0.reach(of: scope)?.runs.covers(vector) ?? vector.isEmpty }
     }
 
     /// Whether an operator has marked as lost what a caller saw who knew that mark.
     func isMarked(since truncation: HybridTime, _ scope: ScopeNumber) -> Bool {
-        load(scope)
+        try? load(scope)
         return state.withLock { truncation < $0.reach(of: scope)?.truncation ?? truncation }
     }
 
     /// Reads how far a scope is that nothing was written to in this run.
-    private func load(_ scope: ScopeNumber) {
+    private func load(_ scope: ScopeNumber) throws(EngineError) {
         guard state.withLock({ $0.reach(of: scope) == nil }) else { return }
         let reader = ReadTransaction(self.reader, reach: .disk)
-        guard let runs = try? reader.runs(of: scope),
-            let truncation = try? reader.truncation(of: scope)
-        else { return }
-        state.withLock { $0.resting[scope] = Reach(runs: runs, truncation: truncation) }
+        let reach = Reach(
+            runs: try reader.runs(of: scope),
+            truncation: try reader.truncation(of: scope)
+        )
+        state.withLock { $0.resting[scope] = reach }
     }
 }

@@ -46,12 +46,16 @@ package struct OutboundFeed: Sendable {
     /// The next commits, until they have that many bytes.
     ///
     /// Returns nil where the log doesn't reach back to the reader's position.
+    ///
+    /// - Parameter vector: What the snapshot has.
     package mutating func next(
         _ reader: ReadTransaction,
+        _ vector: VersionVector,
         byteLimit: Int
     ) throws(EngineError) -> Batch? {
-        let vector = try reader.vector(of: scope)
-        guard try position.covers(reader.logFloors(of: scope)) else { return nil }
+        if !position.covers(vector) {
+            guard try position.covers(reader.logFloors(of: scope)) else { return nil }
+        }
         var batch = Batch(commits: [], vector: vector, news: VersionVector(), isAtEnd: false)
         for (run, told) in elsewhere where vector[run] > told {
             batch.news[run] = vector[run]

@@ -144,12 +144,13 @@ package struct WriteTransaction: ~Copyable, RowReader {
     /// Adds what stands once per batch, and gives up the batch with the state that follows it.
     package consuming func finish() -> (batch: EngineBatch, state: WriterState) {
         guard !overlay.isEmpty else { return (EngineBatch(), state) }
-        for (number, scope) in state.scopes {
+        for (number, scope) in state.scopes where !scope.touched.isEmpty {
             for incarnation in scope.touched {
                 guard let row = scope.runs[incarnation] else { continue }
                 put(.vector(number, incarnation), row)
             }
             state.scopes[number]?.touched = []
+            state.scopes[number]?.version += 1
         }
         for zone in state.touchedZones {
             put(.zoneState(zone), state.zoneStates[zone] ?? ZoneState())

@@ -19,6 +19,8 @@ package struct ScopeState: Sendable {
     package var nextPosition: UInt64
     /// Incarnations whose vector rows this batch changed.
     package var touched: Set<Incarnation> = []
+    /// Counts the batches that changed some.
+    package var version: UInt64 = 0
 }
 
 package struct WriterState: Sendable {

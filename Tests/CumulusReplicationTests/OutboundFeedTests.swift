@@ -8,6 +8,13 @@ import CumulusStorage
 import CumulusTesting
 import Testing
 
+extension OutboundFeed {
+    /// The next commits of a store of one scope.
+    fileprivate mutating func next(of store: TestStore, byteLimit: Int) throws -> Batch? {
+        try next(store.reader, store.vector(), byteLimit: byteLimit)
+    }
+}
+
 @Suite struct OutboundFeedTests {
     /// All batches of a store for a reader at a vector.
     private static func batches(
@@ -18,7 +25,7 @@ import Testing
         var feed = OutboundFeed(scope: try store.scopeNumber(), position: vector)
         var batches: [OutboundFeed.Batch] = []
         repeat {
-            let batch = try #require(try feed.next(store.reader, byteLimit: byteLimit))
+            let batch = try #require(try feed.next(of: store, byteLimit: byteLimit))
             batches.append(batch)
         } while batches.last?.isAtEnd == false
         #expect(feed.position.covers(try store.vector()))
@@ -81,7 +88,7 @@ import Testing
             position: VersionVector(),
             run: one.state.incarnation
         )
-        let batch = try #require(try feed.next(other.reader, byteLimit: 1_000))
+        let batch = try #require(try feed.next(of: other, byteLimit: 1_000))
         #expect(
             try batch.commits.map { try CommitHead($0).dot.incarnation }
                 == [other.state.incarnation]
@@ -98,7 +105,7 @@ import Testing
         let scope = try other.scopeNumber()
         var feed = OutboundFeed(scope: scope, position: VersionVector(), elsewhere: [run])
         func next() throws -> (dots: [Dot], news: [Dot]) {
-            let batch = try #require(try feed.next(other.reader, byteLimit: 1_000))
+            let batch = try #require(try feed.next(of: other, byteLimit: 1_000))
             #expect(batch.isAtEnd)
             return (try batch.commits.map { try CommitHead($0).dot }, batch.news.dots)
         }
@@ -125,9 +132,9 @@ import Testing
             _ = try Collection.truncateLog(of: scope, through: vector, &transaction)
         }
         var feed = OutboundFeed(scope: scope, position: VersionVector())
-        #expect(try feed.next(store.reader, byteLimit: 100) == nil)
+        #expect(try feed.next(of: store, byteLimit: 100) == nil)
         feed = OutboundFeed(scope: scope, position: vector)
-        #expect(try feed.next(store.reader, byteLimit: 100)?.isAtEnd == true)
+        #expect(try feed.next(of: store, byteLimit: 100)?.isAtEnd == true)
     }
 }
 
