@@ -80,6 +80,71 @@
             #expect(try await node.end(SIGTERM) == .exit(0))
         }
 
+        /// One of three nodes has a disk that another program fills, first below the reserve and
+        /// then to the last byte: it refuses writes within a second, answers reads, stays up
+        /// whatever its peers tell it, and goes on when there is room.
+        @Test(.enabled(if: SmallDisk.isPermitted, "only root can mount a disk"))
+        func aDiskThatAnotherProgramFills() async throws {
+            let cluster = try FaultCluster()
+            let disk = try SmallDisk(cluster.data(0), bytes: 256 << 20)
+            do {
+                try await cluster.start(arguments: ["--disk-reserve", "\(32 << 20)"])
+                let container = try cluster.container(0, seconds: 3)
+                try await save("first", to: container)
+                try await cluster.load(followers: 0, on: [1, 2])
+                for round in 0..<max(2, Chaos.cycles / 8) {
+                    try await fill(disk, round, cluster, container)
+                }
+                await container.close()
+                await cluster.finish()
+                try await cluster.expectOne(within: 20)
+                #expect(cluster.acknowledged > 100)
+                await cluster.close()
+            } catch {
+                await cluster.close()
+                throw error
+            }
+        }
+
+        private func fill(
+            _ disk: SmallDisk,
+            _ round: Int,
+            _ cluster: FaultCluster,
+            _ container: Container
+        ) async throws {
+            try disk.fill(leaving: 16 << 20)
+            #expect(try await isRefused("low \(round)", by: container))
+            try disk.fill(leaving: 0)
+            let end = Date().addingTimeInterval(2)
+            while Date() < end {
+                let id = Record.ID(recordName: "first")
+                _ = try await container.privateCloudDatabase.record(for: id)
+                try await Task.sleep(for: .milliseconds(20))
+            }
+            #expect(try disk.free < 1 << 20)
+            #expect(cluster.nodes[0].ending == nil, "\(cluster.nodes[0].errors.suffix(2_000))")
+            try disk.clear()
+            let again = Date()
+            #expect(
+                try await eventually(seconds: 5) {
+                    (try? await save("after \(round)", to: container)) != nil
+                }
+            )
+            print("filled disk: goes on after \(Date().timeIntervalSince(again)) s")
+        }
+
+        /// Whether a write is refused within a second, because there is no room.
+        private func isRefused(_ name: String, by container: Container) async throws -> Bool {
+            try await eventually(seconds: 1.5) {
+                do {
+                    try await save(name, to: container)
+                    return false
+                } catch let error as ServiceError {
+                    return error.reason == .diskFull
+                }
+            }
+        }
+
         /// Nobody knows what a failed flush left: nothing is acknowledged after it, the process
         /// ends, and the next one has everything that was.
         @Test func aFlushThatFailsEndsTheProcess() async throws {

@@ -143,7 +143,7 @@ final class FaultCluster {
         for number in chosen {
             let container = containers[number]
             let writers = Writers(container.privateCloudDatabase, first: number * 100)
-            if number == 0 {
+            if number == chosen.first {
                 try await writers.prepare()
             } else {
                 _ = try await eventually { try await writers.isPrepared }

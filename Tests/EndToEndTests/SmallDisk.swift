@@ -1,0 +1,74 @@
+// A small disk of its own for a node: a file with a file system in it, mounted over a loop device.
+// Whoever may do that is root; who may not skips the tests that need it.
+
+#if os(Linux)
+    import CumulusTesting
+    import Foundation
+
+    final class SmallDisk {
+        /// Where it is mounted.
+        let path: String
+        private let image: String
+        private var filler: String { "\(path)/filler" }
+
+        /// Whether this process may mount one.
+        static let isPermitted: Bool = {
+            guard geteuid() == 0, let folder = try? TestFolder() else { return false }
+            return (try? SmallDisk("\(folder.path)/disk", bytes: 8 << 20)) != nil
+        }()
+
+        init(_ path: String, bytes: Int) throws {
+            self.path = path
+            image = "\(path).image"
+            guard FileManager.default.createFile(atPath: image, contents: nil) else {
+                throw ChildProcess.Failure("\(image) can't be made")
+            }
+            try FileHandle(forWritingTo: URL(filePath: image)).truncate(atOffset: UInt64(bytes))
+            try SmallDisk.run("mkfs.ext4", "-q", "-m", "0", image)
+            try FileManager.default.createDirectory(
+                atPath: path,
+                withIntermediateDirectories: true
+            )
+            try SmallDisk.run("mount", "-o", "loop", image, path)
+        }
+
+        /// Whoever still has files open there goes on; nobody else finds it.
+        deinit { try? SmallDisk.run("umount", "--lazy", path) }
+
+        /// Bytes that are free.
+        var free: Int {
+            get throws {
+                let attributes = try FileManager.default.attributesOfFileSystem(forPath: path)
+                return (attributes[.systemFreeSize] as? NSNumber)?.intValue ?? 0
+            }
+        }
+
+        /// Takes the room of all but so many bytes, as another program would.
+        func fill(leaving rest: Int) throws {
+            guard FileManager.default.createFile(atPath: filler, contents: nil) else { return }
+            let file = try FileHandle(forWritingTo: URL(filePath: filler))
+            defer { try? file.close() }
+            while true {
+                let surplus = try free - rest
+                let piece = Data(count: min(1 << 20, surplus))
+                guard surplus > 0, (try? file.write(contentsOf: piece)) != nil else { return }
+            }
+        }
+
+        func clear() throws {
+            try FileManager.default.removeItem(atPath: filler)
+        }
+
+        private static func run(_ words: String...) throws {
+            let process = Process()
+            process.executableURL = URL(filePath: "/usr/bin/env")
+            process.arguments = ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"] + words
+            process.standardError = FileHandle.nullDevice
+            try process.run()
+            process.waitUntilExit()
+            guard process.terminationStatus == 0 else {
+                throw ChildProcess.Failure("\(words.joined(separator: " ")) failed")
+            }
+        }
+    }
+#endif
