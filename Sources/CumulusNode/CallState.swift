@@ -33,6 +33,9 @@ final class CallState {
     var next: NextPage?
     /// The same, but there is nothing before something is committed.
     var idle: NextPage?
+    /// The next page had no room: how long it was waited since, and when it is tried again.
+    var pause: Int64?
+    var retry: Instant?
 
     init(token: CallToken, requestBytes: Int, credit: Int) {
         self.token = token

@@ -137,7 +137,11 @@ extension ClientSession {
         do {
             let number = try scopeNumber(scope, reach: .memory)
             let view = node.gate.latestView(reach: .memory)
-            finish(stream, try work(self, number, identity.caller, view))
+            let page = try work(self, number, identity.caller, view)
+            guard hasRoom(for: page.message.count) else {
+                return readFromDisk(stream, scope, work)
+            }
+            finish(stream, page)
         } catch EngineError.notInMemory {
             readFromDisk(stream, scope, work)
         } catch FetchRecords.Failure.engine(.notInMemory) {
@@ -148,50 +152,58 @@ extension ClientSession {
     }
 
     func readFromDisk(_ stream: UInt32, _ scope: ScopeID, _ work: @escaping Read) {
-        guard let token = calls[stream]?.token else { return }
         let caller = identity.caller
-        let isQueued = node.gate.read { [self] in
-            if let refusal = token.refusal(now: node.environment.now()) {
-                return resume { $0.fail(stream, refusal) }
-            }
-            finishLater(stream) {
-                let number = try scopeNumber(scope, reach: .disk)
-                return try work(self, number, caller, node.gate.latestView(reach: .disk))
-            }
-        }
-        if !isQueued { fail(stream, overloaded("too many reads are waiting")) }
-    }
-
-    /// Reads on a reader thread, and comes back with the page or the error.
-    func finishLater(_ stream: UInt32, _ read: () throws -> Page) {
-        let page: Result<Page, ServiceError>
-        do {
-            page = .success(try read())
-        } catch {
-            page = .failure(serviceError(error))
-        }
-        resume { session in
-            switch page {
-            case .success(let page): session.finish(stream, page)
-            case .failure(let error): session.fail(stream, error)
-            }
+        readLater(stream) { [self] in
+            let number = try scopeNumber(scope, reach: .disk)
+            return try work(self, number, caller, node.gate.latestView(reach: .disk))
         }
     }
 
     /// Reads the next page of an answer, unless it is being read or there is none.
     func readOn(_ stream: UInt32) {
         guard let call = calls[stream], let next = call.next else { return }
-        calls[stream]?.next = nil
-        let token = call.token
-        let isEndless = call.isEndless
+        call.next = nil
+        call.retry = nil
+        readLater(stream, next)
+    }
+
+    /// Reads a page on a reader thread, and comes back with it or the error.
+    ///
+    /// A page for which the node has no room is let go of, and read again after a pause: so many
+    /// callers that ask for much, and take nothing, can't fill the memory. Peers are no strangers.
+    func readLater(_ stream: UInt32, _ read: @escaping NextPage) {
+        guard let call = calls[stream] else { return }
+        let (token, isEndless, isPeer) = (call.token, call.isEndless, identity.isPeer)
         let isQueued = node.gate.read { [self] in
             if !isEndless, let refusal = token.refusal(now: node.environment.now()) {
                 return resume { $0.fail(stream, refusal) }
             }
+            guard isPeer || hasRoom(for: 0) else { return resume { $0.postpone(stream, read) } }
             node.meter.engineCalls.add(1)
-            finishLater(stream, next)
+            do {
+                let page = try read()
+                guard isPeer || hasRoom(for: page.message.count) else {
+                    return resume { $0.postpone(stream, read) }
+                }
+                send(page, on: stream)
+            } catch {
+                let error = serviceError(error)
+                resume { $0.fail(stream, error) }
+            }
         }
         if !isQueued { fail(stream, overloaded("too many reads are waiting")) }
+    }
+
+    private static let firstPause: Int64 = 50
+    private static let longestPause: Int64 = 1_000
+
+    private func postpone(_ stream: UInt32, _ read: @escaping NextPage) {
+        guard let call = calls[stream] else { return }
+        let longer = call.pause.map { min(2 * $0, ClientSession.longestPause) }
+        let pause = longer ?? ClientSession.firstPause
+        call.next = read
+        call.pause = pause
+        call.retry = node.environment.now() + pause
     }
 
     /// The records from the `start`-th on, until the message is large enough.
@@ -259,18 +271,10 @@ extension ClientSession {
         let stream = call.stream
         let scope = try callScope(call.header)
         let caller = identity.caller
-        guard let token = calls[stream]?.token else { return }
-        let isQueued = node.gate.read { [self] in
-            if let refusal = token.refusal(now: node.environment.now()) {
-                return resume { $0.fail(stream, refusal) }
-            }
-            finishLater(stream) {
-                let number = try scopeNumber(scope, reach: .disk)
-                node.meter.engineCalls.add(1)
-                return try first(self, number, caller, node.gate.latestView(reach: .disk))
-            }
+        readLater(stream) { [self] in
+            let number = try scopeNumber(scope, reach: .disk)
+            return try first(self, number, caller, node.gate.latestView(reach: .disk))
         }
-        if !isQueued { fail(stream, overloaded("too many reads are waiting")) }
     }
 
     private func page(

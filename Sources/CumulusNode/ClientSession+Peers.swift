@@ -56,22 +56,19 @@ extension ClientSession {
 
     private func pull(_ stream: UInt32, _ scope: ScopeID, _ request: PullRequest) throws {
         makeEndless(stream)
-        let isQueued = node.gate.read { [self] in
-            finishLater(stream) {
-                guard let number = try node.gate.latest(reach: .disk).scope(scope) else {
-                    throw Containers.unknown(scope.container)
-                }
-                let run = request.run == 0 ? nil : Incarnation(request.run)
-                let feed = OutboundFeed(
-                    scope: number,
-                    position: request.vector,
-                    run: run,
-                    elsewhere: request.elsewhere.map { Incarnation($0) }
-                )
-                return try page(of: feed, scope, number)
+        readLater(stream) { [self] in
+            guard let number = try node.gate.latest(reach: .disk).scope(scope) else {
+                throw Containers.unknown(scope.container)
             }
+            let run = request.run == 0 ? nil : Incarnation(request.run)
+            let feed = OutboundFeed(
+                scope: number,
+                position: request.vector,
+                run: run,
+                elsewhere: request.elsewhere.map { Incarnation($0) }
+            )
+            return try page(of: feed, scope, number)
         }
-        if !isQueued { fail(stream, overloaded("too many reads are waiting")) }
     }
 
     /// The next commits of a feed; how to go on is part of the page.
@@ -87,7 +84,6 @@ extension ClientSession {
         let rings = node.gate.bell.count(of: number)
         let (wantsReport, asks) = (node.replicas.isWanted(scope), node.replicas.asks(scope))
         let (snapshot, vector) = try node.gate.latestVector(of: number)
-        node.meter.engineCalls.add(1)
         guard let batch = try feed.next(snapshot, vector, byteLimit: limits.pageBytes) else {
             throw ServiceError(
                 .changeTokenExpired,
@@ -138,25 +134,21 @@ extension ClientSession {
             )
         }
         makeEndless(stream, patience: limits.stalledStateMilliseconds)
-        let isQueued = node.gate.read { [self] in
-            finishLater(stream) {
-                guard let lease = Lease(node.meter) else {
-                    throw overloaded("this node hands its state to \(Lease.limit) others already")
-                }
-                let snapshot = node.gate.latest(reach: .disk)
-                guard let number = try snapshot.scope(scope) else {
-                    throw Containers.unknown(scope.container)
-                }
-                let source = StateSource(snapshot, scope: number)
-                return try page(of: StateFeed(source, to: request.vector), lease)
+        readLater(stream) { [self] in
+            guard let lease = Lease(node.meter) else {
+                throw overloaded("this node hands its state to \(Lease.limit) others already")
             }
+            let snapshot = node.gate.latest(reach: .disk)
+            guard let number = try snapshot.scope(scope) else {
+                throw Containers.unknown(scope.container)
+            }
+            let source = StateSource(snapshot, scope: number)
+            return try page(of: StateFeed(source, to: request.vector), lease)
         }
-        if !isQueued { fail(stream, overloaded("too many reads are waiting")) }
     }
 
     private func page(of feed: StateFeed, _ lease: Lease) throws -> Page {
         var feed = feed
-        node.meter.engineCalls.add(1)
         let response = try feed.next(byteLimit: limits.pageBytes)
         let message = response.encoded()
         guard message.count < limits.frameBytes - 64 else {

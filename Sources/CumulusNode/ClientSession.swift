@@ -10,6 +10,7 @@ import CumulusReplication
 import CumulusStorage
 import CumulusWire
 import Logging
+import Synchronization
 
 final class ClientSession: FrameHandler, @unchecked Sendable {
     // Confined to `link.loop`: closures that leave it come back through `link.loop.execute`.
@@ -22,8 +23,10 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     private var requestBytes = 0
     /// Bytes of answers that wait for credit, or are held back.
     var waitingBytes = 0
-    /// What of `heldBytes` of the node's meter is ours.
-    private var heldBytes = 0
+    /// What of `heldBytes` of the node's meter is ours; readers ask for it too.
+    private let heldBytes = Atomic<Int>(0)
+    /// Bytes of pages on their way from a reader thread; they count as held already.
+    private let arrivingBytes = Atomic<Int>(0)
     /// The incoming frame that may be kept whole, by the number of those before it.
     private var admittedFrame: Int?
     private var isClosed = false
@@ -84,7 +87,10 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     /// Handles the frames that have arrived, as far as it is their turn.
     func takeFrames(now: Instant) {
         do throws(ProtocolFault) {
-            while isTakingFrames, let frame = try connection.next() { try handle(frame, now: now) }
+            while isTakingFrames, let frame = try connection.next() {
+                try handle(frame, now: now)
+                hold(keptBytes)
+            }
         } catch {
             fault(error)
         }
@@ -95,11 +101,14 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         takeFrames(now: now)
         let isTaking = isTakingFrames
         let output = connection.isSilent && !isClosing ? [] : connection.takeOutput()
-        let hasRoom = takeRoom(output.count)
+        let hasRoom = takeRoom(keptBytes + output.count)
         let isReading = isTaking && hasRoom
         connection.reading(isReading, now: now)
         var wake = connection.wakeTime
-        for call in calls.values { if let deadline = call.deadline { wake = min(wake, deadline) } }
+        for call in calls.values {
+            if let deadline = call.deadline { wake = min(wake, deadline) }
+            if let retry = call.retry { wake = min(wake, retry) }
+        }
         // A paused connection looks again soon: others may have let go of what they held.
         if !isReading { wake = min(wake, now + 50) }
         return Turn(output: output, wake: wake, closes: isClosing, isReading: isReading)
@@ -109,8 +118,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     ///
     /// A frame takes room for all its bytes once its length is known, and waits outside until it
     /// has it: half frames never hold up each other.
-    private func takeRoom(_ outputBytes: Int) -> Bool {
-        let kept = requestBytes + waitingBytes + connection.pendingBytes + outputBytes
+    private func takeRoom(_ kept: Int) -> Bool {
         let incoming = connection.incomingBytes
         guard incoming > 0 else {
             hold(kept)
@@ -126,9 +134,16 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         return isAdmitted
     }
 
+    /// Bytes of calls in progress, and of what was said and not taken yet.
+    private var keptBytes: Int {
+        requestBytes + waitingBytes + connection.pendingBytes + connection.output.count
+    }
+
     private func hold(_ bytes: Int) {
-        node.meter.heldBytes.add(bytes - heldBytes)
-        heldBytes = bytes
+        let before = heldBytes.value
+        guard bytes != before else { return }
+        node.meter.heldBytes.add(bytes - before)
+        heldBytes.add(bytes - before)
     }
 
     /// Whether the node has room for so many bytes of this connection.
@@ -137,8 +152,25 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     /// that read nothing hold up only themselves.
     private func hasShare(_ bytes: Int) -> Bool {
         let limit = limits.nodeUnansweredBytes
-        return node.meter.heldBytes.value - heldBytes + bytes <= limit
+        return node.meter.heldBytes.value - heldBytes.value + bytes <= limit
             || bytes <= limit / max(1, node.meter.connections.value)
+    }
+
+    /// Whether an answer of so many bytes has room; from any thread.
+    func hasRoom(for byteCount: Int) -> Bool {
+        hasShare(heldBytes.value + arrivingBytes.value + byteCount)
+    }
+
+    /// A page is on its way from a reader thread, which is not bound to wait for this loop.
+    func send(_ page: Page, on stream: UInt32) {
+        let byteCount = page.message.count
+        node.meter.heldBytes.add(byteCount)
+        arrivingBytes.add(byteCount)
+        link.loop.execute { [self] in
+            node.meter.heldBytes.add(-byteCount)
+            arrivingBytes.add(-byteCount)
+            run { $0.finish(stream, page) }
+        }
     }
 
     func timePassed(now: Instant) {
@@ -156,16 +188,18 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
                 failHeld(stream, held)
                 continue
             }
-            fail(
-                stream,
-                ServiceError(
-                    .serviceUnavailable,
-                    .deadline,
-                    "the call's time was up before the caller gave credit for the rest"
-                )
-            )
+            fail(stream, call.retry == nil ? ClientSession.unread : full)
+        }
+        for (stream, call) in calls where call.retry.map({ $0 <= now }) ?? false {
+            readOn(stream)
         }
     }
+
+    private static let unread = ServiceError(
+        .serviceUnavailable,
+        .deadline,
+        "the call's time was up before the caller gave credit for the rest"
+    )
 
     func writing(_ pendingBytes: Int, now: Instant) {
         connection.writing(pendingBytes, now: now)
@@ -193,8 +227,8 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     private var isTakingFrames: Bool {
         switch phase {
         case .greeting, .open:
-            requestBytes + connection.pendingBytes + connection.output.count
-                <= limits.unansweredBytes
+            keptBytes - waitingBytes <= limits.unansweredBytes
+                && (waitingBytes > 0 || hasShare(keptBytes))
         case .judging, .closing: false
         }
     }
@@ -301,12 +335,13 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
                 "more than \(limits.unansweredBytes) unanswered bytes on one connection"
             )
         }
-        if waitingBytes > 0, !hasShare(heldBytes + frame.payload.count) {
-            return overloaded(
-                "more than \(limits.nodeUnansweredBytes) unanswered bytes on this node"
-            )
-        }
+        if waitingBytes > 0, !hasShare(heldBytes.value + frame.payload.count) { return full }
         return nil
+    }
+
+    /// All connections together hold too much.
+    private var full: ServiceError {
+        overloaded("more than \(limits.nodeUnansweredBytes) unanswered bytes on this node")
     }
 
     func overloaded(_ what: String) -> ServiceError {
@@ -377,6 +412,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     /// The next part of an answer, or its last one.
     func finish(_ stream: UInt32, _ page: Page) {
         guard let call = calls[stream] else { return }
+        call.pause = nil
         tellCausalToken()
         if !page.isSilent {
             waitingBytes += page.message.count

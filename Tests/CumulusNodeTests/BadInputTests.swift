@@ -388,6 +388,42 @@ import Testing
         }
     }
 
+    /// Many callers that nobody knows, each asking for much and taking nothing: the node's bound
+    /// holds for all of them together, and whoever asks for little is answered beside them.
+    @Test func manyDeafCallersHoldLittle() async throws {
+        try await withServer(engine: CountingEngine()) { server in
+            let token = try await server.makeUser("ada")
+            let healthy = try RawClient(greeting: server.endpoint, token: token)
+            let large = FieldValue.string(String(repeating: "x", count: 400_000))
+            for number in 0..<5 {
+                let record = Record("large\(number)", ["text": large])
+                _ = try healthy.save([record], in: .public)[0].get()
+            }
+            _ = try healthy.save([Record("small", ["n": 1])])[0].get()
+            let names = (0..<5).map { "large\($0)" }
+            let deaf = try (0..<40).map { _ in
+                let client = try RawClient(greeting: server.endpoint, receiveBuffer: 4_096)
+                try client.send(
+                    (0..<10).map { _ in
+                        client.call(.recordsFetch, RawRequest.fetch(names, in: .public))
+                    }
+                )
+                return client
+            }
+            let limit = Limits.standard.nodeUnansweredBytes
+            var highest = 0
+            for _ in 0..<40 {
+                highest = max(highest, server.node.meter.heldBytes.value)
+                #expect(try healthy.fetch("small")[0].refusal == nil)
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            #expect(highest > limit / 2, "nothing was held up")
+            #expect(highest <= 2 * limit, "\(highest) bytes were held")
+            for client in deaf { client.close() }
+            #expect(try await eventually { server.node.meter.heldBytes.value < 1 << 20 })
+        }
+    }
+
     // MARK: Slow and silent
 
     @Test func whoSaysNothingIsClosed() async throws {
