@@ -222,7 +222,20 @@ struct Configuration {
 
     func number(_ name: String) throws -> Int {
         guard let number = Int(self[name]), number >= 0 else {
-            throw Problem(message: "\(name): '\(self[name])' is not a number")
+            throw Problem(message: "\(name): '\(self[name])' is not a number from 0 on")
+        }
+        return number
+    }
+
+    /// A number that makes sense.
+    func number(_ name: String, in range: ClosedRange<Int>) throws -> Int {
+        let number = try number(name)
+        guard range.contains(number) else {
+            throw Problem(
+                message: """
+                    \(name): \(number) is not between \(range.lowerBound) and \(range.upperBound)
+                    """
+            )
         }
         return number
     }
@@ -250,20 +263,14 @@ struct Configuration {
 
     /// Other nodes that are to hold a change before its answer.
     func replicas() throws -> Int {
-        let count = try number("replicas")
-        guard (0...16).contains(count) else {
-            throw Problem(message: "replicas: \(count) is not between 0 and 16")
-        }
-        return count
+        try number("replicas", in: 0...16)
     }
 
     // MARK: What is forgotten
 
     func schedule() throws -> Collector.Schedule {
-        let (days, seconds) = (try number("retention-days"), try number("log-keep-seconds"))
-        guard (1...36_500).contains(days) else {
-            throw Problem(message: "retention-days: \(days) is not between 1 and 36500")
-        }
+        let days = try number("retention-days", in: 1...36_500)
+        let seconds = try number("log-keep-seconds")
         guard seconds <= days * 86_400 else {
             throw Problem(message: "log-keep-seconds: that is longer than retention-days")
         }
@@ -302,12 +309,22 @@ struct Configuration {
         ]
     }
 
+    /// Sums of times and sizes up to these stay within their types.
+    private static let longest = 7 * 86_400_000
+    private static let largest = 1 << 40
+
     func limits() throws -> Limits {
         var limits = Limits.standard
+        // A small machine has room for little that nobody takes.
+        if try profile() == .small { limits.nodeUnansweredBytes /= 2 }
         for part in self["limits"].split(separator: ",") {
             let pair = part.split(separator: "=", maxSplits: 1).map(String.init)
             guard pair.count == 2, let number = Int(pair[1]), number > 0 else {
                 throw Problem(message: "limits: '\(part)' is not of the form name=number")
+            }
+            let isTime = adjustableTimes[pair[0]] != nil
+            guard number <= (isTime ? Configuration.longest : Configuration.largest) else {
+                throw Problem(message: "limits: \(pair[0]) can't be as much as \(number)")
             }
             if let path = adjustable[pair[0]] {
                 limits[keyPath: path] = number

@@ -12,17 +12,25 @@ struct DataHome {
     /// Makes the directory where it is missing; its parents too.
     init(_ path: String) throws {
         self.path = path
-        do {
-            try FileManager.default.createDirectory(
-                atPath: path,
-                withIntermediateDirectories: true,
-                attributes: [.posixPermissions: 0o700]
-            )
-        } catch {
+        if path.isEmpty { throw Configuration.Problem(message: "data: name a directory") }
+        var made = path.hasPrefix("/") ? "" : "."
+        for name in path.split(separator: "/") {
+            made += "/\(name)"
+            guard mkdir(made, 0o700) < 0, errno != EEXIST, !DataHome.isDirectory(made) else {
+                continue
+            }
             throw Configuration.Problem(
-                message: "the data directory \(path) can't be made: \(error.localizedDescription)"
+                message: "data: \(path) can't be made: \(String(cString: strerror(errno)))"
             )
         }
+        guard DataHome.isDirectory(path) else {
+            throw Configuration.Problem(message: "data: \(path) is not a directory")
+        }
+    }
+
+    private static func isDirectory(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
     var store: String { path + "/store" }
@@ -33,6 +41,7 @@ struct DataHome {
     func operatorToken(_ environment: NodeEnvironment) throws -> [UInt8] {
         let file = tokenFile
         if let text = try? String(contentsOfFile: file, encoding: .utf8) {
+            try checkPrivacy(of: file, "operator.token")
             let token = text.trimmingCharacters(in: .whitespacesAndNewlines)
             guard token.count >= 32 else {
                 throw Configuration.Problem(
@@ -73,12 +82,7 @@ struct DataHome {
             try write(key.hex + "\n", to: file)
             return key
         }
-        var status = stat()
-        guard stat(file, &status) == 0, status.st_mode & 0o077 == 0 else {
-            throw Configuration.Problem(
-                message: "cluster-key: others may read \(file); say 'chmod 600 \(file)'"
-            )
-        }
+        try checkPrivacy(of: file, "cluster-key")
         let text = (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
         let key = Bytes(hex: text.trimmingCharacters(in: .whitespacesAndNewlines))
         guard let key, key.count == 32 else {
@@ -87,6 +91,15 @@ struct DataHome {
             )
         }
         return key
+    }
+
+    private func checkPrivacy(of file: String, _ name: String) throws {
+        var status = stat()
+        guard stat(file, &status) == 0, status.st_mode & 0o077 == 0 else {
+            throw Configuration.Problem(
+                message: "\(name): others may read \(file); say 'chmod 600 \(file)'"
+            )
+        }
     }
 
     /// Durable before the node is ready: the file is flushed, and so is the directory that names

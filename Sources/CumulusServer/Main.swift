@@ -24,7 +24,8 @@ struct Main: AsyncParsableCommand {
             The line 'cumulusd ready on ADDRESS' on standard output says that it serves. SIGTERM \
             drains: calls in progress end, new ones are refused. A second signal ends it at once.
 
-            Exit codes: 0 ended by a signal, 1 could not start, 64 wrong flags, 70 the store failed.
+            Exit codes: 0 ended by a signal, 1 could not start, 64 a flag that doesn't exist, 70 \
+            the store failed, 130 ended by a second signal.
             """,
         version: Release.version,
         subcommands: [Run.self, Config.self, Bound.self],
@@ -166,5 +167,5 @@ struct Config: ParsableCommand {
 
 /// One line on standard error.
 func complain(_ message: String) {
-    FileHandle.standardError.write(Data("cumulusd: \(message)\n".utf8))
+    try? FileHandle.standardError.write(contentsOf: Data("cumulusd: \(message)\n".utf8))
 }

@@ -1,4 +1,4 @@
-// The number of files and sockets that this process may have open.
+// The files and sockets that this process may have open, and those that it begins with.
 //
 // Called once, when the node starts: most systems allow 1,024 unless a process asks for more, and
 // every connection is one.
@@ -6,6 +6,14 @@
 import Foundation
 
 enum OpenFiles {
+    /// Opens what the caller closed of standard input, output and errors: else the store's files
+    /// would get their numbers, and what is said would be written into them.
+    static func keepStandardOnes() {
+        for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) < 0 {
+            _ = open("/dev/null", descriptor == 0 ? O_RDONLY : O_WRONLY)
+        }
+    }
+
     /// Raises the soft limit to the hard one; without the right to do so it stays as it is.
     static func raiseLimit() {
         var limit = rlimit()

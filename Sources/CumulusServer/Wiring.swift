@@ -30,7 +30,12 @@ struct Wiring {
 
     /// Runs the node until a signal ends it.
     func run() async throws {
+        OpenFiles.keepStandardOnes()
         OpenFiles.raiseLimit()
+        Allocator.giveBackSoon()
+        let settings = try settings()
+        let patience = Int64(try configuration.number("drain-milliseconds", in: 0...86_400_000))
+        let threads = try configuration.number("threads", in: 1...256)
         let (host, port) = try address()
         let peers = try peers()
         let schedule = try configuration.schedule()
@@ -42,8 +47,8 @@ struct Wiring {
         // Before there is a store: a new key is made for a new one only.
         let key = try directory.clusterKey(configuration["cluster-key"], environment())
         let engine = try openEngine(directory)
-        let node = try openNode(engine, directory, clusterKey: key)
-        let loops = EventLoops(threads: max(1, try configuration.number("threads")))
+        let node = try openNode(settings, engine, directory, clusterKey: key)
+        let loops = EventLoops(threads: threads)
         let listener = NIOFrameListener(
             host: host,
             port: port,
@@ -59,8 +64,8 @@ struct Wiring {
             throw Configuration.Problem(
                 message:
                     """
-                    can't listen on \(configuration.listen): \(error); is another node running \
-                    there?
+                    can't listen on \(configuration.listen): \(error); choose another address \
+                    with --listen, or end what listens there
                     """
             )
         }
@@ -82,7 +87,7 @@ struct Wiring {
         let tasks = [linking, collecting, indexing]
         await waitForSignal(signals)
         for task in tasks { task.cancel() }
-        try await drain(node, listener, tasks)
+        try await drain(node, listener, tasks, patience)
     }
 
     // MARK: Parts
@@ -204,33 +209,45 @@ struct Wiring {
         }
     }
 
+    /// What is configured about the node, judged before anything is made on the disk.
+    private func settings() throws -> Node.Configuration {
+        var settings = Node.Configuration(
+            version: Release.version,
+            container: configuration.container,
+            operatorToken: []  // read where there is a directory
+        )
+        settings.diskReserve = try configuration.diskReserve()
+        settings.replicas = try configuration.replicas()
+        settings.readers = try configuration.number("readers", in: 1...256)
+        settings.profile = try configuration.profile().rawValue
+        settings.reportMilliseconds = min(10_000, try configuration.schedule().logMilliseconds)
+        settings.limits = try configuration.limits()
+        settings.acceptsInsecureCredentials = try configuration.flag("insecure-credentials")
+        do throws(ServiceError) {
+            if let container = configuration.container {
+                _ = try Names.checkIdentifier(Bytes(container.utf8)[...], "container")
+            }
+        } catch {
+            throw Configuration.Problem(message: error.message)
+        }
+        return settings
+    }
+
     private func openNode(
+        _ settings: Node.Configuration,
         _ engine: RocksDBEngine,
         _ directory: DataHome,
         clusterKey: [UInt8]
     ) throws -> Node {
         let environment = environment()
-        var settings = Node.Configuration(
-            version: Release.version,
-            container: configuration.container,
-            operatorToken: try directory.operatorToken(environment)
-        )
+        let token = try directory.operatorToken(environment)
+        var settings = settings
+        settings.operatorToken = token
         settings.clusterKey = clusterKey
-        settings.diskReserve = try configuration.diskReserve()
-        let token = settings.operatorToken
         settings.backUp = { engine, path in
             try Backup.make(of: engine, key: clusterKey, token: token, at: path)
         }
-        settings.replicas = try configuration.replicas()
-        settings.readers = max(1, try configuration.number("readers"))
-        settings.profile = configuration["profile"]
-        settings.reportMilliseconds = min(10_000, try configuration.schedule().logMilliseconds)
-        settings.limits = try configuration.limits()
-        settings.acceptsInsecureCredentials = try configuration.flag("insecure-credentials")
         do {
-            if let container = configuration.container {
-                _ = try Names.checkIdentifier(Bytes(container.utf8)[...], "container")
-            }
             return try Node(settings, engine: engine, environment: environment)
         } catch let error as ServiceError {
             throw Configuration.Problem(message: error.message)
@@ -265,23 +282,26 @@ struct Wiring {
             var count = 0
             for await _ in signals {
                 count += 1
-                if count > 1 { _exit(1) }
+                if count > 1 { _exit(130) }
                 source.finish()
             }
         }
         for await _ in first {}
     }
 
-    /// - Parameter tasks: What was cancelled; it holds the node, and uses the loops.
+    /// - Parameters:
+    ///   - tasks: What was cancelled; it holds the node, and uses the loops.
+    ///   - patience: Milliseconds that calls in progress may take.
     private func drain(
         _ node: Node,
         _ listener: NIOFrameListener,
-        _ tasks: [Task<Void, Never>]
+        _ tasks: [Task<Void, Never>],
+        _ patience: Int64
     ) async throws {
         logger.info("draining", metadata: ["calls": "\(node.callsInProgress)"])
         node.beginDraining()
         await listener.stopAccepting()
-        let end = MonotonicClock.now() + Int64(try configuration.number("drain-milliseconds"))
+        let end = MonotonicClock.now() + patience
         while node.callsInProgress > 0, MonotonicClock.now() < end {
             try await Task.sleep(for: .milliseconds(20))
         }
@@ -294,6 +314,7 @@ struct Wiring {
     }
 
     private func say(_ line: String) {
-        FileHandle.standardOutput.write(Data((line + "\n").utf8))
+        // Nobody may be listening.
+        try? FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
     }
 }

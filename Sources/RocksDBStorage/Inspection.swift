@@ -12,6 +12,8 @@ struct Inspection {
     let isNew: Bool
     /// The end of a file isn't whole and may be dropped: one line each, for the node's log.
     private(set) var tornEnds: [String] = []
+    /// What else an operator should know; one line each.
+    private(set) var remarks: [String] = []
 
     init(_ directory: DataDirectory) throws(RocksDBError) {
         let files = try directory.files()
@@ -24,7 +26,9 @@ struct Inspection {
             }
         } else {
             try inspectTableList(directory, files)
-            try inspectLogs(directory, files.filter { $0.hasSuffix(".log") })
+            let logs = files.filter { $0.hasSuffix(".log") }
+            if logs.isEmpty { try inspectWithoutLogs(directory, files) }
+            try inspectLogs(directory, logs)
         }
     }
 
@@ -43,6 +47,24 @@ struct Inspection {
         noteTornEnd(name, wound)
     }
 
+    /// There is always a log, but in a copy that was made of tables only, and before the first list
+    /// of tables has a successor.
+    private mutating func inspectWithoutLogs(
+        _ directory: DataDirectory,
+        _ files: [String]
+    ) throws(RocksDBError) {
+        if files.contains("MANIFEST-000001") { return }
+        guard files.contains(where: { $0.hasSuffix(".sst") }) else {
+            throw .logMissing(directory: directory.path)
+        }
+        remarks.append(
+            """
+            there is no log, as in a backup; if this isn't one, what was written last is lost: \
+            compare with a backup
+            """
+        )
+    }
+
     private mutating func inspectLogs(
         _ directory: DataDirectory,
         _ logs: [String]
@@ -52,11 +74,12 @@ struct Inspection {
         for log in logs {
             let scan = LogScan(try directory.contents(of: log))
             let path = "\(directory.path)/\(log)"
-            // A later log that goes on right where the torn one stops is from an earlier opening,
-            // which dropped that end and didn't live to delete the file. Any other number means
-            // lost batches.
-            if let torn, let first = scan.first, first != next {
-                throw .damaged(file: torn.file, offset: torn.offset)
+            // Each log goes on where the one before it stops: also where that is torn, and an
+            // earlier opening dropped its end and didn't live to delete the file. Any other number
+            // means lost batches.
+            if let next, let first = scan.first, first != next {
+                if let torn { throw .damaged(file: torn.file, offset: torn.offset) }
+                throw .logGap(file: path)
             }
             if let wound = scan.wound {
                 guard !scan.goesOn else { throw .damaged(file: path, offset: wound) }
@@ -68,6 +91,11 @@ struct Inspection {
     }
 
     private mutating func noteTornEnd(_ file: String, _ wound: UInt64) {
-        tornEnds.append("\(file) ended in an entry that was never acknowledged: cut at \(wound)")
+        tornEnds.append(
+            """
+            \(file) is not whole from byte \(wound) on, what stands there is dropped: after a \
+            power cut that is what nobody was told of; after anything else, compare with a backup
+            """
+        )
     }
 }

@@ -44,7 +44,7 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
                 recovery: inspection.tornEnds.isEmpty ? .strict : .dropTornTail
             )
         )
-        notes = inspection.tornEnds
+        notes = inspection.tornEnds + inspection.remarks
         newest = RocksDBReader(store, frozen: false)
         writing = rocksdb_writeoptions_create()
         rocksdb_writeoptions_set_sync(writing, flushing ? 1 : 0)

@@ -11,6 +11,10 @@ package enum RocksDBError: Error, Equatable, CustomStringConvertible {
     case diskFull(directory: String, free: UInt64, reserve: UInt64)
     /// The file that names the newest list of tables is gone, the tables are there.
     case currentMissing(directory: String)
+    /// There is no log, and there always is one.
+    case logMissing(directory: String)
+    /// Batches are missing between the end of one log and the beginning of another.
+    case logGap(file: String)
     /// A file isn't whole, and not just at its end.
     case damaged(file: String, offset: UInt64)
     /// Files that can't be read or written, or what RocksDB itself found.
@@ -23,19 +27,28 @@ package enum RocksDBError: Error, Equatable, CustomStringConvertible {
         case .diskFull(let directory, let free, let reserve):
             """
             the disk of \(directory) is full: \(free >> 20) MB are free, \
-            \(reserve >> 20) MB are kept in reserve
+            \(reserve >> 20) MB are kept in reserve; free some, or set --disk-reserve
             """
         case .currentMissing(let directory):
-            "\(directory) is damaged: its file CURRENT is missing"
+            "\(directory) is damaged, its file CURRENT is missing: \(RocksDBError.advice)"
+        case .logMissing(let directory):
+            "\(directory) is damaged, its newest log is missing: \(RocksDBError.advice)"
+        case .logGap(let file):
+            "what stood before \(file) is missing: \(RocksDBError.advice)"
         case .damaged(let file, let offset):
             """
-            \(file) is damaged at byte \(offset), where acknowledged data stands: restore a \
-            backup, or let an empty node fetch the data from its peers
+            \(file) is damaged at byte \(offset), where acknowledged data stands: \
+            \(RocksDBError.advice)
             """
         case .unusable(let directory, let reason):
-            "can't open \(directory): \(reason)"
+            reason.contains("Corruption")
+                ? "can't open \(directory): \(reason): \(RocksDBError.advice)"
+                : "can't open \(directory): \(reason)"
         }
     }
+
+    private static let advice =
+        "restore a backup, or let an empty node fetch the data from its peers"
 }
 
 /// The place where a call into RocksDB leaves its message.

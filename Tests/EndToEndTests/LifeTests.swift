@@ -52,7 +52,7 @@ import Testing
         while try client.nextFrame().kind != .drain {}
         let began = ContinuousClock.now
         node.kill(SIGTERM)
-        try await #expect(node.waitForEnd() == .exit(1))
+        try await #expect(node.waitForEnd() == .exit(130))
         #expect(ContinuousClock.now - began < .seconds(2))
     }
 
@@ -101,6 +101,44 @@ import Testing
         try await makeStore()
         try FileManager.default.removeItem(atPath: "\(folder.node)/store/CURRENT")
         try await expectRefusal(try NodeProcess(data: folder.node), naming: "CURRENT is missing")
+    }
+
+    @Test func aMissingLogIsNamed() async throws {
+        try await makeStore()
+        for log in try folder.storeFiles({ $0.hasSuffix(".log") }) {
+            try FileManager.default.removeItem(atPath: log)
+        }
+        try await expectRefusal(try NodeProcess(data: folder.node), naming: "log is missing")
+    }
+
+    @Test func anOperatorTokenThatOthersMayReadIsRefused() async throws {
+        try await makeStore()
+        let file = "\(folder.node)/operator.token"
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file)
+        try await expectRefusal(try NodeProcess(data: folder.node), naming: "chmod 600 \(file)")
+    }
+
+    /// What is said goes nowhere then, and above all not into the store's files.
+    @Test func aNodeRunsWithoutAnybodyWhoListens() async throws {
+        for output in [">&- 2>&-", ">/dev/full 2>/dev/full"] {
+            let port = TestPort.free()
+            let process = try ChildProcess(
+                ["/bin/sh", "-c", "exec \"$0\" \"$@\" \(output)", NodeProcess.program]
+                    + ["--data", folder.node, "--listen", "127.0.0.1:\(port)"]
+                    + ["--profile", "small", "--disk-reserve", "0"],
+                variables: [:],
+                output: "/dev/null",
+                errors: "/dev/null"
+            )
+            let serves = try await eventually {
+                (try? RawClient(greeting: "127.0.0.1:\(port)")) != nil
+            }
+            #expect(serves, "\(output)")
+            process.kill(SIGTERM)
+            #expect(try await process.waitForEnd(seconds: 20) == .exit(0), "\(output)")
+        }
+        let store = try NodeProcess(data: folder.node)
+        #expect(try await waitUntilReady(store))
     }
 
     @Test func aFlippedByteInTheManifestIsNamed() async throws {
@@ -198,6 +236,14 @@ import Testing
         (["--config", "/nowhere/cumulus.json"], "/nowhere/cumulus.json"),
         (["--listen", "nowhere"], "host:port"), (["--peers", "nowhere"], "peers: 'nowhere'"),
         (["--disk-reserve", "9000000000000000000"], "full"),
+        (["--threads", "0"], "between 1 and 256"), (["--readers", "100000"], "between 1 and 256"),
+        (["--drain-milliseconds=-1"], "drain-milliseconds"),
+        (["--drain-milliseconds", "9223372036854775807"], "drain-milliseconds"),
+        (["--limits", "idleMilliseconds=9223372036854775807"], "idleMilliseconds"),
+        (["--limits", "streamsPerConnection=9223372036854775807"], "streamsPerConnection"),
+        (["--container", String(repeating: "x", count: 300)], "container"),
+        (["--data", ""], "name a directory"),
+        (["--data", "/proc/nowhere/data"], "/proc/nowhere/data can't be made"),
     ])
     func aSettingThatMakesNoSenseIsNamed(arguments: [String], text: String) async throws {
         let refused = try NodeProcess(data: folder.node, arguments: arguments)

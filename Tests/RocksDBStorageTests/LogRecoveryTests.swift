@@ -57,7 +57,7 @@ import Testing
         try store.use { engine throws in
             #expect(try engine.count(.records) == 9)
             #expect(engine.notes.count == 1)
-            #expect(engine.notes[0].hasSuffix("never acknowledged: cut at \(9 * entry)"))
+            #expect(engine.notes[0].contains("not whole from byte \(9 * entry) on"))
             try engine.commit(.writing(.records, [(bytes(100), [])]))
         }
         // As if that opening had died before it deleted the old log.
@@ -67,6 +67,33 @@ import Testing
             #expect(engine.notes == [])
             #expect(try engine.count(.records) == 10)
         }
+    }
+
+    /// A log that lost its last commits, though a younger one goes on after them.
+    @Test func aGapBetweenLogsIsDamage() throws {
+        let store = try store(commits: 10)
+        let log = try store.newestLog()
+        let whole = try store.contents(log)
+        try store.use { engine throws in
+            try engine.commit(.writing(.records, [(bytes(100), [])]))
+        }
+        let younger = "\(store.path)/\(try store.newestLog())"
+        for kept in 0...10 {
+            let copy = try folder.copy(of: store)
+            let file = younger.replacing(store.path, with: copy.path)
+            let rest = whole.prefix(kept * whole.count / 10)
+            try rest.write(to: URL(filePath: "\(copy.path)/\(log)"))
+            switch kept {
+            case 1..<10: #expect(try copy.refusal() == .logGap(file: file))
+            default: try copy.use { engine throws in #expect(try engine.count(.records) == 11) }
+            }
+        }
+    }
+
+    @Test func aStoreWithoutItsLogIsDamaged() throws {
+        let store = try store(commits: 10)
+        try FileManager.default.removeItem(atPath: "\(store.path)/\(store.newestLog())")
+        #expect(try store.refusal() == .logMissing(directory: store.path))
     }
 
     /// Every byte of the seventh of ten commits, its length included, which RocksDB alone takes for
