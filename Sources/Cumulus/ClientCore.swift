@@ -66,7 +66,7 @@ final class ClientCore: Sendable {
         var waiters: [Waiter] = []
         var nextWaiter: UInt64 = 0
         var nextSlot = 0
-        var lastProblem = "no connection was tried yet"
+        var lastProblem = "no answer came in time"
         /// Leases that were not given back yet, also those of connections that are lost.
         var leases = 0
         /// All that were greeted and have not ended, those of a draining server too.
@@ -128,7 +128,12 @@ final class ClientCore: Sendable {
         var refusal: ServiceError?
         while true {
             let pause = backoff(attempt)
-            let lease = try await acquire(until: deadline, wasSent: wasSent)
+            let lease: Lease
+            do {
+                lease = try await acquire(until: deadline, wasSent: wasSent)
+            } catch let error as ServiceError where wasSent && leavesOpen(error) {
+                throw timeout(wasSent: true)
+            }
             if isChange && header.requestID.isEmpty {
                 header.requestID = requestID(clockOffset: lease.clockOffset)
             }
@@ -261,8 +266,14 @@ final class ClientCore: Sendable {
     }
 
     /// Whether a refusal says nothing about an earlier attempt at the same change.
+    ///
+    /// Only what is wrong with the request itself was wrong then too.
     private func leavesOpen(_ error: ServiceError) -> Bool {
-        isRetryable(error) || error.reason == .deadline || error.reason == .diskFull
+        switch error.code {
+        case .invalidArguments, .limitExceeded: error.reason == .requestIDExpired
+        case .operationCancelled, .serverResponseLost: false
+        default: true
+        }
     }
 
     private func requestID(clockOffset: Int64) -> Bytes {

@@ -104,6 +104,8 @@ extension Database {
                 saves += answer.saves.map { $0.mapError(core.keyring.opening) }
                 deletes += answer.deletes
             }
+            try Database.check(saves.count, of: part.saves.count)
+            try Database.check(deletes.count, of: part.deletes.count)
             for (save, answer) in zip(part.saves, saves) {
                 saveResults[save.record.recordID] =
                     answer.map { save.record.saved(as: $0) }.mapError { $0 as any Error }
@@ -134,10 +136,15 @@ extension Database {
 
     // MARK: Parts
 
-    private static let missingResult = ServiceError(
+    static let missingResult = ServiceError(
         .internalError,
         "the server's answer lacks a result"
     )
+
+    /// An answer has a result for everything that it was asked for, or it is none.
+    static func check(_ count: Int, of asked: Int) throws {
+        guard count == asked else { throw missingResult }
+    }
 
     private func request(_ ids: [Record.ID], _ keys: [String]?) -> FetchRecordsRequest {
         FetchRecordsRequest(
@@ -152,6 +159,7 @@ extension Database {
         let results = try decoding {
             try messages.flatMap { try FetchRecordsResponse.results(wire: $0) }
         }
+        try Database.check(results.count, of: request.ids.count)
         return results.map { $0.map(core.keyring.opening) }
     }
 

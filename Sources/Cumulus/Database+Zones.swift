@@ -14,7 +14,7 @@ extension Database {
     /// The zone with that name.
     public func recordZone(for zoneID: RecordZone.ID) async throws -> RecordZone {
         let results = try await recordZones(for: [zoneID])
-        guard let result = results[zoneID] else { throw Database.missingZoneResult }
+        guard let result = results[zoneID] else { throw Database.missingResult }
         return try result.get()
     }
 
@@ -27,6 +27,7 @@ extension Database {
         let results = try decoding {
             try messages.flatMap { try FetchZonesResponse.results(wire: $0) }
         }
+        try Database.check(results.count, of: ids.count)
         return Dictionary(
             zip(ids, results.map { $0.mapError { $0 as any Error } }),
             uniquingKeysWith: { first, _ in first }
@@ -40,7 +41,7 @@ extension Database {
     public func save(_ zone: RecordZone) async throws -> RecordZone {
         let results = try await modifyRecordZones(saving: [zone], deleting: [])
         guard let result = results.saveResults[zone.zoneID] else {
-            throw Database.missingZoneResult
+            throw Database.missingResult
         }
         return try result.get()
     }
@@ -74,6 +75,8 @@ extension Database {
             saves += answer.saves
             deletes += answer.deletes
         }
+        try Database.check(saves.count, of: recordZonesToSave.count)
+        try Database.check(deletes.count, of: recordZoneIDsToDelete.count)
         var saveResults: [RecordZone.ID: Result<RecordZone, any Error>] = [:]
         for (zone, result) in zip(recordZonesToSave, saves) {
             saveResults[zone.zoneID] = result.mapError { $0 as any Error }
@@ -84,9 +87,4 @@ extension Database {
         }
         return (saveResults, deleteResults)
     }
-
-    private static let missingZoneResult = ServiceError(
-        .internalError,
-        "the server's answer lacks a result"
-    )
 }

@@ -23,11 +23,20 @@ struct Exporter {
     private static let attempts = 20
     private static let chunkBytes = 256 << 10
 
-    /// Writes beside the file and gives it its name at the end.
+    /// Writes beside the file and gives it its name at the end; what is there and no file, a pipe
+    /// or a device, is written to and stays.
     ///
     /// Returns how many records it holds.
-    func write(toFile path: String) async throws -> Int {
-        let part = path + ".part"
+    func write(toFile named: String) async throws -> Int {
+        var status = stat()
+        if stat(named, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
+            guard let handle = FileHandle(forWritingAtPath: named) else {
+                throw OutputProblem("\(named) can't be written")
+            }
+            return try await write(to: handle)
+        }
+        let path = URL(filePath: named).resolvingSymlinksInPath().path(percentEncoded: false)
+        let part = "\(path).\(getpid()).part"
         guard FileManager.default.createFile(atPath: part, contents: nil),
             let handle = FileHandle(forWritingAtPath: part)
         else { throw OutputProblem("\(part) can't be written") }

@@ -59,8 +59,9 @@ extension FieldValue {
 
     private static let unknown = InputProblem(
         """
-        an object must be a location of latitude and longitude, or one of $date, $bytes, \
-        $reference, $location, $double and $asset; a whole field may be $encrypted or $sealed
+        an object must be a location of latitude and longitude, or one of $date (a text), $bytes \
+        (base64), $reference ({"recordName": …, "zoneName": …, "action": …}), $location, $double \
+        and $asset; a whole field may be $encrypted or $sealed
         """
     )
 

@@ -263,8 +263,9 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
             calls[frame.stream]?.token.cancel()
             end(frame.stream)
         case .drain, .causal: break
-        case .hello, .nonce, .ping, .pong:
-            throw ProtocolFault("a second greeting")
+        case .hello: throw ProtocolFault("a second greeting")
+        case .nonce, .ping, .pong:
+            throw ProtocolFault("a frame that callers don't send: \(frame.kind)")
         }
     }
 

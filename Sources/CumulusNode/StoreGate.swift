@@ -484,7 +484,10 @@ package final class StoreGate: Sendable {
     package static let corrupt = ServiceError(
         .internalError,
         .corrupt,
-        "a stored row is damaged; the node's log names it, run a check or restore it"
+        """
+        a stored row is damaged; the node's log says where: check its disk, then restore a backup, \
+        or let an empty node fetch the data from its peers
+        """
     )
 
     package static let merging: ServiceError = {

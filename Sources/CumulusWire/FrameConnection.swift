@@ -107,10 +107,11 @@ package struct FrameConnection: Sendable {
     package mutating func next() throws(ProtocolFault) -> Frame? {
         while let frame = try nextFrame() {
             switch frame.kind {
-            case .ping:
+            // Before the greeting is over no other frame counts.
+            case .ping where greetingDeadline == nil:
                 guard frame.payload.count == 8 else { throw ProtocolFault("a PING has 8 bytes") }
                 send(Frame(.pong, payload: frame.payload))
-            case .pong: break
+            case .pong where greetingDeadline == nil: break
             default: return frame
             }
         }

@@ -38,7 +38,12 @@ package enum Containers {
     }
 
     package static func unknown(_ name: String) -> ServiceError {
-        ServiceError(
+        // It may hold anything; whoever reads the message may look at a terminal.
+        let printable = name.unicodeScalars.map { scalar in
+            scalar.properties.generalCategory == .control ? "?" : "\(scalar)"
+        }
+        let name = printable.joined()
+        return ServiceError(
             .badContainer,
             """
             container '\(name)' does not exist on this node; create it with \
