@@ -28,14 +28,15 @@ struct Exporter {
     ///
     /// Returns how many records it holds.
     func write(toFile named: String) async throws -> Int {
-        var status = stat()
-        if stat(named, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
+        let files = FileManager.default
+        let path = URL(filePath: named).resolvingSymlinksInPath().path(percentEncoded: false)
+        let kind = try? files.attributesOfItem(atPath: path)[.type] as? FileAttributeType
+        if files.fileExists(atPath: named), kind != .typeRegular {
             guard let handle = FileHandle(forWritingAtPath: named) else {
                 throw OutputProblem("\(named) can't be written")
             }
             return try await write(to: handle)
         }
-        let path = URL(filePath: named).resolvingSymlinksInPath().path(percentEncoded: false)
         let part = "\(path).\(getpid()).part"
         guard FileManager.default.createFile(atPath: part, contents: nil),
             let handle = FileHandle(forWritingAtPath: part)

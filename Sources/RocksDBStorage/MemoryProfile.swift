@@ -13,7 +13,7 @@ package enum MemoryProfile: String, CaseIterable, Sendable {
     package var writeBufferBytes: Int {
         switch self {
         case .small: 24 << 20
-        case .standard: 128 << 20
+        case .standard: 96 << 20
         }
     }
 
