@@ -84,6 +84,20 @@ package final class ChildProcess: Sendable {
         waitpid(pid, &status, 0)
     }
 
+    /// Runs a program of the system by its name, to its end, which is near.
+    package static func run(_ words: [String]) throws {
+        let process = try ChildProcess(
+            ["/usr/bin/env"] + words,
+            variables: ["PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"],
+            output: "/dev/null",
+            errors: "/dev/null"
+        )
+        while process.ending == nil { usleep(1_000) }
+        guard process.ending == .exit(0) else {
+            throw Failure("'\(words.joined(separator: " "))' failed")
+        }
+    }
+
     /// A program that was built beside this process's own.
     package static func builtProgram(_ name: String) throws -> String {
         #if os(Linux)

@@ -18,16 +18,21 @@ package final class NodeProcess: Sendable {
 
     /// Starts the program and doesn't wait for it.
     ///
-    /// `data` is the node's data directory. Port 0 takes a free one.
+    /// - Parameters:
+    ///   - data: The node's data directory.
+    ///   - port: 0 takes a free one.
+    ///   - prefix: Words that begin with the path of a program which becomes the node.
     package init(
         data: String,
+        host: String = "127.0.0.1",
         port: Int = 0,
+        prefix: [String] = [],
         arguments: [String] = [],
         environment: [String: String] = [:]
     ) throws {
         self.data = data
         let words =
-            [try NodeProcess.program, "--data", data, "--listen", "127.0.0.1:\(port)"]
+            prefix + [try NodeProcess.program, "--data", data, "--listen", "\(host):\(port)"]
             + ["--profile", "small", "--disk-reserve", "0"] + arguments
         let inherited = ProcessInfo.processInfo.environment.filter {
             !$0.key.hasPrefix("CUMULUS_") && $0.key != "LD_PRELOAD"
@@ -43,13 +48,17 @@ package final class NodeProcess: Sendable {
     /// Starts a node and waits until it is ready.
     package static func ready(
         data: String,
+        host: String = "127.0.0.1",
         port: Int = 0,
+        prefix: [String] = [],
         arguments: [String] = [],
         environment: [String: String] = [:]
     ) async throws -> NodeProcess {
         let node = try NodeProcess(
             data: data,
+            host: host,
             port: port,
+            prefix: prefix,
             arguments: arguments,
             environment: environment
         )

@@ -12,6 +12,8 @@ import Testing
 
 final class FaultCluster {
     let network = FaultyNetwork()
+    /// Where the nodes are if not on loopback; then they see each other without a proxy.
+    private let places: Places?
     private let folder: TestFolder
     private let ports: [Int]
     private let proxies: [String]
@@ -22,15 +24,23 @@ final class FaultCluster {
     private var tasks: [Task<Void, Never>] = []
     private(set) var followers: [Follower] = []
 
-    init(_ count: Int = 3) throws {
+    /// Where a node runs: its address, and the words that bring a program there.
+    typealias Places = (_ number: Int) -> (host: String, prefix: [String])
+
+    init(_ count: Int = 3, at places: Places? = nil) throws {
+        self.places = places
         folder = try TestFolder()
         ports = (0..<count).map { _ in TestPort.free() }
         var proxies: [String] = []
         for (number, port) in ports.enumerated() {
-            proxies.append(try network.proxy(of: number, port: port))
+            let host = places?(number).host
+            let proxy = try host.map { "\($0):\(port)" } ?? network.proxy(of: number, port: port)
+            proxies.append(proxy)
         }
         self.proxies = proxies
     }
+
+    private func host(_ number: Int) -> String { places?(number).host ?? "127.0.0.1" }
 
     var pairs: [(Int, Int)] {
         ports.indices.flatMap { one in ports.indices.filter { $0 > one }.map { (one, $0) } }
@@ -66,11 +76,14 @@ final class FaultCluster {
         let others = proxies.indices.filter { $0 != number }.map { proxies[$0] }
         let node = try await NodeProcess.ready(
             data: data(number),
+            host: host(number),
             port: ports[number],
+            prefix: places?(number).prefix ?? [],
             arguments: [
                 "--advertise", proxies[number], "--peers", others.joined(separator: ","),
                 "--container", NodeProcess.container,
-            ] + (number == 0 ? [] : ["--cluster-key", "\(data(0))/cluster.key"]) + arguments,
+            ] + (places == nil ? [] : ["--insecure", "--insecure-credentials"])
+                + (number == 0 ? [] : ["--cluster-key", "\(data(0))/cluster.key"]) + arguments,
             environment: environment
         )
         let status = try await self.status(node)
@@ -90,7 +103,9 @@ final class FaultCluster {
     }
 
     func container(_ number: Int, seconds: Int = 60) throws -> Container {
-        var configuration = Container.Configuration(endpoints: ["127.0.0.1:\(ports[number])"])
+        let endpoint = "\(host(number)):\(ports[number])"
+        var configuration = Container.Configuration(endpoints: [endpoint])
+        configuration.tls = .never
         configuration.accessToken = token
         configuration.timeout = .seconds(seconds)
         return Container(identifier: NodeProcess.container, configuration: configuration)
@@ -118,7 +133,7 @@ final class FaultCluster {
         let run = try await CommandLineRun(
             words + ["--json"],
             variables: [
-                "CUMULUS_ENDPOINT": try node.endpoint,
+                "CUMULUS_ENDPOINT": try node.endpoint, "CUMULUS_TLS": "never",
                 "CUMULUS_OPERATOR_TOKEN_FILE": node.operatorTokenFile,
             ]
         )

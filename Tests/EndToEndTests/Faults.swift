@@ -30,14 +30,7 @@
                 .appending(path: "../Shims/faults.c")
                 .standardizedFileURL
                 .path()
-            let process = Process()
-            process.executableURL = URL(filePath: "/usr/bin/env")
-            process.arguments = ["cc", "-shared", "-fPIC", "-O2", "-o", shim, source]
-            try process.run()
-            process.waitUntilExit()
-            guard process.terminationStatus == 0 else {
-                throw ChildProcess.Failure("the shim can't be built")
-            }
+            try ChildProcess.run(["cc", "-shared", "-fPIC", "-O2", "-o", shim, source])
             try Data(count: 32).write(to: URL(filePath: path))
             file = try FileHandle(forUpdating: URL(filePath: path))
             try set(.freeBytes, -1)

@@ -30,6 +30,85 @@ import Testing
         }
     }
 
+    #if os(Linux)
+        /// The same shapes, where the kernel loses the packets.
+        @Test(.enabled(if: NamespaceNetwork.isPermitted, "only root can make namespaces"))
+        func partitionsOfTheKernelHeal() async throws {
+            let network = try NamespaceNetwork(3)
+            let cluster = try FaultCluster { (network.address($0), network.prefix($0)) }
+            do {
+                try await cluster.start(arguments: ["--log-keep-seconds", "1"])
+                try await expectToBeCut(cluster, network)
+                try await cluster.load()
+                var dice = SeededGenerator(seed: Chaos.seed)
+                for cycle in 0..<Chaos.cycles {
+                    let shape = Shape.allCases[cycle % Shape.allCases.count]
+                    for link in lost(shape, cluster, using: &dice) {
+                        try network.set(isCut: true, from: link.from, to: link.to)
+                    }
+                    let longest = Chaos.cycles > 20 ? 5_000 : 600
+                    let pause = Int.random(in: 200...longest, using: &dice)
+                    try await Task.sleep(for: .milliseconds(pause))
+                    try network.heal()
+                    let rest = Int.random(in: 50...400, using: &dice)
+                    try await Task.sleep(for: .milliseconds(rest))
+                }
+                await cluster.finish()
+                // TCP tries again after pauses as long as the cut.
+                try await cluster.expectOne(within: 30)
+                report(cluster)
+                await cluster.close()
+            } catch {
+                await cluster.close()
+                throw error
+            }
+        }
+
+        /// What is lost is lost, or the rest would show nothing.
+        private func expectToBeCut(
+            _ cluster: FaultCluster,
+            _ network: NamespaceNetwork
+        ) async throws {
+            var dice = SeededGenerator(seed: Chaos.seed)
+            for link in lost(.apart, cluster, using: &dice) {
+                try network.set(isCut: true, from: link.from, to: link.to)
+            }
+            let (one, other) = (try cluster.container(0), try cluster.container(1))
+            let id = Record.ID(recordName: "n")
+            let note = Record(recordType: "Note", recordID: id)
+            _ = try await one.privateCloudDatabase.save(note)
+            try await Task.sleep(for: .milliseconds(300))
+            #expect((try? await other.privateCloudDatabase.record(for: id)) == nil)
+            try network.heal()
+            #expect(
+                try await eventually {
+                    (try? await other.privateCloudDatabase.record(for: id)) != nil
+                }
+            )
+            await one.close()
+            await other.close()
+        }
+    #endif
+
+    /// The directions in which a shape loses packets.
+    private func lost(
+        _ shape: Shape,
+        _ cluster: FaultCluster,
+        using dice: inout SeededGenerator
+    ) -> [FaultyNetwork.Link] {
+        let one = Int.random(in: cluster.nodes.indices, using: &dice)
+        let pairs: [(Int, Int)] =
+            switch shape {
+            case .alone: cluster.pairs.filter { $0.0 == one || $0.1 == one }
+            case .apart: cluster.pairs
+            case .bridge: cluster.pairs.filter { $0.0 != one && $0.1 != one }
+            case .oneWay: []
+            }
+        let ways = cluster.nodes.indices.filter { shape == .oneWay && $0 != one }
+        return pairs.flatMap { [.init(from: $0, to: $1), .init(from: $1, to: $0)] }
+            + ways.map { .init(from: one, to: $0) }
+    }
+
     private func report(_ cluster: FaultCluster) {
         let pages = cluster.followers.reduce(0) { $0 + $1.pages }
         let resets = cluster.followers.reduce(0) { $0 + $1.resets }
@@ -51,37 +130,16 @@ import Testing
         case oneWay
     }
 
-    private func cut(
-        _ shape: Shape,
-        _ cluster: FaultCluster,
-        using dice: inout SeededGenerator
-    ) -> [(Int, Int)] {
-        let one = Int.random(in: cluster.nodes.indices, using: &dice)
-        let cuts: [(Int, Int)] =
-            switch shape {
-            case .alone: cluster.pairs.filter { $0.0 == one || $0.1 == one }
-            case .apart: cluster.pairs
-            case .bridge: cluster.pairs.filter { $0.0 != one && $0.1 != one }
-            case .oneWay: []
-            }
-        for (one, other) in cuts { cluster.network.cut(one, other) }
-        if shape == .oneWay {
-            for other in cluster.nodes.indices where other != one {
-                cluster.network.set(.cut, from: one, to: other)
-            }
-        }
-        return cuts
-    }
-
     @Test func partitionsHeal() async throws {
         try await withLoad { cluster in
             var dice = SeededGenerator(seed: Chaos.seed)
             for cycle in 0..<Chaos.cycles {
                 let shape = Shape.allCases[cycle % Shape.allCases.count]
-                let cuts = cut(shape, cluster, using: &dice)
+                let links = lost(shape, cluster, using: &dice)
+                for link in links { cluster.network.set(.cut, from: link.from, to: link.to) }
                 // Every second time the connections break off as well.
-                if cycle % 2 == 1 {
-                    for (one, other) in cuts { cluster.network.disconnect(one, other) }
+                if cycle % 2 == 1, shape != .oneWay {
+                    for link in links { cluster.network.disconnect(link.from, link.to) }
                 }
                 let longest = Chaos.cycles > 20 ? 3_000 : 600
                 try await Task.sleep(

@@ -8,7 +8,9 @@ extension NodeProcess {
 
     /// A new access token of "ada", whom the node may know already.
     func makeToken() async throws -> String {
-        let admin = NodeOperator(endpoint: try endpoint, token: try operatorToken)
+        var configuration = Container.Configuration(endpoints: [try endpoint])
+        configuration.tls = .never
+        let admin = NodeOperator(configuration, token: try operatorToken)
         _ = try await admin.addUser("ada", in: nil)
         let token = try await admin.addToken(forUser: "ada")
         await admin.close()

@@ -24,16 +24,16 @@
                 throw ChildProcess.Failure("\(image) can't be made")
             }
             try FileHandle(forWritingTo: URL(filePath: image)).truncate(atOffset: UInt64(bytes))
-            try SmallDisk.run("mkfs.ext4", "-q", "-m", "0", image)
+            try ChildProcess.run(["mkfs.ext4", "-q", "-m", "0", image])
             try FileManager.default.createDirectory(
                 atPath: path,
                 withIntermediateDirectories: true
             )
-            try SmallDisk.run("mount", "-o", "loop", image, path)
+            try ChildProcess.run(["mount", "-o", "loop", image, path])
         }
 
         /// Whoever still has files open there goes on; nobody else finds it.
-        deinit { try? SmallDisk.run("umount", "--lazy", path) }
+        deinit { try? ChildProcess.run(["umount", "--lazy", path]) }
 
         /// Bytes that are free.
         var free: Int {
@@ -57,18 +57,6 @@
 
         func clear() throws {
             try FileManager.default.removeItem(atPath: filler)
-        }
-
-        private static func run(_ words: String...) throws {
-            let process = Process()
-            process.executableURL = URL(filePath: "/usr/bin/env")
-            process.arguments = ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"] + words
-            process.standardError = FileHandle.nullDevice
-            try process.run()
-            process.waitUntilExit()
-            guard process.terminationStatus == 0 else {
-                throw ChildProcess.Failure("\(words.joined(separator: " ")) failed")
-            }
         }
     }
 #endif
