@@ -220,7 +220,8 @@ extension ClientSession {
             in: view.reader,
             zones: view.zones,
             from: start,
-            byteLimit: limits.answerBytes
+            byteLimit: limits.answerBytes,
+            damage: reportDamage
         )
         let end = start + results.count
         let message = Answers.fetched(results, for: request.ids[start..<end])
@@ -256,12 +257,16 @@ extension ClientSession {
         case FetchRecords.Failure.service(let error): return error
         case FetchRecords.Failure.engine(let error): return serviceError(error)
         case EngineError.corrupt(let what):
-            node.environment.logger.error("a damaged row was found", metadata: ["row": "\(what)"])
-            return StoreGate.corrupt
+            reportDamage(what)
+            return .damagedRow
         default:
             node.environment.logger.error("a read failed", metadata: ["error": "\(error)"])
             return ServiceError(.internalError, "the node could not read its store")
         }
+    }
+
+    private func reportDamage(_ what: String) {
+        node.environment.logger.error("a damaged row was found", metadata: ["row": "\(what)"])
     }
 
     // MARK: Lists

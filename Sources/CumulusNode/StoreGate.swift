@@ -442,7 +442,7 @@ package final class StoreGate: Sendable {
         } catch {
             guard case .corrupt(let what) = error else { throw error }
             environment.logger.error("a damaged row was found", metadata: ["row": "\(what)"])
-            return .failure(StoreGate.corrupt)
+            return .failure(.damagedRow)
         }
     }
 
@@ -480,15 +480,6 @@ package final class StoreGate: Sendable {
             hop.loop.execute { for call in hop.calls { call() } }
         }
     }
-
-    package static let corrupt = ServiceError(
-        .internalError,
-        .corrupt,
-        """
-        a stored row is damaged; the node's log says where: check its disk, then restore a backup, \
-        or let an empty node fetch the data from its peers
-        """
-    )
 
     package static let merging: ServiceError = {
         var error = ServiceError(

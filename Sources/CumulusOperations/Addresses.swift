@@ -108,6 +108,16 @@ extension ServiceError {
 
     package static let recordNotFound = ServiceError(.unknownItem, "Record not found")
 
+    /// What is stored can't be read.
+    package static let damagedRow = ServiceError(
+        .internalError,
+        .corrupt,
+        """
+        a stored row is damaged; the node's log says where: check its disk, then restore a backup, \
+        or let an empty node fetch the data from its peers
+        """
+    )
+
     package static func tooManyItems(_ count: Int, limit: Int) -> ServiceError {
         ServiceError(
             .limitExceeded,

@@ -47,6 +47,29 @@ import Testing
         #expect(words == ["11", "k", "11", "26", "11", "11", "26", "11", "n", "26"])
     }
 
+    /// It fails alone, and somebody is told where it stands.
+    @Test func aDamagedRecordFailsAlone() throws {
+        try store.save([SaveItem("a"), SaveItem("b"), SaveItem("c")])
+        let zone = try #require(try store.zoneNumber(ZoneAddress(), by: .alice))
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            transaction.put(RowKey.record(zone, "b"), [0xFF])
+        }
+        let ids = ["a", "b", "c"].map { name in
+            Result<RecordAddress, ServiceError>.success(
+                RecordAddress(zone: ZoneAddress(), name: name)
+            )
+        }
+        let fetch = FetchRecords(database: .private, ids: ids, keys: nil)
+        var damage: [String] = []
+        let results = try fetch.run(store.scopeNumber(), by: .alice, in: store.reader) {
+            damage.append($0)
+        }
+        #expect(results.map { (try? $0.get())?.name } == ["a", nil, "c"])
+        let error = try #require(throws: ServiceError.self) { try results[1].get() }
+        #expect(error.reason == .corrupt)
+        #expect(damage.count == 1)
+    }
+
     @Test func systemFieldsComeAlways() throws {
         try store.save([SaveItem("p"), SaveItem("n", ["a": 1], type: "Photo", parent: "p")])
         let view = try store.fetch("n", in: .private, keys: [], by: .alice).get()

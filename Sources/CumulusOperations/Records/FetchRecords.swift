@@ -37,14 +37,17 @@ package struct FetchRecords: Sendable {
 
     /// One result per id from `start` on, in their order, until the records have `byteLimit` bytes.
     ///
-    /// At least one, if there is an id left.
+    /// At least one, if there is an id left. A record that can't be read fails alone.
+    ///
+    /// - Parameter damage: Told what couldn't be read, and why.
     package func run(
         _ scope: ScopeNumber,
         by caller: Caller,
         in reader: ReadTransaction,
         zones directory: ZoneDirectory = ZoneDirectory(),
         from start: Int = 0,
-        byteLimit: Int = .max
+        byteLimit: Int = .max,
+        damage: (String) -> Void = { _ in }
     ) throws(Failure) -> [Result<RecordView, ServiceError>] {
         let database: DatabaseID
         do {
@@ -74,7 +77,13 @@ package struct FetchRecords: Sendable {
                         )
                         zones[address.zone] = .some(zone)
                     }
-                    let result = try fetch(address, in: zone, by: caller, reader)
+                    let result: Result<RecordView, ServiceError>
+                    do throws(EngineError) {
+                        result = try fetch(address, in: zone, by: caller, reader)
+                    } catch .corrupt(let what) {
+                        damage(what)
+                        result = .failure(.damagedRow)
+                    }
                     if case .success(let record) = result { byteCount += record.fields.count }
                     results.append(result)
                 }
