@@ -43,6 +43,11 @@ public struct Container: Sendable {
         public init(endpoints: [String] = ["127.0.0.1:7420"]) {
             self.endpoints = endpoints
         }
+
+        /// Whether a text is an address as `endpoints` wants them.
+        package static func isAddress(_ text: String) -> Bool {
+            NIOFrameDialer.split(text) != nil
+        }
     }
 
     /// Whether connections to nodes are encrypted (TLS 1.3).

@@ -42,6 +42,11 @@ struct Connection: ParsableArguments {
             throw ValidationError("--replicas must be from 0 to 16.")
         }
         guard !endpoints.isEmpty else { throw ValidationError("--endpoint names no address.") }
+        for endpoint in endpoints where !Container.Configuration.isAddress(endpoint) {
+            throw ValidationError(
+                "'\(endpoint)' is not of the form host:port (\(endpointSetting.origin))."
+            )
+        }
     }
 
     // MARK: Settings

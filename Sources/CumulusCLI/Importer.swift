@@ -52,6 +52,7 @@ struct Importer {
     private struct Outcome {
         var batch: Batch
         var refusals: [Refusal]
+        var isUnknown: Bool
     }
 
     var lines: LineReader
@@ -70,6 +71,8 @@ struct Importer {
     /// Names in the batches under way: a line with one of them waits.
     private var underWay: Set<Record.ID> = []
     private var callCount = 0
+    /// The server doesn't know who is saving: it would refuse the rest too.
+    private var isUnknown = false
 
     init(
         lines: LineReader,
@@ -112,7 +115,7 @@ struct Importer {
         return summary
     }
 
-    private var mustStop: Bool { isStrict && summary.failed > 0 }
+    private var mustStop: Bool { isStrict && summary.failed > 0 || isUnknown }
 
     // MARK: Lines
 
@@ -172,7 +175,9 @@ struct Importer {
         underWay.subtract(outcome.batch.lines.keys)
         summary.saved += outcome.batch.records.count - outcome.refusals.count
         summary.refused += outcome.refusals.count
-        for refusal in outcome.refusals.sorted(by: { $0.line < $1.line }) { report(refusal) }
+        let refusals = outcome.refusals.sorted { $0.line < $1.line }
+        for refusal in outcome.isUnknown ? refusals.prefix(1) : refusals[...] { report(refusal) }
+        if outcome.isUnknown { isUnknown = true }
         progress.update(bytes: lines.byteCount, records: summary.saved)
     }
 
@@ -192,7 +197,8 @@ struct Importer {
                     batch: batch,
                     refusals: refusals.map { id, error in
                         Refusal(line: batch.lines[id] ?? 0, message: "\(error)")
-                    }
+                    },
+                    isUnknown: refusals.contains { $0.1.isUnknownCaller }
                 )
             } catch let error as ServiceError
                 where error.mayPass && ContinuousClock.now < end
@@ -244,6 +250,8 @@ struct Importer {
 extension Error {
     /// Fewer records at once may fit.
     fileprivate var isTooMuch: Bool { (self as? ServiceError)?.code == .limitExceeded }
+
+    fileprivate var isUnknownCaller: Bool { (self as? ServiceError)?.code == .notAuthenticated }
 }
 
 extension ServiceError {

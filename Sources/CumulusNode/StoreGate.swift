@@ -405,7 +405,7 @@ package final class StoreGate: Sendable {
         if let stop = stops.withLock({ $0 }) { return .failure(stop) }
         if isHeld(request) { return .failure(StoreGate.merging) }
         meter.engineCalls.add(1)
-        return try reportingDamage { () throws(EngineError) in
+        return try reportingDamage(request.requestID) { () throws(EngineError) in
             try group.run(now: moment.wallClock) { transaction throws(EngineError) in
                 let (answer, keep) = try request.run(in: &transaction)
                 if keep { try CascadeCompensation.run(&transaction) }
@@ -435,13 +435,17 @@ package final class StoreGate: Sendable {
     }
 
     private func reportingDamage<Value>(
+        _ request: RequestID? = nil,
         _ body: () throws(EngineError) -> Result<Value, ServiceError>
     ) throws(EngineError) -> Result<Value, ServiceError> {
         do {
             return try body()
         } catch {
             guard case .corrupt(let what) = error else { throw error }
-            environment.logger.error("a damaged row was found", metadata: ["row": "\(what)"])
+            environment.logger.error(
+                "a damaged row was found",
+                metadata: ["row": "\(what)", "request": "\(request?.bytes.hex ?? "")"]
+            )
             return .failure(.damagedRow)
         }
     }

@@ -217,6 +217,27 @@ import Testing
         #expect(String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).contains("Oslo"))
     }
 
+    /// Who isn't signed in learns it once, and not for each of the lines.
+    @Test func anImportWithoutATokenEndsSoon() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let file = "\(folder.path)/places.jsonl"
+        let lines = (1...2_000).map { #"{"recordName": "p\#($0)"}"# }
+        try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: file))
+        let run = try await CommandLineRun(
+            ["import", file, "--type", "Place", "--database", "public"],
+            variables: ["CUMULUS_ENDPOINT": try node.endpoint]
+        )
+        #expect(run.code != 0)
+        // The batches that were under way by then say it too.
+        #expect((1...8).contains(run.errors.split(separator: "\n").count), "\(run.errors)")
+    }
+
+    @Test func anEndpointIsAHostAndAPort() async throws {
+        let run = try await CommandLineRun(["record", "get", "a", "--endpoint", "nowhere"])
+        #expect(run.code == 64)
+        #expect(run.errors.contains("'nowhere' is not of the form host:port"))
+    }
+
     @Test func withoutANodeTheCodeIs69() async throws {
         let result = try await CommandLineRun(
             ["record", "get", "a", "--endpoint", "127.0.0.1:1", "--timeout", "0.5"]
