@@ -27,7 +27,9 @@ extension Database {
 
     /// The records with these names; each has a result of its own.
     ///
-    /// - Parameter desiredKeys: The fields to fetch; nil: all; empty: system fields only.
+    /// - Parameters:
+    ///   - ids: Names; those that stand here twice are fetched once.
+    ///   - desiredKeys: The fields to fetch; nil: all; empty: system fields only.
     public func records(
         for ids: [Record.ID],
         desiredKeys: [String]? = nil
@@ -68,8 +70,12 @@ extension Database {
 
     /// Saves and deletes records; each has a result of its own.
     ///
-    /// - Parameter atomically: In custom zones all of a zone's items succeed, or none. Elsewhere it
-    ///   means nothing.
+    /// - Parameters:
+    ///   - recordsToSave: New records, and changed ones.
+    ///   - recordIDsToDelete: Names of records; one that isn't there is no error.
+    ///   - savePolicy: What a save overwrites.
+    ///   - atomically: In custom zones all of a zone's items succeed, or none. Elsewhere it means
+    ///     nothing.
     public func modifyRecords(
         saving recordsToSave: [Record],
         deleting recordIDsToDelete: [Record.ID],
@@ -121,7 +127,9 @@ extension Database {
     ///
     /// Beyond CloudKit; made for export.
     ///
-    /// - Parameter desiredKeys: The fields to fetch; nil: all; empty: system fields only.
+    /// - Parameters:
+    ///   - zoneID: The zone.
+    ///   - desiredKeys: The fields to fetch; nil: all; empty: system fields only.
     public func allRecords(
         inZoneWith zoneID: RecordZone.ID = .default,
         desiredKeys: [String]? = nil

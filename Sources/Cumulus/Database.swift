@@ -5,7 +5,7 @@ import CumulusWire
 
 /// The public, private or shared database of a container.
 ///
-/// Method names follow CloudKit's `CKDatabase`. Errors are ``ServiceError``s; per-item results
+/// Method names follow CloudKit's `CKDatabase`. Errors are `ServiceError`s; per-item results
 /// carry those of items.
 public struct Database: Sendable {
     /// Which of the container's databases this is.

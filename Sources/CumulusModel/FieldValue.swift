@@ -7,14 +7,21 @@
 /// Literals work where a value is expected: `record["title"] = "Hello"`, `record["votes"] = 3`.
 /// Booleans are stored as 0 and 1, as in CloudKit.
 public enum FieldValue: Hashable, Sendable {
+    /// Text, kept code point by code point.
     case string(String)
+    /// A whole number.
     case int64(Int64)
     /// Not NaN.
     case double(Double)
+    /// A moment, to the millisecond.
     case timestamp(Timestamp)
+    /// Bytes without a meaning to the server.
     case bytes([UInt8])
+    /// A place on the earth.
     case location(Location)
+    /// Another record, by its name.
     case reference(Record.Reference)
+    /// A file.
     case asset(Asset)
     /// Elements of one kind, in order, duplicates kept. The empty list is a value of its own.
     case list([FieldValue])

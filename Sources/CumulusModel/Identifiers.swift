@@ -4,7 +4,9 @@
 
 /// Development or production: two separate worlds of one container.
 public enum Environment: UInt8, CaseIterable, Sendable {
+    /// Where types and fields appear as records are saved.
     case development = 1
+    /// Where only what was deployed is taken.
     case production = 2
 
     /// The name on command lines and in messages.
@@ -35,8 +37,11 @@ package struct ScopeID: Hashable, Sendable {
 
 /// Which of a container's databases, seen from the caller.
 public enum DatabaseScope: UInt8, CaseIterable, Sendable {
+    /// Everybody reads it; users write what is theirs.
     case `public` = 1
+    /// A user's own.
     case `private` = 2
+    /// What others share with a user; empty in this release.
     case shared = 3
 
     /// The name on command lines and in messages.

@@ -27,6 +27,7 @@ public struct Record: Sendable {
     public struct Reference: Hashable, Sendable {
         /// What happens to the referring record when its target is deleted.
         public enum Action: UInt8, Sendable {
+            /// Nothing: the reference then names a record that is not there.
             case none = 0
             /// The referring record is deleted too.
             case deleteSelf = 1

@@ -7,41 +7,77 @@
 public struct ServiceError: Error, Sendable {
     /// CloudKit's error numbers (`CKError.Code`).
     public enum Code: UInt32, CaseIterable, Sendable {
+        /// The node failed; its log says why.
         case internalError = 1
+        /// CloudKit's; here each item has a result of its own.
         case partialFailure = 2
+        /// CloudKit's; see `networkFailure`.
         case networkUnavailable = 3
+        /// No node could be reached, or none of them is trusted.
         case networkFailure = 4
+        /// The node has no such container.
         case badContainer = 5
+        /// The node can't do it now; try again, or another node.
         case serviceUnavailable = 6
+        /// Too much at a time: wait, then send it again.
         case requestRateLimited = 7
+        /// CloudKit's; nodes don't send it.
         case missingEntitlement = 8
+        /// It needs a user, and the caller is none, or has a token that is not known.
         case notAuthenticated = 9
+        /// The caller may not do that.
         case permissionFailure = 10
+        /// There is no such record.
         case unknownItem = 11
+        /// The request can't be carried out as it is; the message says what is wrong with it.
         case invalidArguments = 12
+        /// The record changed on the server since it was fetched; `serverRecord` is what it is now.
         case serverRecordChanged = 14
+        /// Another node carried the request out without this item: send it in a new one.
         case serverRejectedRequest = 15
+        /// CloudKit's, of assets; not used in this release.
         case assetFileNotFound = 16
+        /// CloudKit's, of assets; not used in this release.
         case assetFileModified = 17
+        /// Client and server, or two nodes, don't understand each other: run releases that do.
         case incompatibleVersion = 18
+        /// CloudKit's; nodes don't send it.
         case constraintViolation = 19
+        /// The caller cancelled the call, or closed the container.
         case operationCancelled = 20
+        /// The token, or cursor, leads nowhere any more: begin without it.
         case changeTokenExpired = 21
+        /// Another item of an atomic batch failed, so this one was not done.
         case batchRequestFailed = 22
+        /// The zone is being changed as a whole; try again in a moment.
         case zoneBusy = 23
+        /// That can't be done in this database.
         case badDatabase = 24
+        /// CloudKit's; nodes don't send it.
         case quotaExceeded = 25
+        /// There is no such zone.
         case zoneNotFound = 26
+        /// Too many items, or too large: send it in parts.
         case limitExceeded = 27
+        /// CloudKit's; nodes don't send it.
         case userDeletedZone = 28
+        /// CloudKit's, of shares; nodes don't send it.
         case tooManyParticipants = 29
+        /// CloudKit's, of shares; nodes don't send it.
         case alreadyShared = 30
+        /// A reference names a record that is not there.
         case referenceViolation = 31
+        /// CloudKit's; nodes don't send it.
         case managedAccountRestricted = 32
+        /// CloudKit's, of shares; nodes don't send it.
         case participantMayNeedVerification = 33
+        /// A change was sent, and nobody told whether it was made: fetch the records to see.
         case serverResponseLost = 34
+        /// The content of an asset was not uploaded; this release keeps none.
         case assetNotAvailable = 35
+        /// CloudKit's; nodes don't send it.
         case accountTemporarilyUnavailable = 36
+        /// CloudKit's, of shares; nodes don't send it.
         case participantAlreadyInvited = 37
     }
 
@@ -49,24 +85,43 @@ public struct ServiceError: Error, Sendable {
     ///
     /// Numbers as in `connection.proto`.
     public enum Reason: UInt32, CaseIterable, Sendable {
+        /// The code says it all.
         case none = 0
+        /// The other side doesn't speak the protocol as it is fixed.
         case protocolError = 1
+        /// The call's time was up.
         case deadline = 2
+        /// The node is shutting down.
         case draining = 3
+        /// The node hasn't got yet what the caller saw elsewhere.
         case nodeBehind = 4
+        /// The node, or the connection, has too much to do.
         case overloaded = 5
+        /// The node's disk is nearly full.
         case diskFull = 6
+        /// What is stored there can't be read.
         case corrupt = 7
+        /// The request's id is too old, or too far ahead of the node's clock.
         case requestIDExpired = 8
+        /// The id was used for another request.
         case requestIDReused = 9
+        /// Another item of the zone failed.
         case atomicFailure = 10
+        /// A record of that name is there already.
         case recordExists = 11
+        /// The record's change tag is not the server's.
         case changeTagMismatch = 12
+        /// A name that is too long, or of a form that is not allowed.
         case invalidName = 13
+        /// A value that is out of range, or not allowed there.
         case invalidValue = 14
+        /// The field, or the record, has another type.
         case wrongType = 15
+        /// More bytes than the limit.
         case tooLarge = 16
+        /// More items than the limit.
         case tooManyItems = 17
+        /// More references to one record that delete along with it than the limit.
         case tooManyOwners = 18
         /// A node's log doesn't reach back to where a peer wants to read on.
         case logTruncated = 19
