@@ -140,7 +140,21 @@ public struct ServiceError: Error, Sendable {
     /// How long to wait before trying again, in milliseconds; nil where the server has no advice.
     public var retryAfterMilliseconds: UInt32?
     /// With `serverRecordChanged`: the record as the server holds it.
-    public var serverRecord: Record?
+    public var serverRecord: Record? {
+        get { boxedRecord?.record }
+        set { boxedRecord = newValue.map(Box.init) }
+    }
+
+    /// Elsewhere: nearly no error has one, and every result would be as large as a record.
+    private var boxedRecord: Box?
+
+    private final class Box: Sendable {
+        let record: Record
+
+        init(_ record: Record) {
+            self.record = record
+        }
+    }
 
     /// An error with a cause that machines can tell.
     public init(_ code: Code, _ reason: Reason, _ message: String) {
