@@ -174,9 +174,9 @@ extension ClusterCommand {
                 "cumulus cluster leave --endpoint 127.0.0.1:7421 --operator-token-file op.token",
                 note: """
                     Ask the node that is to go. It takes no more writes, waits until another \
-                    member has everything, takes itself off the list, and ends. Let nodes leave \
-                    one after the other. It can come back with an empty data directory, as a new \
-                    node.
+                    member has everything, takes itself off the list, and ends. It tries for 60 \
+                    seconds unless --timeout says otherwise. Several may leave at once, as long \
+                    as one stays. It can come back with an empty data directory, as a new node.
                     """
             )
         )
@@ -231,8 +231,9 @@ extension ClusterCommand {
             commandName: "truncate-marker",
             abstract: "After all nodes went back to a backup: let clients' later tokens expire.",
             discussion: help(
-                "cumulus cluster truncate-marker --operator-token-file operator.token",
+                "cumulus cluster truncate-marker --yes --operator-token-file operator.token",
                 note: """
+                    Without --yes nothing is marked. \
                     A client that saw what the backup lacks waits for a node that has it. Run this \
                     once, on any node, when none will come: change tokens of what is lost then \
                     expire, and the clients fetch anew. A cluster of one node needs no marker.
@@ -240,10 +241,16 @@ extension ClusterCommand {
             )
         )
 
+        @Flag(help: "Mark what the cluster has now as all that there is.") var yes = false
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
+            guard yes else {
+                throw ValidationError(
+                    "This makes clients forget what no node has any more; say so with --yes."
+                )
+            }
             let scopes = try await connection.withOperator { try await $0.truncate() }
             output.show(
                 ["scopes": .integer(Int64(scopes))],

@@ -82,6 +82,17 @@ extension Node {
         }
     }
 
+    /// Nobody would stay, and this node is the one that does then: of several that leave at the
+    /// same time, the one with the smallest id.
+    private func isLast() async throws -> Bool {
+        try await gate.reading { [nodeID] reader in
+            let members = try Members.all(in: reader).filter { !$0.isRemoved }.map(\.nodeID)
+            let others = Set(members).subtracting([nodeID])
+            return others.isSubset(of: try Members.leaving(in: reader))
+                && others.allSatisfy { precedes(nodeID, $0) }
+        }
+    }
+
     /// Waits until one member holds all that is here.
     private func handOver(by deadline: Instant) async throws {
         while true {
@@ -99,6 +110,13 @@ extension Node {
             let members = try await otherMembers()
             let whole = holders.reduce(members) { $0.intersection($1) }
             if !whole.isEmpty { return }
+            guard try await !isLast() else {
+                throw ServiceError(
+                    .serviceUnavailable,
+                    .notReplicated,
+                    "the other members are leaving too, and one has to stay: this one does"
+                )
+            }
             guard environment.now() < deadline else {
                 throw ServiceError(
                     .serviceUnavailable,

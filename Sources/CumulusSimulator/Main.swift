@@ -199,23 +199,38 @@ struct Simulator: ParsableCommand {
     }
 
     /// Commit and build: a seed means something with both only.
+    ///
+    /// The commit is that of the clone in which this program was built, if it is still as old.
     private static let build: String = {
         #if DEBUG
             let mode = "debug build"
         #else
             let mode = "release build"
         #endif
+        let program = Bundle.main.executableURL
+        let made = try? program?.resourceValues(forKeys: [.contentModificationDateKey])
+            .contentModificationDate?.timeIntervalSince1970
+        let committed = git("log", "-1", "--format=%ct", beside: program).flatMap { Double($0) }
+        guard let commit = git("describe", "--always", "--dirty", beside: program), let made,
+            let committed
+        else { return "unknown commit, \(mode)" }
+        return "commit \(commit)\(made < committed ? ", built before it" : ""), \(mode)"
+    }()
+
+    /// What git says in the directory of a file; nil: it is in no clone.
+    private static func git(_ words: String..., beside file: URL?) -> String? {
+        guard let folder = file?.deletingLastPathComponent() else { return nil }
         let process = Process()
         let output = Pipe()
         process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["git", "describe", "--always", "--dirty"]
+        process.arguments = ["git", "-C", folder.path(percentEncoded: false)] + words
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
         guard (try? process.run()) != nil,
             let data = try? output.fileHandleForReading.readToEnd()
-        else { return "unknown commit, \(mode)" }
+        else { return nil }
         process.waitUntilExit()
-        let commit = String(decoding: data, as: UTF8.self)
-        return "commit \(commit.trimmingCharacters(in: .whitespacesAndNewlines)), \(mode)"
-    }()
+        let text = String(decoding: data, as: UTF8.self)
+        return text.isEmpty ? nil : text.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
 }

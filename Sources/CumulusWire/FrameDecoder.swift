@@ -102,7 +102,13 @@ package struct FrameDecoder: Sendable {
     private mutating func readPreface() throws(ProtocolFault) -> Bool {
         let count = min(available, Frame.preface.count)
         guard buffer[position..<position + count].elementsEqual(Frame.preface.prefix(count)) else {
-            throw ProtocolFault("this is not the Cumulus protocol, version 1")
+            // An alert is what a TLS server answers to plain words.
+            let isTLS = buffer[position] == 0x15
+            throw ProtocolFault(
+                isTLS
+                    ? "it speaks TLS: ask for it, and name the authority of its certificate"
+                    : "this is not the Cumulus protocol, version 1"
+            )
         }
         guard count == Frame.preface.count else { return false }
         position += count

@@ -87,6 +87,38 @@ import Testing
         #expect(alone.errors.contains("no other member stays"), "\(alone.errors)")
     }
 
+    /// Both take no writes meanwhile: what can't work ends soon, for one of them.
+    @Test func whenTheLastTwoLeaveAtOnceOneStays() async throws {
+        let first = try await start("first")
+        let second = try await start("second", beside: first)
+        for node in [first, second] { while try await states(at: node).count < 2 {} }
+        func leave(_ node: NodeProcess) async throws -> CommandLineRun {
+            try await CommandLineRun(
+                ["cluster", "leave"],
+                variables: [
+                    "CUMULUS_ENDPOINT": try node.endpoint,
+                    "CUMULUS_OPERATOR_TOKEN_FILE": node.operatorTokenFile,
+                ]
+            )
+        }
+        let began = ContinuousClock.now
+        async let one = leave(first)
+        async let other = leave(second)
+        let runs = try await [one, other]
+        #expect(ContinuousClock.now - began < .seconds(30))
+        #expect(runs.map(\.code).sorted() == [0, 1], "\(runs.map(\.errors))")
+        let stays = runs[0].code == 0 ? second : first
+        let leaves = runs[0].code == 0 ? first : second
+        #expect(try await leaves.waitForEnd() == .exit(0))
+        #expect(try await states(at: stays) == ["removed", "this node"])
+        let container = try await stays.signIn(timeout: .seconds(5))
+        let id = Record.ID(recordName: "after")
+        _ = try await container.privateCloudDatabase.save(
+            Record(recordType: "Note", recordID: id)
+        )
+        await container.close()
+    }
+
     @Test func aKeyIsMadeOnce() async throws {
         let file = "\(folder.path)/made.key"
         let made = try await CommandLineRun(["cluster", "init", file], variables: [:])
