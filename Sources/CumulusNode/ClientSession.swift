@@ -151,14 +151,18 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     /// When all of them together hold too much, those go on that hold less than their share: a few
     /// that read nothing hold up only themselves.
     private func hasShare(_ bytes: Int) -> Bool {
-        let limit = limits.nodeUnansweredBytes
-        return node.meter.heldBytes.value - heldBytes.value + bytes <= limit
-            || bytes <= limit / max(1, node.meter.connections.value)
+        hasShare(bytes, growing: bytes - heldBytes.value)
     }
 
     /// Whether an answer of so many bytes has room; from any thread.
     func hasRoom(for byteCount: Int) -> Bool {
-        hasShare(heldBytes.value + arrivingBytes.value + byteCount)
+        hasShare(heldBytes.value + arrivingBytes.value + byteCount, growing: byteCount)
+    }
+
+    private func hasShare(_ bytes: Int, growing growth: Int) -> Bool {
+        let limit = limits.nodeUnansweredBytes
+        return node.meter.heldBytes.value + growth <= limit
+            || bytes <= limit / max(1, node.meter.connections.value)
     }
 
     /// A page is on its way from a reader thread, which is not bound to wait for this loop.

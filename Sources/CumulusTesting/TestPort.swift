@@ -17,7 +17,7 @@ package enum TestPort {
             guard given.withLock({ $0.insert(port).inserted }), !isTaken(port) else { continue }
             return Int(port)
         }
-        fatalError("no port of 127.0.0.1 between 20000 and 29999 is free")
+        preconditionFailure("no port of 127.0.0.1 between 20000 and 29999 is free")
     }
 
     /// Whether somebody answers there.
