@@ -142,6 +142,51 @@ void   cumulus__v1__caller__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__caller__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__vector_entry__init
+                     (Cumulus__V1__VectorEntry         *message)
+{
+  static const Cumulus__V1__VectorEntry init_value = CUMULUS__V1__VECTOR_ENTRY__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__vector_entry__get_packed_size
+                     (const Cumulus__V1__VectorEntry *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__vector_entry__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__vector_entry__pack
+                     (const Cumulus__V1__VectorEntry *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__vector_entry__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__vector_entry__pack_to_buffer
+                     (const Cumulus__V1__VectorEntry *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__vector_entry__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__VectorEntry *
+       cumulus__v1__vector_entry__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__VectorEntry *)
+     protobuf_c_message_unpack (&cumulus__v1__vector_entry__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__vector_entry__free_unpacked
+                     (Cumulus__V1__VectorEntry *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__vector_entry__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   cumulus__v1__limits__init
                      (Cumulus__V1__Limits         *message)
 {
@@ -277,7 +322,7 @@ void   cumulus__v1__drain__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__drain__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor cumulus__v1__hello__field_descriptors[15] =
+static const ProtobufCFieldDescriptor cumulus__v1__hello__field_descriptors[16] =
 {
   {
     "protocol_version",
@@ -459,6 +504,18 @@ static const ProtobufCFieldDescriptor cumulus__v1__hello__field_descriptors[15] 
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "incarnation",
+    16,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_FIXED64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Hello, incarnation),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__hello__field_indices_by_name[] = {
   11,   /* field[11] = cluster_id */
@@ -467,6 +524,7 @@ static const unsigned cumulus__v1__hello__field_indices_by_name[] = {
   14,   /* field[14] = endpoint */
   5,   /* field[5] = environment */
   9,   /* field[9] = features */
+  15,   /* field[15] = incarnation */
   8,   /* field[8] = largest_frame */
   10,   /* field[10] = node_id */
   12,   /* field[12] = nonce */
@@ -480,7 +538,7 @@ static const unsigned cumulus__v1__hello__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__hello__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 15 }
+  { 0, 16 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__hello__descriptor =
 {
@@ -490,7 +548,7 @@ const ProtobufCMessageDescriptor cumulus__v1__hello__descriptor =
   "Cumulus__V1__Hello",
   "cumulus.v1",
   sizeof(Cumulus__V1__Hello),
-  15,
+  16,
   cumulus__v1__hello__field_descriptors,
   cumulus__v1__hello__field_indices_by_name,
   1,  cumulus__v1__hello__number_ranges,
@@ -714,6 +772,57 @@ const ProtobufCMessageDescriptor cumulus__v1__caller__descriptor =
   cumulus__v1__caller__field_indices_by_name,
   1,  cumulus__v1__caller__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__caller__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__vector_entry__field_descriptors[2] =
+{
+  {
+    "incarnation",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_FIXED64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__VectorEntry, incarnation),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "seq",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__VectorEntry, seq),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__vector_entry__field_indices_by_name[] = {
+  0,   /* field[0] = incarnation */
+  1,   /* field[1] = seq */
+};
+static const ProtobufCIntRange cumulus__v1__vector_entry__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__vector_entry__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.VectorEntry",
+  "VectorEntry",
+  "Cumulus__V1__VectorEntry",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__VectorEntry),
+  2,
+  cumulus__v1__vector_entry__field_descriptors,
+  cumulus__v1__vector_entry__field_indices_by_name,
+  1,  cumulus__v1__vector_entry__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__vector_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor cumulus__v1__limits__field_descriptors[12] =
@@ -1171,7 +1280,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[36] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[37] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -1197,6 +1306,7 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[36] =
   { "OPERATOR_LEAVE", "CUMULUS__V1__METHOD__OPERATOR_LEAVE", 59 },
   { "OPERATOR_LIST_MERGE_POLICIES", "CUMULUS__V1__METHOD__OPERATOR_LIST_MERGE_POLICIES", 60 },
   { "OPERATOR_SET_MERGE_POLICY", "CUMULUS__V1__METHOD__OPERATOR_SET_MERGE_POLICY", 61 },
+  { "OPERATOR_ZONE_STATUS", "CUMULUS__V1__METHOD__OPERATOR_ZONE_STATUS", 62 },
   { "PEERS_PULL", "CUMULUS__V1__METHOD__PEERS_PULL", 64 },
   { "PEERS_STATE", "CUMULUS__V1__METHOD__PEERS_STATE", 65 },
   { "PEERS_REPORT", "CUMULUS__V1__METHOD__PEERS_REPORT", 66 },
@@ -1211,16 +1321,16 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[36] =
   { "SCHEMA_RESET", "CUMULUS__V1__METHOD__SCHEMA_RESET", 102 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 6},{32, 9},{48, 10},{64, 24},{80, 27},{96, 29},{0, 36}
+{0, 0},{16, 6},{32, 9},{48, 10},{64, 25},{80, 28},{96, 30},{0, 37}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[36] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[37] =
 {
   { "ACCOUNTS_WHO_AM_I", 9 },
-  { "CHANGES_DATABASE", 27 },
-  { "CHANGES_ZONE", 28 },
-  { "INDEXES_LIST", 32 },
-  { "INDEXES_REBUILD", 33 },
-  { "INDEXES_VERIFY", 34 },
+  { "CHANGES_DATABASE", 28 },
+  { "CHANGES_ZONE", 29 },
+  { "INDEXES_LIST", 33 },
+  { "INDEXES_REBUILD", 34 },
+  { "INDEXES_VERIFY", 35 },
   { "METHOD_UNKNOWN", 0 },
   { "OPERATOR_ADD_TOKEN", 15 },
   { "OPERATOR_ADD_USER", 14 },
@@ -1236,18 +1346,19 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[36
   { "OPERATOR_STATUS", 10 },
   { "OPERATOR_TRUNCATE", 19 },
   { "OPERATOR_VERIFY", 20 },
-  { "PEERS_PULL", 24 },
-  { "PEERS_REPORT", 26 },
-  { "PEERS_STATE", 25 },
+  { "OPERATOR_ZONE_STATUS", 24 },
+  { "PEERS_PULL", 25 },
+  { "PEERS_REPORT", 27 },
+  { "PEERS_STATE", 26 },
   { "RECORDS_FETCH", 1 },
   { "RECORDS_LIST", 3 },
   { "RECORDS_LIST_CONFLICTS", 4 },
   { "RECORDS_MODIFY", 2 },
   { "RECORDS_QUERY", 5 },
-  { "SCHEMA_DEPLOY", 31 },
-  { "SCHEMA_IMPORT", 30 },
-  { "SCHEMA_READ", 29 },
-  { "SCHEMA_RESET", 35 },
+  { "SCHEMA_DEPLOY", 32 },
+  { "SCHEMA_IMPORT", 31 },
+  { "SCHEMA_READ", 30 },
+  { "SCHEMA_RESET", 36 },
   { "ZONES_FETCH", 7 },
   { "ZONES_LIST", 6 },
   { "ZONES_MODIFY", 8 },
@@ -1259,15 +1370,15 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  36,
+  37,
   cumulus__v1__method__enum_values_by_number,
-  36,
+  37,
   cumulus__v1__method__enum_values_by_name,
   7,
   cumulus__v1__method__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__reason__enum_values_by_number[22] =
+static const ProtobufCEnumValue cumulus__v1__reason__enum_values_by_number[23] =
 {
   { "NONE", "CUMULUS__V1__REASON__NONE", 0 },
   { "PROTOCOL_ERROR", "CUMULUS__V1__REASON__PROTOCOL_ERROR", 1 },
@@ -1291,11 +1402,12 @@ static const ProtobufCEnumValue cumulus__v1__reason__enum_values_by_number[22] =
   { "LOG_TRUNCATED", "CUMULUS__V1__REASON__LOG_TRUNCATED", 19 },
   { "NOT_REPLICATED", "CUMULUS__V1__REASON__NOT_REPLICATED", 20 },
   { "CLOCK_WRONG", "CUMULUS__V1__REASON__CLOCK_WRONG", 21 },
+  { "NODE_ID_IN_USE", "CUMULUS__V1__REASON__NODE_ID_IN_USE", 22 },
 };
 static const ProtobufCIntRange cumulus__v1__reason__value_ranges[] = {
-{0, 0},{0, 22}
+{0, 0},{0, 23}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__reason__enum_values_by_name[22] =
+static const ProtobufCEnumValueIndex cumulus__v1__reason__enum_values_by_name[23] =
 {
   { "ATOMIC_FAILURE", 10 },
   { "CHANGE_TAG_MISMATCH", 12 },
@@ -1308,6 +1420,7 @@ static const ProtobufCEnumValueIndex cumulus__v1__reason__enum_values_by_name[22
   { "INVALID_VALUE", 14 },
   { "LOG_TRUNCATED", 19 },
   { "NODE_BEHIND", 4 },
+  { "NODE_ID_IN_USE", 22 },
   { "NONE", 0 },
   { "NOT_REPLICATED", 20 },
   { "OVERLOADED", 5 },
@@ -1327,9 +1440,9 @@ const ProtobufCEnumDescriptor cumulus__v1__reason__descriptor =
   "Reason",
   "Cumulus__V1__Reason",
   "cumulus.v1",
-  22,
+  23,
   cumulus__v1__reason__enum_values_by_number,
-  22,
+  23,
   cumulus__v1__reason__enum_values_by_name,
   1,
   cumulus__v1__reason__value_ranges,

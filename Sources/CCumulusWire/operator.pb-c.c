@@ -1717,6 +1717,141 @@ void   cumulus__v1__field_group__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__field_group__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__zone_status_request__init
+                     (Cumulus__V1__ZoneStatusRequest         *message)
+{
+  static const Cumulus__V1__ZoneStatusRequest init_value = CUMULUS__V1__ZONE_STATUS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__zone_status_request__get_packed_size
+                     (const Cumulus__V1__ZoneStatusRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__zone_status_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__zone_status_request__pack
+                     (const Cumulus__V1__ZoneStatusRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__zone_status_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__zone_status_request__pack_to_buffer
+                     (const Cumulus__V1__ZoneStatusRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__zone_status_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ZoneStatusRequest *
+       cumulus__v1__zone_status_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ZoneStatusRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__zone_status_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__zone_status_request__free_unpacked
+                     (Cumulus__V1__ZoneStatusRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__zone_status_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__zone_status_response__init
+                     (Cumulus__V1__ZoneStatusResponse         *message)
+{
+  static const Cumulus__V1__ZoneStatusResponse init_value = CUMULUS__V1__ZONE_STATUS_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__zone_status_response__get_packed_size
+                     (const Cumulus__V1__ZoneStatusResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__zone_status_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__zone_status_response__pack
+                     (const Cumulus__V1__ZoneStatusResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__zone_status_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__zone_status_response__pack_to_buffer
+                     (const Cumulus__V1__ZoneStatusResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__zone_status_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ZoneStatusResponse *
+       cumulus__v1__zone_status_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ZoneStatusResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__zone_status_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__zone_status_response__free_unpacked
+                     (Cumulus__V1__ZoneStatusResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__zone_status_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__zone_status__init
+                     (Cumulus__V1__ZoneStatus         *message)
+{
+  static const Cumulus__V1__ZoneStatus init_value = CUMULUS__V1__ZONE_STATUS__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__zone_status__get_packed_size
+                     (const Cumulus__V1__ZoneStatus *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__zone_status__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__zone_status__pack
+                     (const Cumulus__V1__ZoneStatus *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__zone_status__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__zone_status__pack_to_buffer
+                     (const Cumulus__V1__ZoneStatus *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__zone_status__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ZoneStatus *
+       cumulus__v1__zone_status__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ZoneStatus *)
+     protobuf_c_message_unpack (&cumulus__v1__zone_status__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__zone_status__free_unpacked
+                     (Cumulus__V1__ZoneStatus *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__zone_status__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 #define cumulus__v1__who_am_irequest__field_descriptors NULL
 #define cumulus__v1__who_am_irequest__field_indices_by_name NULL
 #define cumulus__v1__who_am_irequest__number_ranges NULL
@@ -2677,7 +2812,7 @@ const ProtobufCMessageDescriptor cumulus__v1__list_members_response__descriptor 
   (ProtobufCMessageInit) cumulus__v1__list_members_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__member__field_descriptors[7] =
+static const ProtobufCFieldDescriptor cumulus__v1__member__field_descriptors[9] =
 {
   {
     "node_id",
@@ -2763,20 +2898,46 @@ static const ProtobufCFieldDescriptor cumulus__v1__member__field_descriptors[7] 
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "is_connected",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Member, is_connected),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "twin",
+    9,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Member, twin),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__member__field_indices_by_name[] = {
   5,   /* field[5] = clock_offset */
   1,   /* field[1] = endpoint */
   6,   /* field[6] = heard */
+  7,   /* field[7] = is_connected */
   2,   /* field[2] = is_removed */
   3,   /* field[3] = is_this */
   0,   /* field[0] = node_id */
   4,   /* field[4] = reports */
+  8,   /* field[8] = twin */
 };
 static const ProtobufCIntRange cumulus__v1__member__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 7 }
+  { 0, 9 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__member__descriptor =
 {
@@ -2786,14 +2947,14 @@ const ProtobufCMessageDescriptor cumulus__v1__member__descriptor =
   "Cumulus__V1__Member",
   "cumulus.v1",
   sizeof(Cumulus__V1__Member),
-  7,
+  9,
   cumulus__v1__member__field_descriptors,
   cumulus__v1__member__field_indices_by_name,
   1,  cumulus__v1__member__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__member__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__member_report__field_descriptors[6] =
+static const ProtobufCFieldDescriptor cumulus__v1__member_report__field_descriptors[7] =
 {
   {
     "container",
@@ -2867,6 +3028,18 @@ static const ProtobufCFieldDescriptor cumulus__v1__member_report__field_descript
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "vector",
+    7,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__MemberReport, n_vector),
+    offsetof(Cumulus__V1__MemberReport, vector),
+    &cumulus__v1__vector_entry__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__member_report__field_indices_by_name[] = {
   4,   /* field[4] = agreement */
@@ -2875,11 +3048,12 @@ static const unsigned cumulus__v1__member_report__field_indices_by_name[] = {
   2,   /* field[2] = missing */
   5,   /* field[5] = oldest_missing */
   3,   /* field[3] = reported */
+  6,   /* field[6] = vector */
 };
 static const ProtobufCIntRange cumulus__v1__member_report__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 6 }
+  { 0, 7 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__member_report__descriptor =
 {
@@ -2889,7 +3063,7 @@ const ProtobufCMessageDescriptor cumulus__v1__member_report__descriptor =
   "Cumulus__V1__MemberReport",
   "cumulus.v1",
   sizeof(Cumulus__V1__MemberReport),
-  6,
+  7,
   cumulus__v1__member_report__field_descriptors,
   cumulus__v1__member_report__field_indices_by_name,
   1,  cumulus__v1__member_report__number_ranges,
@@ -3642,6 +3816,178 @@ const ProtobufCMessageDescriptor cumulus__v1__field_group__descriptor =
   cumulus__v1__field_group__field_indices_by_name,
   1,  cumulus__v1__field_group__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__field_group__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+#define cumulus__v1__zone_status_request__field_descriptors NULL
+#define cumulus__v1__zone_status_request__field_indices_by_name NULL
+#define cumulus__v1__zone_status_request__number_ranges NULL
+const ProtobufCMessageDescriptor cumulus__v1__zone_status_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ZoneStatusRequest",
+  "ZoneStatusRequest",
+  "Cumulus__V1__ZoneStatusRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ZoneStatusRequest),
+  0,
+  cumulus__v1__zone_status_request__field_descriptors,
+  cumulus__v1__zone_status_request__field_indices_by_name,
+  0,  cumulus__v1__zone_status_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__zone_status_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__zone_status_response__field_descriptors[1] =
+{
+  {
+    "zones",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__ZoneStatusResponse, n_zones),
+    offsetof(Cumulus__V1__ZoneStatusResponse, zones),
+    &cumulus__v1__zone_status__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__zone_status_response__field_indices_by_name[] = {
+  0,   /* field[0] = zones */
+};
+static const ProtobufCIntRange cumulus__v1__zone_status_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__zone_status_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ZoneStatusResponse",
+  "ZoneStatusResponse",
+  "Cumulus__V1__ZoneStatusResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ZoneStatusResponse),
+  1,
+  cumulus__v1__zone_status_response__field_descriptors,
+  cumulus__v1__zone_status_response__field_indices_by_name,
+  1,  cumulus__v1__zone_status_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__zone_status_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__zone_status__field_descriptors[7] =
+{
+  {
+    "database",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ZoneStatus, database),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "owner",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ZoneStatus, owner),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "zone",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ZoneStatus, zone),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "records",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ZoneStatus, records),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "bytes",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ZoneStatus, bytes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "digest",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ZoneStatus, digest),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "horizon",
+    7,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__ZoneStatus, n_horizon),
+    offsetof(Cumulus__V1__ZoneStatus, horizon),
+    &cumulus__v1__vector_entry__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__zone_status__field_indices_by_name[] = {
+  4,   /* field[4] = bytes */
+  0,   /* field[0] = database */
+  5,   /* field[5] = digest */
+  6,   /* field[6] = horizon */
+  1,   /* field[1] = owner */
+  3,   /* field[3] = records */
+  2,   /* field[2] = zone */
+};
+static const ProtobufCIntRange cumulus__v1__zone_status__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 7 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__zone_status__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ZoneStatus",
+  "ZoneStatus",
+  "Cumulus__V1__ZoneStatus",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ZoneStatus),
+  7,
+  cumulus__v1__zone_status__field_descriptors,
+  cumulus__v1__zone_status__field_indices_by_name,
+  1,  cumulus__v1__zone_status__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__zone_status__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCEnumValue cumulus__v1__agreement__enum_values_by_number[3] =

@@ -7,51 +7,6 @@
 #endif
 
 #include "peers.pb-c.h"
-void   cumulus__v1__vector_entry__init
-                     (Cumulus__V1__VectorEntry         *message)
-{
-  static const Cumulus__V1__VectorEntry init_value = CUMULUS__V1__VECTOR_ENTRY__INIT;
-  *message = init_value;
-}
-size_t cumulus__v1__vector_entry__get_packed_size
-                     (const Cumulus__V1__VectorEntry *message)
-{
-  assert(message->base.descriptor == &cumulus__v1__vector_entry__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t cumulus__v1__vector_entry__pack
-                     (const Cumulus__V1__VectorEntry *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &cumulus__v1__vector_entry__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t cumulus__v1__vector_entry__pack_to_buffer
-                     (const Cumulus__V1__VectorEntry *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &cumulus__v1__vector_entry__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Cumulus__V1__VectorEntry *
-       cumulus__v1__vector_entry__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Cumulus__V1__VectorEntry *)
-     protobuf_c_message_unpack (&cumulus__v1__vector_entry__descriptor,
-                                allocator, len, data);
-}
-void   cumulus__v1__vector_entry__free_unpacked
-                     (Cumulus__V1__VectorEntry *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &cumulus__v1__vector_entry__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
 void   cumulus__v1__pull_request__init
                      (Cumulus__V1__PullRequest         *message)
 {
@@ -547,57 +502,6 @@ void   cumulus__v1__report_response__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__report_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor cumulus__v1__vector_entry__field_descriptors[2] =
-{
-  {
-    "incarnation",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_FIXED64,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__VectorEntry, incarnation),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "seq",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_UINT64,
-    0,   /* quantifier_offset */
-    offsetof(Cumulus__V1__VectorEntry, seq),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned cumulus__v1__vector_entry__field_indices_by_name[] = {
-  0,   /* field[0] = incarnation */
-  1,   /* field[1] = seq */
-};
-static const ProtobufCIntRange cumulus__v1__vector_entry__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor cumulus__v1__vector_entry__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "cumulus.v1.VectorEntry",
-  "VectorEntry",
-  "Cumulus__V1__VectorEntry",
-  "cumulus.v1",
-  sizeof(Cumulus__V1__VectorEntry),
-  2,
-  cumulus__v1__vector_entry__field_descriptors,
-  cumulus__v1__vector_entry__field_indices_by_name,
-  1,  cumulus__v1__vector_entry__number_ranges,
-  (ProtobufCMessageInit) cumulus__v1__vector_entry__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
 static const ProtobufCFieldDescriptor cumulus__v1__pull_request__field_descriptors[3] =
 {
   {

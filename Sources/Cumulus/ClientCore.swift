@@ -260,7 +260,7 @@ final class ClientCore: Sendable {
 
     private func isRetryable(_ error: ServiceError) -> Bool {
         switch error.reason {
-        case .overloaded, .draining, .nodeBehind, .clockWrong: true
+        case .overloaded, .draining, .nodeBehind, .clockWrong, .nodeIDInUse: true
         default: error.code == .zoneBusy
         }
     }

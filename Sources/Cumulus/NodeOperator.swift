@@ -72,6 +72,10 @@ package struct NodeOperator: Sendable {
         package var clockOffset: Int64
         /// nil: not since the node that answers was started.
         package var heard: Timestamp?
+        /// With the node that answers, now.
+        package var isConnected: Bool
+        /// Where another process listens that has its id, and was refused; empty: none was lately.
+        package var twin: String
     }
 
     /// How far a member has read a scope, as it said last.
@@ -87,6 +91,21 @@ package struct NodeOperator: Sendable {
         package var holdsTheSame: Bool?
         /// When the oldest of the missing commits was made; nil: none, or not known.
         package var oldestMissing: Timestamp?
+        /// The commits that it had read of each run: a node has a new one each time it starts.
+        package var vector: [String: UInt64]
+    }
+
+    /// What a node holds of a zone.
+    package struct ZoneStatus: Sendable {
+        package var database: DatabaseScope
+        package var owner: String
+        package var zone: String
+        package var records: UInt64
+        package var bytes: UInt64
+        /// Nodes that have applied the same commits have the same, in hexadecimal digits.
+        package var digest: String
+        /// The commits of each run up to which deletions are forgotten.
+        package var horizon: [String: UInt64]
     }
 
     /// What a comparison of two nodes found.
@@ -289,6 +308,24 @@ package struct NodeOperator: Sendable {
             repeats: onlyShows
         ) { try ResetSchemaResponse(wire: $0) }
         return (response.changes, Int(clamping: response.zones))
+    }
+
+    // MARK: Zones
+
+    /// What the node holds of each zone of a container.
+    package func zones(
+        of container: String,
+        _ environment: Environment,
+        _ visit: (ZoneStatus) throws -> Void
+    ) async throws {
+        var header = CallHeader(.operatorZoneStatus)
+        header.container = Bytes(container.utf8)
+        header.environment = UInt32(environment.rawValue)
+        let stream = try await PageStream.open(core, header, [])
+        while let message = try await stream.next() {
+            let page = try decoding { try WireZoneStatus.list(wire: message) }
+            for zone in page.compactMap(ZoneStatus.init) { try visit(zone) }
+        }
     }
 
     // MARK: Indexes
@@ -519,11 +556,34 @@ extension NodeOperator.Member {
                 missing: report.missing,
                 reported: Timestamp(wire: report.reported),
                 holdsTheSame: report.agreement == 0 ? nil : report.agreement == 1,
-                oldestMissing: Timestamp(wire: report.oldestMissing)
+                oldestMissing: Timestamp(wire: report.oldestMissing),
+                vector: report.vector.byRun
             )
         }
         clockOffset = wire.clockOffset
         heard = Timestamp(wire: wire.heard)
+        isConnected = wire.isConnected
+        twin = wire.twin
+    }
+}
+
+extension NodeOperator.ZoneStatus {
+    fileprivate init?(_ wire: WireZoneStatus) {
+        guard let kind = UInt8(exactly: wire.database).flatMap(DatabaseScope.init(rawValue:))
+        else { return nil }
+        database = kind
+        owner = wire.owner
+        zone = wire.zone
+        records = wire.records
+        bytes = wire.bytes
+        digest = wire.digest.hex
+        horizon = wire.horizon.byRun
+    }
+}
+
+extension VersionVector {
+    fileprivate var byRun: [String: UInt64] {
+        Dictionary(dots.map { ("\($0.incarnation)", $0.seq) }) { $1 }
     }
 }
 

@@ -32,20 +32,29 @@ extension ClusterCommand {
             abstract: "Show the members, and how far each has read.",
             discussion: help(
                 "cumulus cluster status --operator-token-file operator.token",
+                "cumulus cluster status --zones --container iCloud.dev.cumulus",
                 note: """
                     What a member lacks is counted when it reports, every ten seconds while there \
                     is news; LAG is the age of the oldest such commit. Logs are kept for members \
                     that lack something. CLOCK is how far its clock is ahead of this node's. When \
                     it has read as much as this node, what both hold is compared: if that differs, \
-                    one of the stores is damaged; 'cumulus cluster verify' finds what.
+                    one of the stores is damaged; 'cumulus cluster verify' finds what. Two \
+                    processes have the id of one node when its data directory was copied: the one \
+                    that came second is refused, until one of them is stopped. --json tells \
+                    how many commits of each run a member has read. --zones shows instead \
+                    what the node that is asked holds of each zone of the container: where nodes \
+                    that have read as much show another digest, they differ. FORGETS is how many \
+                    commits lie before the horizon of a zone, whose deletions are forgotten.
                     """
             )
         )
 
+        @Flag(help: "What the node holds of each zone of the container.") var zones = false
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
+            if zones { return try await showZones() }
             let members = try await connection.withOperator { try await $0.members() }
             output.show(
                 members,
@@ -53,7 +62,7 @@ extension ClusterCommand {
                 json: \.json,
                 row: {
                     [
-                        $0.nodeID, $0.endpoint, $0.state, $0.missing, $0.lag, $0.held, $0.clock,
+                        $0.nodeID, $0.addresses, $0.state, $0.missing, $0.lag, $0.held, $0.clock,
                         $0.lastHeard,
                     ]
                 }
@@ -61,6 +70,48 @@ extension ClusterCommand {
         }
     }
 
+}
+
+extension ClusterCommand.Status {
+    private func showZones() async throws {
+        let (name, environment) = (connection.containerName, try connection.environmentValue())
+        let columns = ["DATABASE", "OWNER", "ZONE", "RECORDS", "BYTES", "FORGETS", "DIGEST"]
+        var listing = Listing(columns, isJSON: output.json)
+        try await connection.withOperator { node in
+            try await node.zones(of: name, environment) { listing.add($0.json, row: $0.row) }
+        }
+        listing.end()
+    }
+}
+
+extension NodeOperator.ZoneStatus {
+    fileprivate var row: [String] {
+        let forgets = horizon.values.reduce(0, +)
+        return [database.name, owner, zone, "\(records)", "\(bytes)", "\(forgets)", digest]
+    }
+
+    fileprivate var json: JSON {
+        .object([
+            JSON.Member("database", .string(database.name)), JSON.Member("owner", .string(owner)),
+            JSON.Member("zone", .string(zone)),
+            JSON.Member("records", .integer(Int64(clamping: records))),
+            JSON.Member("bytes", .integer(Int64(clamping: bytes))),
+            JSON.Member("digest", .string(digest)), JSON.Member("horizon", .runs(horizon)),
+        ])
+    }
+}
+
+extension JSON {
+    /// How many commits of each run.
+    fileprivate static func runs(_ runs: [String: UInt64]) -> JSON {
+        .object(
+            runs.sorted { $0.key < $1.key }
+                .map { JSON.Member($0.key, .integer(Int64(clamping: $0.value))) }
+        )
+    }
+}
+
+extension ClusterCommand {
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Take a node off the list, for good: its process ends, nobody waits for it.",
@@ -261,8 +312,15 @@ extension ClusterCommand {
 }
 
 extension NodeOperator.Member {
+    fileprivate var addresses: String {
+        twin.isEmpty ? endpoint : "\(endpoint) and \(twin)"
+    }
+
     fileprivate var state: String {
-        isThis ? "this node" : isRemoved ? "removed" : "member"
+        if isThis { return "this node" }
+        if isRemoved { return "removed" }
+        if !twin.isEmpty { return "two processes" }
+        return isConnected ? "connected" : "not connected"
     }
 
     fileprivate var missing: String {
@@ -276,6 +334,7 @@ extension NodeOperator.Member {
 
     /// Of the oldest commit that it lacks, in seconds.
     fileprivate var lagSeconds: Double? {
+        if isThis { return nil }
         let oldest = reports.compactMap { $0.oldestMissing?.millisecondsSince1970 }.min()
         guard let oldest else { return nil }
         return max(0, Date().timeIntervalSince1970 - Double(oldest) / 1_000)
@@ -298,6 +357,7 @@ extension NodeOperator.Member {
         .object([
             JSON.Member("node", .string(nodeID)), JSON.Member("endpoint", .string(endpoint)),
             JSON.Member("state", .string(state)),
+            JSON.Member("twin", twin.isEmpty ? .null : .string(twin)),
             JSON.Member("heard", heard.map { .string($0.text) } ?? .null),
             JSON.Member("clockAheadMilliseconds", heard == nil ? .null : .integer(clockOffset)),
             JSON.Member("lagSeconds", lagSeconds.map { .decimal($0) } ?? .null),
@@ -312,6 +372,7 @@ extension NodeOperator.Report {
             JSON.Member("container", .string(container)),
             JSON.Member("environment", .string(environment)),
             JSON.Member("missing", .integer(Int64(clamping: missing))),
+            JSON.Member("vector", .runs(vector)),
             JSON.Member("reported", reported.map { .string($0.text) } ?? .null),
             JSON.Member("oldestMissing", oldestMissing.map { .string($0.text) } ?? .null),
             JSON.Member("holdsTheSame", holdsTheSame.map { .bool($0) } ?? .null),

@@ -4,7 +4,7 @@
 // with `--json`. Unlike Foundation's, it tells 35 from 35.0, keeps all 64 bits of an integer, and
 // leaves text as it is, code point by code point.
 
-enum JSON: Equatable {
+enum JSON: Equatable, Sendable {
     case null
     case bool(Bool)
     case integer(Int64)

@@ -58,6 +58,8 @@ package struct Limits: Hashable, Sendable {
     /// Milliseconds without a frame after which the node sends PING, and again after which it
     /// closes.
     package var idleMilliseconds: Int64 = 60_000
+    /// Milliseconds that a node has to show that it is alive when another one asks for it.
+    package var challengeMilliseconds: Int64 = 2_000
     /// Milliseconds without progress of a write to a socket after which it is closed.
     package var stalledWriteMilliseconds: Int64 = 30_000
     /// Milliseconds without credit after which a peer that takes a state gets no more of it.

@@ -129,6 +129,8 @@ public struct ServiceError: Error, Sendable {
         case notReplicated = 20
         /// A node's clock is too far from the others'.
         case clockWrong = 21
+        /// Another process is alive that has the same node id.
+        case nodeIDInUse = 22
     }
 
     /// CloudKit's error number.

@@ -5,6 +5,7 @@
 
 import CumulusModel
 import CumulusOperations
+import CumulusReplication
 import CumulusStorage
 import CumulusWire
 
@@ -115,6 +116,22 @@ enum Answers {
             }
         }
         return writer.bytes
+    }
+
+    static func zoneStatus(_ zones: [ZoneDigest]) -> Bytes {
+        WireZoneStatus.answer(
+            zones.map {
+                WireZoneStatus(
+                    database: UInt32($0.database.kind.rawValue),
+                    owner: $0.database.owner,
+                    zone: $0.zone,
+                    records: $0.records,
+                    bytes: $0.bytes,
+                    digest: $0.digest,
+                    horizon: $0.horizon
+                )
+            }
+        )
     }
 
     static func conflicts(_ items: [ListConflicts.Item]) -> Bytes {

@@ -5,6 +5,7 @@
 
 import CumulusModel
 import CumulusOperations
+import CumulusReplication
 import CumulusStorage
 import CumulusWire
 import Logging
@@ -107,7 +108,8 @@ extension ClientSession {
         case .operatorStatus, .operatorListContainers, .operatorCreateContainer,
             .operatorListUsers, .operatorAddUser, .operatorAddToken, .operatorListMembers,
             .operatorRemoveMember, .operatorBackUp, .operatorTruncate, .operatorVerify,
-            .operatorLeave, .operatorListMergePolicies, .operatorSetMergePolicy:
+            .operatorLeave, .operatorListMergePolicies, .operatorSetMergePolicy,
+            .operatorZoneStatus:
             try checkOperator()
             try administer(method, call)
         }
@@ -460,6 +462,11 @@ extension ClientSession {
             }
         case .operatorListMergePolicies: try listMergePolicies(call)
         case .operatorSetMergePolicy: try setMergePolicy(call)
+        case .operatorZoneStatus:
+            try list(call) { session, scope, _, view in
+                let place = try ZoneDigest.Place(scope, in: view.reader)
+                return try session.zoneStatus(from: place, view.reader)
+            }
         default: throw ServiceError(.internalError, "this is not an operator's call")
         }
     }
@@ -485,6 +492,22 @@ extension ClientSession {
                 case .failure(let error): session.fail(call.stream, session.serviceError(error))
                 }
             }
+        }
+    }
+
+    /// Zones in one message: it fits into a frame, whatever their names are.
+    private static let zonesPerPage = 500
+
+    private func zoneStatus(
+        from place: ZoneDigest.Place,
+        _ snapshot: ReadTransaction
+    ) throws -> Page {
+        let limit = ClientSession.zonesPerPage
+        let read = try ZoneDigest.page(from: place, limit: limit, in: snapshot)
+        let message = Answers.zoneStatus(read.zones)
+        guard let next = read.next else { return Page(message: message) }
+        return Page(message: message) { [self] in
+            try zoneStatus(from: next, snapshot)
         }
     }
 

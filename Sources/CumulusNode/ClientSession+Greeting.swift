@@ -88,8 +88,8 @@ extension ClientSession {
             result = .failure(serviceError(error))
         }
         switch result {
-        case .success(let (identity, role)):
-            greet(identity, role: role, proof: identity.isPeer ? proof(for: hello) : [])
+        case .success(let (identity, _)) where identity.isPeer: admit(identity, hello)
+        case .success(let (identity, role)): greet(identity, role: role)
         case .failure(let error): close(error)
         }
     }
@@ -112,7 +112,6 @@ extension ClientSession {
         if hello.role == WireRole.peer.rawValue {
             // Its proof was judged before.
             identity.peer = hello.nodeID
-            node.enter(hello.nodeID, hello.endpoint)
             return (identity, hello.role)
         }
         let scope = try self.scope(hello.container, hello.environment)

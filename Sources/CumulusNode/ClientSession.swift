@@ -38,6 +38,8 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     /// What proofs of this connection are made over.
     let nonce: Bytes
     var identity = Identity()
+    /// Who waits for a sign of life.
+    private var challengers: [@Sendable (Bool) -> Void] = []
 
     private enum Phase {
         /// HELLO has not come yet.
@@ -94,6 +96,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         } catch {
             fault(error)
         }
+        if !connection.isChallenged { answerChallengers(true) }
     }
 
     func turnEnded(now: Instant) -> Turn {
@@ -215,7 +218,16 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         node.meter.callsInProgress.add(-calls.count)
         hold(0)
         calls = [:]
+        if let peer = identity.peer { node.peerRuns.leave(peer, self) }
+        answerChallengers(false)
         node.forget(self)
+    }
+
+    private func answerChallengers(_ isAlive: Bool) {
+        if challengers.isEmpty { return }
+        let waiting = challengers
+        challengers = []
+        for answer in waiting { answer(isAlive) }
     }
 
     // MARK: Frames
@@ -490,6 +502,27 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
 
     // MARK: Greeting and end
 
+    /// Accepts a peer that proved itself, if no other process with its id is alive.
+    func admit(_ peer: Identity, _ hello: Hello) {
+        guard let nodeID = peer.peer else { return }
+        let incarnation = Incarnation(hello.incarnation)
+        node.peerRuns.enter(incarnation, of: nodeID, self) { [self] isAlone in
+            link.loop.execute { [self] in
+                if isClosed { return node.peerRuns.leave(nodeID, self) }
+                run { session in
+                    if isAlone {
+                        node.enter(nodeID, hello.endpoint)
+                        session.greet(peer, role: hello.role, proof: proof(for: hello))
+                    } else {
+                        node.refusedTwin(incarnation, of: nodeID, at: hello.endpoint)
+                        session.close(Node.idInUse)
+                    }
+                    session.takeFrames(now: node.environment.now())
+                }
+            }
+        }
+    }
+
     /// The caller is accepted: its calls are taken from now on.
     func greet(_ identity: Identity, role: UInt32, proof: Bytes = []) {
         guard case .judging = phase else { return }
@@ -558,5 +591,22 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
             if let held = call.held { failHeld(stream, held) }
         }
         link.needsTurn()
+    }
+}
+
+extension ClientSession: PeerLink {
+    func challenge(_ answer: @escaping @Sendable (Bool) -> Void) {
+        link.loop.execute { [self] in
+            if isClosed { return answer(false) }
+            run { session in
+                session.challengers.append(answer)
+                session.connection.challenge(session.challengeNumber(), now: node.environment.now())
+            }
+        }
+    }
+
+    private func challengeNumber() -> Bytes {
+        var dice = NodeDice(node.environment)
+        return dice.bytes(8)
     }
 }

@@ -59,8 +59,9 @@ extension Node {
                 now: environment.now()
             )
             var reports: [WireMember.Report] = []
-            for (scope, number) in scopes where !isThis {
-                reports.append(try report(of: member.nodeID, scope, number, reader))
+            for (scope, number) in scopes where !member.isRemoved {
+                let read = isThis ? try reader.vector(of: number) : nil
+                reports.append(try report(of: member.nodeID, scope, number, read, reader))
             }
             members.append(
                 WireMember(
@@ -70,24 +71,29 @@ extension Node {
                     isThis: isThis,
                     reports: reports,
                     clockOffset: clock?.offset ?? 0,
-                    heard: clock?.time ?? 0
+                    heard: clock?.time ?? 0,
+                    isConnected: !isThis && peerRuns.isConnected(member.nodeID),
+                    twin: peerRuns.twin(of: member.nodeID, now: environment.now())
                 )
             )
         }
         return members
     }
 
+    /// - Parameter read: How far it has read; nil: as it said last.
     private func report(
         of nodeID: Bytes,
         _ scope: ScopeID,
         _ number: ScopeNumber,
+        _ read: VersionVector?,
         _ reader: ReadTransaction
     ) throws(EngineError) -> WireMember.Report {
         let row: ReportRow? = try reader.row(.report(number, nodeID))
-        let reported = row?.vector ?? VersionVector()
+        let reported = read ?? row?.vector ?? VersionVector()
+        let runs = try reader.runs(of: number)
         var missing: UInt64 = 0
         var oldest: Int64 = 0
-        for dot in try reader.vector(of: number).dots where !reported.covers(dot) {
+        for dot in runs.vector.dots where !reported.covers(dot) {
             missing += dot.seq - reported[dot.incarnation]
             let first = Dot(dot.incarnation, reported[dot.incarnation] + 1)
             // What the log holds no more is older than anybody can tell.
@@ -103,7 +109,8 @@ extension Node {
             missing: missing,
             reported: row?.time ?? 0,
             agreement: comparisons.isSame(nodeID, scope).map { $0 ? 1 : 2 } ?? 0,
-            oldestMissing: oldest
+            oldestMissing: oldest,
+            vector: runs.short(reported)
         )
     }
 }

@@ -66,6 +66,7 @@ package final class Node: Sendable {
     /// By node id, those that this node dialled.
     let connections = Mutex<[Bytes: WeakPeer]>([:])
     let directRuns = DirectRuns()
+    let peerRuns = PeerRuns()
     /// This node takes itself off the list.
     let leaving = Atomic<Bool>(false)
     /// Where others reach this node; empty: nobody was told.
@@ -115,6 +116,7 @@ package final class Node: Sendable {
             engine: engine,
             state: state,
             clocks: clocks,
+            peerRuns: peerRuns,
             environment: environment,
             limits: configuration.limits,
             meter: meter,
@@ -214,6 +216,7 @@ package final class Node: Sendable {
 
     /// Nobody keeps a connection to that address any more.
     func forgetPeer(_ endpoint: String) {
+        note(isTwin: false, by: endpoint)
         peers.withLock { _ = $0.removeValue(forKey: endpoint) }
     }
 
@@ -231,6 +234,7 @@ package final class Node: Sendable {
     package var state: String {
         if isDraining { return "draining" }
         if gate.hasStopped { return "leaving" }
+        if peerRuns.isTwin { return "id in use" }
         if PeerClocks.isWrong(clockLead) { return "clock wrong" }
         return gate.isDiskFull ? "disk full" : "ready"
     }

@@ -30,6 +30,9 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     private var peerID: Bytes = []
     private var peerRun = Incarnation(0)
     private var isClosing = false
+    private var isClosed = false
+    /// Who waits for a sign of life.
+    private var challengers: [@Sendable (Bool) -> Void] = []
     private var reason = "the peer closed the connection"
     private var nextStream: UInt32 = 1
     private var pulls: [UInt32: Pull] = [:]
@@ -125,6 +128,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         do throws(ProtocolFault) {
             try connection.received(bytes, now: now)
             while !isClosing, let frame = try connection.next() { try handle(frame) }
+            if !connection.isChallenged { answerChallengers(true) }
         } catch {
             close(error.message)
         }
@@ -173,6 +177,9 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
 
     func closed() {
         isClosing = true
+        isClosed = true
+        node.peerRuns.leave(peerID, self)
+        answerChallengers(false)
         pulls = [:]
         for transfer in transfers.values { transfer.stop(reason) }
         for reading in readings.values { reading.fail(lost) }
@@ -212,6 +219,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         hello.clusterID = proof.clusterID
         hello.nonce = nonce
         hello.endpoint = node.endpoint.withLock { $0 }
+        hello.incarnation = node.incarnation.value
         hello.proof = proof.make(
             .dialler,
             serverNonce: serverNonce,
@@ -241,9 +249,30 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         guard !node.isLinked(to: hello.nodeID) else {
             throw ProtocolFault("there is another connection to that node")
         }
-        isOpen = true
         peerID = hello.nodeID
         peerRun = Incarnation(hello.incarnation)
+        node.peerRuns.enter(peerRun, of: peerID, self) { [self] isAlone in
+            onLoop { connection in
+                if connection.isClosing {
+                    return connection.node.peerRuns.leave(hello.nodeID, self)
+                }
+                isAlone ? connection.open(hello) : connection.refuseTwin()
+            }
+        }
+    }
+
+    /// Another process with that node's id is connected, and alive.
+    private func refuseTwin() {
+        node.refusedTwin(peerRun, of: peerID, at: endpoint)
+        close("another process is alive that has that node's id")
+    }
+
+    private func open(_ hello: ServerHello) {
+        guard !isOpen, !node.isLinked(to: peerID) else {
+            return close("there is another connection to that node")
+        }
+        isOpen = true
+        node.note(isTwin: false, by: endpoint)
         node.connections.withLock { $0[peerID] = WeakPeer(connection: self) }
         let now = node.environment.now()
         node.clocks.note(hello.clock, of: peerID, ours: node.environment.wallClock(), now: now)
@@ -253,7 +282,10 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         findScopes()
         checkMembership()
         beat()
-        reportSoon()
+        // What was missed meanwhile comes at once: then the peer is told, without a long wait.
+        reportTime =
+            node.environment.now()
+            + min(PeerConnection.lookMilliseconds, node.configuration.reportMilliseconds)
     }
 
     // MARK: Pulling
@@ -464,7 +496,10 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         let error =
             (try? ServiceError(wire: frame.payload))
             ?? ServiceError(.internalError, "the peer's error can't be read")
-        if frame.stream == 0 { return close(error.message) }
+        if frame.stream == 0 {
+            if error.reason == .nodeIDInUse { node.note(isTwin: true, by: endpoint) }
+            return close(error.message)
+        }
         if let transfer = transfers[frame.stream] { return transfer.stop(error.message) }
         if let reading = readings.removeValue(forKey: frame.stream) {
             return reading.fail(error)
@@ -736,5 +771,23 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     private func log(_ message: Logger.Message, _ metadata: Logger.Metadata) {
         let peer: Logger.Metadata = ["peer": "\(endpoint)"]
         node.environment.logger.info(message, metadata: metadata.merging(peer) { $1 })
+    }
+}
+
+extension PeerConnection: PeerLink {
+    func challenge(_ answer: @escaping @Sendable (Bool) -> Void) {
+        onLoop { connection in
+            if connection.isClosed { return answer(false) }
+            var dice = NodeDice(connection.node.environment)
+            connection.challengers.append(answer)
+            connection.connection.challenge(dice.bytes(8), now: connection.node.environment.now())
+        }
+    }
+
+    private func answerChallengers(_ isAlive: Bool) {
+        if challengers.isEmpty { return }
+        let waiting = challengers
+        challengers = []
+        for answer in waiting { answer(isAlive) }
     }
 }

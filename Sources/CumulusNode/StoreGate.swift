@@ -121,6 +121,7 @@ package final class StoreGate: Sendable {
     private let schemaSource: AsyncStream<Void>.Continuation
     private let environment: NodeEnvironment
     private let clocks: PeerClocks
+    private let peerRuns: PeerRuns
     private let limits: Limits
     private let meter: NodeMeter
     private let writes: WorkQueue<QueuedWrite>
@@ -144,6 +145,7 @@ package final class StoreGate: Sendable {
         engine: any StorageEngine,
         state: WriterState,
         clocks: PeerClocks = PeerClocks(),
+        peerRuns: PeerRuns = PeerRuns(),
         environment: NodeEnvironment,
         limits: Limits,
         meter: NodeMeter,
@@ -153,6 +155,7 @@ package final class StoreGate: Sendable {
         self.engine = engine
         self.environment = environment
         self.clocks = clocks
+        self.peerRuns = peerRuns
         self.limits = limits
         self.meter = meter
         visible = VisibleState(try engine.snapshot(), state)
@@ -402,6 +405,7 @@ package final class StoreGate: Sendable {
         if PeerClocks.isWrong(moment.lead) {
             return .failure(StoreGate.clockIsWrong(moment.lead))
         }
+        if peerRuns.isTwin { return .failure(Node.idInUse) }
         if let stop = stops.withLock({ $0 }) { return .failure(stop) }
         if isHeld(request) { return .failure(StoreGate.merging) }
         meter.engineCalls.add(1)

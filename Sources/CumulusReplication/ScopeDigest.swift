@@ -40,6 +40,6 @@ package struct ScopeDigest: Equatable, Sendable {
             sum &+= state?.digest ?? 0
             if !zone.row.horizon.isEmpty { horizons += 1 }
         }
-        digest = (0..<16).reversed().map { UInt8(truncatingIfNeeded: sum >> ($0 * 8)) }
+        digest = sum.bigEndianBytes
     }
 }

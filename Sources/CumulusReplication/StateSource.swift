@@ -280,7 +280,7 @@ package struct StateSource: Sendable {
         var names: Set<String> = []
         for range in changeRanges(of: zone, above: vector) {
             for key in try keys(.index, range, limit: .max) {
-                names.insert(try changedName(in: key))
+                names.insert(try RowKey.changedRecord(key))
             }
         }
         return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
@@ -297,15 +297,6 @@ package struct StateSource: Sendable {
             return keys.count < limit
         }
         return keys
-    }
-
-    private func changedName(in key: Bytes) throws(EngineError) -> String {
-        var parts = KeyReader(key)
-        _ = try parts.number(ZoneNumber.self)
-        _ = try parts.number(UInt32.self)
-        _ = try parts.number(UInt64.self)
-        _ = try parts.number(UInt64.self)
-        return try parts.text()
     }
 
     /// A zone's records from behind one of them, ascending, until they have that many bytes.

@@ -88,6 +88,9 @@ private struct Application {
     /// What its puts left, in their order.
     var rows: [RecordRow] = []
     var conflicts: [Conflict] = []
+    /// Records, and about so many bytes of them, that the deletion of a zone is charged with.
+    static let lossLimit = 1_000
+    static let lossBytes = 4 << 20
 
     init(commit: Commit, cut: CausalCut, scope: ScopeNumber) {
         self.commit = commit
@@ -252,12 +255,47 @@ extension WriteTransaction {
             zone.generation > row.deadThrough
                 || (zone.generation == row.deadThrough && stamp < row.deleted ?? stamp)
         else { return }
-        if row.exists, row.generation <= zone.generation { dropRows(of: row.number) }
+        if row.exists, row.generation <= zone.generation {
+            if row.generation == zone.generation {
+                try noteLosses(in: row.number, &application)
+            }
+            dropRows(of: row.number)
+        }
         row.deadThrough = zone.generation
         row.deleted = stamp
         row.reason = reason
         put(.zone(database, zone.name), row)
         application.place = nil
+    }
+
+    /// Living records of a zone that whoever deletes it didn't know as they are, the first of them.
+    private mutating func noteLosses(
+        in zone: ZoneNumber,
+        _ application: inout Application
+    ) throws(EngineError) {
+        var (names, byteCount) = (Set<String>(), 0)
+        for (run, row) in try loadScope(application.scope).runs.rows.sorted(by: { $0.key < $1.key })
+        {
+            let known = application.cut[run]
+            if row.seq <= known { continue }
+            let range = KeyRange.changes(of: zone, run, above: known)
+            for (key, _) in try rows(.index, range, limit: Application.lossLimit) {
+                let name = try RowKey.changedRecord(key)
+                guard names.count < Application.lossLimit, byteCount < Application.lossBytes,
+                    names.insert(name).inserted
+                else { continue }
+                let living = try lives(zone, name).filter { !$0.isDead }
+                byteCount += living.reduce(0) { $0 + $1.body.bytes.count }
+                application.noteLoss(of: living, named: name)
+            }
+        }
+    }
+
+    /// When the zone of a commit that comes too late was deleted.
+    private mutating func zoneEnd(of application: Application) throws(EngineError) -> Stamp {
+        guard let zone = application.commit.zone else { return .zero }
+        let database = try makeDatabase(application.scope, zone.database)
+        return try self.zone(database, zone.name)?.deleted ?? .zero
     }
 
     /// Drops everything that stands under a zone's number.
@@ -316,7 +354,7 @@ extension WriteTransaction {
     ) throws(EngineError) {
         let commit = application.commit
         guard let place = try place(of: &application) else {
-            return application.noteLoss(of: put, put.type, to: .zero)
+            return application.noteLoss(of: put, put.type, to: try zoneEnd(of: application))
         }
         var record = try record(place, put.recordName)
         var merge = PutMerge(put, commit, application.cut, state.broken)

@@ -21,6 +21,11 @@ package struct CausalCut: Hashable, Sendable {
         other.incarnation == dot.incarnation ? other.seq <= dot.seq : dep.covers(other)
     }
 
+    /// How many commits of a run the origin had applied, or made.
+    package subscript(run: Incarnation) -> UInt64 {
+        run == dot.incarnation ? dot.seq : dep[run]
+    }
+
     package func covers(_ stamps: [Stamp]) -> Bool {
         stamps.allSatisfy { covers($0.dot) }
     }

@@ -234,6 +234,16 @@ package struct RowKey: Hashable, Sendable {
         }
     }
 
+    /// The record that a change row names.
+    package static func changedRecord(_ key: Bytes) throws(EngineError) -> String {
+        var parts = KeyReader(key)
+        _ = try parts.number(ZoneNumber.self)
+        _ = try parts.number(UInt32.self)
+        _ = try parts.number(UInt64.self)
+        _ = try parts.number(UInt64.self)
+        return try parts.text()
+    }
+
     package static func backReference(
         _ zone: ZoneNumber,
         target: String,

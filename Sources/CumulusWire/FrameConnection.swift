@@ -3,7 +3,7 @@
 //
 // The node's sessions, the client and tests embed it; a transport only carries its bytes. It checks
 // preface and frames, answers PING, and says when a silent, slow or stalled other side has used up
-// its time. Time is an argument.
+// its time; asked to, whether the other side is alive at this moment. Time is an argument.
 
 package import CumulusModel
 
@@ -38,6 +38,8 @@ package struct FrameConnection: Sendable {
     private var frameStart: Instant?
     private var lastReceived: Instant
     private var pingSent: Instant?
+    /// A PING that only a PONG of its own answers, and until when.
+    private var challenge: (number: Bytes, due: Instant)?
     private var isReading = true
     /// Bytes that wait for the socket, and since when none of them left.
     package private(set) var pendingBytes = 0
@@ -111,7 +113,8 @@ package struct FrameConnection: Sendable {
             case .ping where greetingDeadline == nil:
                 guard frame.payload.count == 8 else { throw ProtocolFault("a PING has 8 bytes") }
                 send(Frame(.pong, payload: frame.payload))
-            case .pong where greetingDeadline == nil: break
+            case .pong where greetingDeadline == nil:
+                if frame.payload == challenge?.number { challenge = nil }
             default: return frame
             }
         }
@@ -166,6 +169,9 @@ package struct FrameConnection: Sendable {
         lastReceived = now
         pingSent = nil
         if frameStart != nil { frameStart = now }
+        if let number = challenge?.number {
+            challenge = (number, now + limits.challengeMilliseconds)
+        }
     }
 
     /// When `timePassed` wants to be called next.
@@ -174,7 +180,20 @@ package struct FrameConnection: Sendable {
         if let greetingDeadline { wake = min(wake, greetingDeadline) }
         if let frameStart { wake = min(wake, frameStart + limits.frameMilliseconds) }
         if let writeStart { wake = min(wake, writeStart + limits.stalledWriteMilliseconds) }
+        if let challenge { wake = min(wake, challenge.due) }
         return wake
+    }
+
+    /// Whether a sign of life is awaited that was asked for by `challenge`.
+    package var isChallenged: Bool { challenge != nil }
+
+    /// Asks the other side for a sign of life: what it sent before doesn't count.
+    ///
+    /// Without one the connection ends soon.
+    package mutating func challenge(_ number: Bytes, now: Instant) {
+        guard challenge == nil else { return }
+        challenge = (number, now + limits.challengeMilliseconds)
+        send(Frame(.ping, payload: number))
     }
 
     /// Sends a PING where it is due; throws if the other side's time is up.
@@ -188,6 +207,9 @@ package struct FrameConnection: Sendable {
         }
         if let writeStart, writeStart + limits.stalledWriteMilliseconds <= now {
             throw ProtocolFault("nothing was read for \(limits.stalledWriteMilliseconds) ms")
+        }
+        if let challenge, challenge.due <= now {
+            throw ProtocolFault("no sign of life within \(limits.challengeMilliseconds) ms")
         }
         if let pingSent {
             guard pingSent + idleMilliseconds <= now else { return }

@@ -47,6 +47,8 @@ package struct Hello: Hashable, Sendable {
     package var proof: Bytes = []
     /// Where others reach the caller; empty: they can't.
     package var endpoint = ""
+    /// This run of the caller's process.
+    package var incarnation: UInt64 = 0
 
     package init() {}
 
@@ -67,6 +69,7 @@ package struct Hello: Hashable, Sendable {
         writer.field(13, bytes: nonce)
         writer.field(14, bytes: proof)
         writer.field(15, text: endpoint)
+        writer.field(16, fixed64: incarnation)
         return writer.bytes
     }
 
@@ -88,6 +91,7 @@ package struct Hello: Hashable, Sendable {
         nonce = raw.nonce.swiftBytes
         proof = raw.proof.swiftBytes
         endpoint = raw.endpoint.swiftText
+        incarnation = raw.incarnation
     }
 }
 
@@ -201,6 +205,7 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case operatorLeave = 59
     case operatorListMergePolicies = 60
     case operatorSetMergePolicy = 61
+    case operatorZoneStatus = 62
     case peersPull = 64
     case peersState = 65
     case peersReport = 66

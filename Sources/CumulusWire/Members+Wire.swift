@@ -20,6 +20,8 @@ package struct WireMember: Hashable, Sendable {
         package var agreement: UInt32
         /// When the oldest of them was made, in milliseconds since 1970 UTC; 0: not known.
         package var oldestMissing: Int64
+        /// How far it had read; without what follows from the rest of it.
+        package var vector: VersionVector
 
         package init(
             container: String,
@@ -27,7 +29,8 @@ package struct WireMember: Hashable, Sendable {
             missing: UInt64,
             reported: Int64,
             agreement: UInt32 = 0,
-            oldestMissing: Int64 = 0
+            oldestMissing: Int64 = 0,
+            vector: VersionVector = VersionVector()
         ) {
             self.container = container
             self.environment = environment
@@ -35,6 +38,7 @@ package struct WireMember: Hashable, Sendable {
             self.reported = reported
             self.agreement = agreement
             self.oldestMissing = oldestMissing
+            self.vector = vector
         }
     }
 
@@ -48,6 +52,10 @@ package struct WireMember: Hashable, Sendable {
     package var clockOffset: Int64
     /// Milliseconds since 1970 UTC; 0: not since this run began.
     package var heard: Int64
+    /// With the node that answers, now.
+    package var isConnected: Bool
+    /// Where another process listens that has its id, and was refused lately; empty: none was.
+    package var twin: String
 
     package init(
         nodeID: Bytes,
@@ -56,7 +64,9 @@ package struct WireMember: Hashable, Sendable {
         isThis: Bool,
         reports: [Report],
         clockOffset: Int64 = 0,
-        heard: Int64 = 0
+        heard: Int64 = 0,
+        isConnected: Bool = false,
+        twin: String = ""
     ) {
         self.nodeID = nodeID
         self.endpoint = endpoint
@@ -65,6 +75,8 @@ package struct WireMember: Hashable, Sendable {
         self.reports = reports
         self.clockOffset = clockOffset
         self.heard = heard
+        self.isConnected = isConnected
+        self.twin = twin
     }
 
     fileprivate func encode(to writer: inout CanonicalWriter) {
@@ -80,10 +92,13 @@ package struct WireMember: Hashable, Sendable {
                 writer.field(4, signed: report.reported)
                 writer.field(5, varint: UInt64(report.agreement))
                 writer.field(6, signed: report.oldestMissing)
+                writer.vector(7, report.vector)
             }
         }
         writer.field(6, signed: clockOffset)
         writer.field(7, signed: heard)
+        writer.field(8, varint: isConnected ? 1 : 0)
+        writer.field(9, text: twin)
     }
 
     fileprivate init(wire raw: Cumulus__V1__Member) {
@@ -98,11 +113,14 @@ package struct WireMember: Hashable, Sendable {
                 missing: raw.missing,
                 reported: raw.reported,
                 agreement: UInt32(raw.agreement.rawValue),
-                oldestMissing: raw.oldest_missing
+                oldestMissing: raw.oldest_missing,
+                vector: VersionVector(wire: elements(raw.n_vector, raw.vector))
             )
         }
         clockOffset = raw.clock_offset
         heard = raw.heard
+        isConnected = raw.is_connected != 0
+        twin = raw.twin.swiftText
     }
 }
 

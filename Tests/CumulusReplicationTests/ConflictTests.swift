@@ -146,11 +146,39 @@ import Testing
         try pair.one.modify(ModifyZones(deleting: ["notes"]), by: .alice)
         try pair.other.save([SaveItem("r", ["a": 1], in: zone)])
         try pair.heal()
-        // Whoever had deleted the zone met the save.
-        #expect(try pair.lost() == [["a": 1]])
+        // Both tell: who had deleted the zone met the save, who had saved met the deletion.
+        #expect(try pair.lost() == [["a": 1], ["a": 1]])
+        for store in [pair.one, pair.other] {
+            let conflicts = try store.reader.rows(.log, .conflicts(of: store.scopeNumber()))
+            let conflict = try Conflict(row: #require(conflicts.first).1)
+            #expect(conflict.recordName == "r")
+            #expect(conflict.winner != .zero)
+        }
         #expect(try pair.one.zoneNumber(zone, by: .alice) == nil)
         try pair.other.modify(ModifyZones(saving: ["notes"]), by: .alice)
         try pair.heal()
         #expect(try pair.one.names(in: .private, zone: zone, by: .alice) == [])
+    }
+
+    /// What the deletion knew of is no loss; what it didn't know is one as it stands in the end.
+    @Test func aZonesDeletionIsChargedWithWhatItDidNotKnow() throws {
+        let zone = ZoneAddress(name: "notes")
+        try pair.one.modify(ModifyZones(saving: ["notes"]), by: .alice)
+        try pair.one.save(["known", "edited", "gone"].map { SaveItem($0, ["a": 0], in: zone) })
+        try pair.heal()
+        try pair.one.modify(ModifyZones(deleting: ["notes"]), by: .alice)
+        try pair.other.save([SaveItem("edited", ["b": 2], in: zone)])
+        try pair.other.save([SaveItem("edited", ["b": 3], in: zone)])
+        try pair.other.delete([DeleteItem("gone", in: zone)])
+        let commits = try pair.one.commits(above: pair.other.vectors())
+        for (commit, bytes) in commits.values.joined() {
+            try pair.other.apply(commit, bytes: bytes)
+        }
+        let scope = try pair.other.scopeNumber()
+        let lost = try pair.other.reader.rows(.log, .conflicts(of: scope)).map {
+            try Conflict(row: $0.1).recordName
+        }
+        #expect(lost == ["edited"])
+        #expect(try pair.lost() == [["a": 0, "b": 3]])
     }
 }

@@ -97,6 +97,9 @@ import Testing
         "AddTokenResponse": { OperatorMessages.token(try OperatorMessages.token(wire: $0)) },
         "PullRequest": { try PullRequest(wire: $0).encoded() },
         "PullResponse": { try PullResponse(wire: $0).encoded() },
+        "ZoneStatusResponse": {
+            WireZoneStatus.answer(try WireZoneStatus.list(wire: $0))
+        },
         "ListMembersResponse": {
             OperatorMessages.members(try OperatorMessages.members(wire: $0))
         },

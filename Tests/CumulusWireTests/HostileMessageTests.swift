@@ -21,7 +21,7 @@ import Testing
                 "ReadSchemaRequest",
                 "ListMergePoliciesRequest", "ListUsersRequest", "NodeStatusRequest", "Preface",
                 "Record", "ReportResponse",
-                "TruncateRequest", "WhoAmIRequest",
+                "TruncateRequest", "WhoAmIRequest", "ZoneStatusRequest",
             ]
         )
     }

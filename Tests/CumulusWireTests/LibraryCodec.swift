@@ -64,6 +64,8 @@ enum LibraryCodec {
         "NodeStatusResponse": repack(cumulus__v1__node_status_response__unpack),
         "PullRequest": repack(cumulus__v1__pull_request__unpack),
         "PullResponse": repack(cumulus__v1__pull_response__unpack),
+        "ZoneStatusRequest": repack(cumulus__v1__zone_status_request__unpack),
+        "ZoneStatusResponse": repack(cumulus__v1__zone_status_response__unpack),
         "ListMembersRequest": repack(cumulus__v1__list_members_request__unpack),
         "ListMembersResponse": repack(cumulus__v1__list_members_response__unpack),
         "RemoveMemberRequest": repack(cumulus__v1__remove_member_request__unpack),

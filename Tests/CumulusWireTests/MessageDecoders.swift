@@ -55,6 +55,7 @@ enum MessageDecoders {
         "AddTokenRequest": { _ = try OperatorMessages.tokenUserName(wire: $0) },
         "PullRequest": { _ = try PullRequest(wire: $0) },
         "PullResponse": { _ = try PullResponse(wire: $0) },
+        "ZoneStatusResponse": { _ = try WireZoneStatus.list(wire: $0) },
         "ListMembersResponse": { _ = try OperatorMessages.members(wire: $0) },
         "RemoveMemberRequest": { _ = try OperatorMessages.removedMember(wire: $0) },
         "RemoveMemberResponse": { _ = try OperatorMessages.memberExisted(wire: $0) },

@@ -154,6 +154,7 @@ import Testing
             hello.nonce = Self.bytes(using: &dice)
             hello.proof = Self.bytes(using: &dice)
             hello.endpoint = Self.text(using: &dice)
+            hello.incarnation = dice.next()
             hello.features = Features(rawValue: dice.next())
             Self.expectLibraryAgrees("Hello", hello.encoded())
             #expect(try Hello(wire: hello.encoded()) == hello)

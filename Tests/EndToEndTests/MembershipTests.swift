@@ -40,10 +40,12 @@ import Testing
     }
 
     private func states(at node: NodeProcess) async throws -> [String] {
-        guard case .array(let members) = try await run(["cluster", "status"], at: node) else {
-            return []
-        }
-        return members.compactMap { text(of: "state", $0) }.sorted()
+        list(try await run(["cluster", "status"], at: node))
+            .compactMap { text(of: "state", $0) }.sorted()
+    }
+
+    private func list(_ json: JSON?) -> [JSON] {
+        if case .array(let list)? = json { list } else { [] }
     }
 
     private func text(of key: String, _ json: JSON) -> String? {
@@ -85,6 +87,95 @@ import Testing
         )
         #expect(alone.code == 1)
         #expect(alone.errors.contains("no other member stays"), "\(alone.errors)")
+    }
+
+    @Test func theStatusTellsHowFarEachMemberHasRead() async throws {
+        let first = try await start("first")
+        let token = try await first.makeToken()
+        let second = try await start("second", beside: first)
+        while try await states(at: first) != ["connected", "this node"] {}
+        #expect(try await save("note", at: second, token) == nil)
+        while try await names(at: first, token) != ["note"] {}
+        while true {
+            let members = list(try await run(["cluster", "status"], at: first))
+            let vectors = members.map { list($0["scopes"]).map { $0["vector"] } }
+            if vectors[0] == vectors[1], vectors[0].count > 1 { break }
+        }
+        var zones: [JSON] = []
+        for node in [first, second] {
+            zones.append(try await run(["cluster", "status", "--zones"], at: node))
+        }
+        #expect(zones[0] == zones[1])
+        #expect(list(zones[0]).contains { $0["records"] == .integer(1) }, "\(zones)")
+        #expect(try await second.end(SIGKILL) == .signal(SIGKILL))
+        while try await states(at: first) != ["not connected", "this node"] {}
+    }
+
+    /// Nothing is lost that either of them takes, and nobody counts both as one.
+    @Test func aCopiedDataDirectoryIsNoticed() async throws {
+        let first = try await start("first")
+        let token = try await first.makeToken()
+        var second = try await start("second", beside: first)
+        while try await states(at: second) != ["connected", "this node"] {}
+        #expect(try await second.end(SIGTERM) == .exit(0))
+        let (data, copied) = ("\(folder.path)/second", "\(folder.path)/copy")
+        try FileManager.default.copyItem(atPath: data, toPath: copied)
+        second = try await start("second", beside: first)
+        while try await states(at: second) != ["connected", "this node"] {}
+        let copy = try await start("copy", beside: first)
+        while try await states(at: first) != ["this node", "two processes"] {}
+        while text(of: "state", try await run(["status"], at: copy)) != "id in use" {}
+        #expect(copy.errors.contains("its data directory was copied"), "\(copy.errors)")
+        #expect(try await save("refused", at: copy, token)?.reason == .nodeIDInUse)
+        #expect(try await save("taken", at: second, token) == nil)
+        // Who stays of the two is an operator's choice.
+        #expect(try await second.end(SIGTERM) == .exit(0))
+        while try await states(at: copy) != ["connected", "this node"] {}
+        #expect(try await save("later", at: copy, token) == nil)
+        // A copy that is made a node of its own is welcome.
+        let own = try await NodeProcess.ready(
+            data: "\(folder.path)/own",
+            arguments: [
+                "--cluster-key", key, "--from-backup", data, "--peers", try first.endpoint,
+            ]
+        )
+        while try await states(at: own).count < 3 {}
+        for node in [first, own] {
+            while try await names(at: node, token) != ["later", "taken"] {}
+        }
+    }
+
+    private func container(_ node: NodeProcess, _ token: String) throws -> Container {
+        var configuration = Container.Configuration(endpoints: [try node.endpoint])
+        configuration.accessToken = token
+        configuration.timeout = .seconds(2)
+        return Container(identifier: TestServer.container, configuration: configuration)
+    }
+
+    /// Saves a record; returns why it was refused.
+    private func save(_ name: String, at node: NodeProcess, _ token: String) async throws
+        -> ServiceError?
+    {
+        let container = try container(node, token)
+        let record = Record(recordType: "Note", recordID: Record.ID(recordName: name))
+        var refusal: ServiceError?
+        do {
+            _ = try await container.privateCloudDatabase.save(record)
+        } catch let error as ServiceError {
+            refusal = error
+        }
+        await container.close()
+        return refusal
+    }
+
+    private func names(at node: NodeProcess, _ token: String) async throws -> Set<String> {
+        let container = try container(node, token)
+        var names: Set<String> = []
+        for try await record in container.privateCloudDatabase.allRecords() {
+            names.insert(record.recordID.recordName)
+        }
+        await container.close()
+        return names
     }
 
     /// Both take no writes meanwhile: what can't work ends soon, for one of them.
@@ -149,8 +240,7 @@ import Testing
             data: "\(folder.path)/third",
             arguments: ["--config", file]
         )
-        while try await states(at: third).count < 3 {}
-        #expect(try await states(at: third) == ["member", "member", "this node"])
+        while try await states(at: third) != ["connected", "connected", "this node"] {}
         for (extra, words) in [([], "exists"), (["--listen", try second.endpoint], "listens on")] {
             let path = extra.isEmpty ? file : "\(folder.path)/fourth.json"
             let again = try await CommandLineRun(
@@ -182,7 +272,6 @@ import Testing
         )
         #expect(try await again.waitForEnd() == .exit(70))
         let third = try await start("third", beside: first)
-        while try await states(at: first).count < 3 {}
-        #expect(try await states(at: third) == ["member", "removed", "this node"])
+        while try await states(at: third) != ["connected", "removed", "this node"] {}
     }
 }

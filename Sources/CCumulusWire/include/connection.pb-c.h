@@ -18,6 +18,7 @@ PROTOBUF_C__BEGIN_DECLS
 typedef struct Cumulus__V1__Hello Cumulus__V1__Hello;
 typedef struct Cumulus__V1__ServerHello Cumulus__V1__ServerHello;
 typedef struct Cumulus__V1__Caller Cumulus__V1__Caller;
+typedef struct Cumulus__V1__VectorEntry Cumulus__V1__VectorEntry;
 typedef struct Cumulus__V1__Limits Cumulus__V1__Limits;
 typedef struct Cumulus__V1__CallHeader Cumulus__V1__CallHeader;
 typedef struct Cumulus__V1__Drain Cumulus__V1__Drain;
@@ -79,6 +80,7 @@ typedef enum _Cumulus__V1__Method {
   CUMULUS__V1__METHOD__OPERATOR_LEAVE = 59,
   CUMULUS__V1__METHOD__OPERATOR_LIST_MERGE_POLICIES = 60,
   CUMULUS__V1__METHOD__OPERATOR_SET_MERGE_POLICY = 61,
+  CUMULUS__V1__METHOD__OPERATOR_ZONE_STATUS = 62,
   /*
    * server stream without an end
    */
@@ -187,7 +189,11 @@ typedef enum _Cumulus__V1__Reason {
   /*
    * code 6: writes are refused, reads go on
    */
-  CUMULUS__V1__REASON__CLOCK_WRONG = 21
+  CUMULUS__V1__REASON__CLOCK_WRONG = 21,
+  /*
+   * code 6: another process is alive that has this node id
+   */
+  CUMULUS__V1__REASON__NODE_ID_IN_USE = 22
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__REASON)
 } Cumulus__V1__Reason;
 
@@ -244,10 +250,14 @@ struct  Cumulus__V1__Hello
    * where others reach the caller; empty: they can't
    */
   ProtobufCBinaryData endpoint;
+  /*
+   * this run of the caller's process
+   */
+  uint64_t incarnation;
 };
 #define CUMULUS__V1__HELLO__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__hello__descriptor) \
-    , 0, CUMULUS__V1__ROLE__ROLE_UNKNOWN, {0,NULL}, {0,NULL}, {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, {0,NULL}, {0,NULL}, 0, 0, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL} }
+    , 0, CUMULUS__V1__ROLE__ROLE_UNKNOWN, {0,NULL}, {0,NULL}, {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, {0,NULL}, {0,NULL}, 0, 0, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, 0 }
 
 
 /*
@@ -303,6 +313,23 @@ struct  Cumulus__V1__Caller
 #define CUMULUS__V1__CALLER__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__caller__descriptor) \
     , CUMULUS__V1__ROLE__ROLE_UNKNOWN, {0,NULL} }
+
+
+/*
+ * How far a reader has read one incarnation.
+ */
+struct  Cumulus__V1__VectorEntry
+{
+  ProtobufCMessage base;
+  uint64_t incarnation;
+  /*
+   * the commits 1 to seq
+   */
+  uint64_t seq;
+};
+#define CUMULUS__V1__VECTOR_ENTRY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__vector_entry__descriptor) \
+    , 0, 0 }
 
 
 /*
@@ -470,6 +497,25 @@ Cumulus__V1__Caller *
 void   cumulus__v1__caller__free_unpacked
                      (Cumulus__V1__Caller *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__VectorEntry methods */
+void   cumulus__v1__vector_entry__init
+                     (Cumulus__V1__VectorEntry         *message);
+size_t cumulus__v1__vector_entry__get_packed_size
+                     (const Cumulus__V1__VectorEntry   *message);
+size_t cumulus__v1__vector_entry__pack
+                     (const Cumulus__V1__VectorEntry   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__vector_entry__pack_to_buffer
+                     (const Cumulus__V1__VectorEntry   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__VectorEntry *
+       cumulus__v1__vector_entry__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__vector_entry__free_unpacked
+                     (Cumulus__V1__VectorEntry *message,
+                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__Limits methods */
 void   cumulus__v1__limits__init
                      (Cumulus__V1__Limits         *message);
@@ -538,6 +584,9 @@ typedef void (*Cumulus__V1__ServerHello_Closure)
 typedef void (*Cumulus__V1__Caller_Closure)
                  (const Cumulus__V1__Caller *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__VectorEntry_Closure)
+                 (const Cumulus__V1__VectorEntry *message,
+                  void *closure_data);
 typedef void (*Cumulus__V1__Limits_Closure)
                  (const Cumulus__V1__Limits *message,
                   void *closure_data);
@@ -561,6 +610,7 @@ extern const ProtobufCEnumDescriptor    cumulus__v1__reason__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__hello__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__server_hello__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__caller__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__vector_entry__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__limits__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__call_header__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__drain__descriptor;

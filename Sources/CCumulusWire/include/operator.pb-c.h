@@ -54,6 +54,9 @@ typedef struct Cumulus__V1__SetMergePolicyRequest Cumulus__V1__SetMergePolicyReq
 typedef struct Cumulus__V1__SetMergePolicyResponse Cumulus__V1__SetMergePolicyResponse;
 typedef struct Cumulus__V1__MergePolicy Cumulus__V1__MergePolicy;
 typedef struct Cumulus__V1__FieldGroup Cumulus__V1__FieldGroup;
+typedef struct Cumulus__V1__ZoneStatusRequest Cumulus__V1__ZoneStatusRequest;
+typedef struct Cumulus__V1__ZoneStatusResponse Cumulus__V1__ZoneStatusResponse;
+typedef struct Cumulus__V1__ZoneStatus Cumulus__V1__ZoneStatus;
 
 
 /* --- enums --- */
@@ -133,7 +136,7 @@ struct  Cumulus__V1__NodeStatusResponse
   ProtobufCBinaryData cluster_id;
   ProtobufCBinaryData software_version;
   /*
-   * "ready", "disk full", "clock wrong", "leaving" or "draining"
+   * "ready", "disk full", "clock wrong", "id in use", "leaving" or "draining"
    */
   ProtobufCBinaryData state;
   /*
@@ -408,10 +411,18 @@ struct  Cumulus__V1__Member
    * milliseconds since 1970 UTC; 0: not since the node started
    */
   int64_t heard;
+  /*
+   * with the node that answers, now
+   */
+  protobuf_c_boolean is_connected;
+  /*
+   * where another process listens that has its id, and was refused lately
+   */
+  ProtobufCBinaryData twin;
 };
 #define CUMULUS__V1__MEMBER__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__member__descriptor) \
-    , {0,NULL}, {0,NULL}, 0, 0, 0,NULL, 0, 0 }
+    , {0,NULL}, {0,NULL}, 0, 0, 0,NULL, 0, 0, 0, {0,NULL} }
 
 
 /*
@@ -441,10 +452,15 @@ struct  Cumulus__V1__MemberReport
    * when the oldest of them was made, in milliseconds since 1970 UTC; 0: unknown
    */
   int64_t oldest_missing;
+  /*
+   * how far it had read; without what follows from the rest of it
+   */
+  size_t n_vector;
+  Cumulus__V1__VectorEntry **vector;
 };
 #define CUMULUS__V1__MEMBER_REPORT__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__member_report__descriptor) \
-    , {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, 0, 0, CUMULUS__V1__AGREEMENT__NOT_COMPARED, 0 }
+    , {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, 0, 0, CUMULUS__V1__AGREEMENT__NOT_COMPARED, 0, 0,NULL }
 
 
 struct  Cumulus__V1__RemoveMemberRequest
@@ -686,6 +702,61 @@ struct  Cumulus__V1__FieldGroup
 #define CUMULUS__V1__FIELD_GROUP__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__field_group__descriptor) \
     , 0,NULL }
+
+
+/*
+ * What the node holds of each zone of the container and environment in the call's header.
+ */
+struct  Cumulus__V1__ZoneStatusRequest
+{
+  ProtobufCMessage base;
+};
+#define CUMULUS__V1__ZONE_STATUS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__zone_status_request__descriptor) \
+     }
+
+
+struct  Cumulus__V1__ZoneStatusResponse
+{
+  ProtobufCMessage base;
+  size_t n_zones;
+  Cumulus__V1__ZoneStatus **zones;
+};
+#define CUMULUS__V1__ZONE_STATUS_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__zone_status_response__descriptor) \
+    , 0,NULL }
+
+
+struct  Cumulus__V1__ZoneStatus
+{
+  ProtobufCMessage base;
+  /*
+   * its kind, a DatabaseScope
+   */
+  uint32_t database;
+  /*
+   * of a private or shared database
+   */
+  ProtobufCBinaryData owner;
+  ProtobufCBinaryData zone;
+  uint64_t records;
+  /*
+   * of the records' fields
+   */
+  uint64_t bytes;
+  /*
+   * 16 bytes: nodes that have applied the same commits have the same
+   */
+  ProtobufCBinaryData digest;
+  /*
+   * deletions up to there are forgotten
+   */
+  size_t n_horizon;
+  Cumulus__V1__VectorEntry **horizon;
+};
+#define CUMULUS__V1__ZONE_STATUS__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__zone_status__descriptor) \
+    , 0, {0,NULL}, {0,NULL}, 0, 0, {0,NULL}, 0,NULL }
 
 
 /* Cumulus__V1__WhoAmIRequest methods */
@@ -1410,6 +1481,63 @@ Cumulus__V1__FieldGroup *
 void   cumulus__v1__field_group__free_unpacked
                      (Cumulus__V1__FieldGroup *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__ZoneStatusRequest methods */
+void   cumulus__v1__zone_status_request__init
+                     (Cumulus__V1__ZoneStatusRequest         *message);
+size_t cumulus__v1__zone_status_request__get_packed_size
+                     (const Cumulus__V1__ZoneStatusRequest   *message);
+size_t cumulus__v1__zone_status_request__pack
+                     (const Cumulus__V1__ZoneStatusRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__zone_status_request__pack_to_buffer
+                     (const Cumulus__V1__ZoneStatusRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ZoneStatusRequest *
+       cumulus__v1__zone_status_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__zone_status_request__free_unpacked
+                     (Cumulus__V1__ZoneStatusRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__ZoneStatusResponse methods */
+void   cumulus__v1__zone_status_response__init
+                     (Cumulus__V1__ZoneStatusResponse         *message);
+size_t cumulus__v1__zone_status_response__get_packed_size
+                     (const Cumulus__V1__ZoneStatusResponse   *message);
+size_t cumulus__v1__zone_status_response__pack
+                     (const Cumulus__V1__ZoneStatusResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__zone_status_response__pack_to_buffer
+                     (const Cumulus__V1__ZoneStatusResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ZoneStatusResponse *
+       cumulus__v1__zone_status_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__zone_status_response__free_unpacked
+                     (Cumulus__V1__ZoneStatusResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__ZoneStatus methods */
+void   cumulus__v1__zone_status__init
+                     (Cumulus__V1__ZoneStatus         *message);
+size_t cumulus__v1__zone_status__get_packed_size
+                     (const Cumulus__V1__ZoneStatus   *message);
+size_t cumulus__v1__zone_status__pack
+                     (const Cumulus__V1__ZoneStatus   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__zone_status__pack_to_buffer
+                     (const Cumulus__V1__ZoneStatus   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ZoneStatus *
+       cumulus__v1__zone_status__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__zone_status__free_unpacked
+                     (Cumulus__V1__ZoneStatus *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__WhoAmIRequest_Closure)
@@ -1526,6 +1654,15 @@ typedef void (*Cumulus__V1__MergePolicy_Closure)
 typedef void (*Cumulus__V1__FieldGroup_Closure)
                  (const Cumulus__V1__FieldGroup *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__ZoneStatusRequest_Closure)
+                 (const Cumulus__V1__ZoneStatusRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__ZoneStatusResponse_Closure)
+                 (const Cumulus__V1__ZoneStatusResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__ZoneStatus_Closure)
+                 (const Cumulus__V1__ZoneStatus *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -1573,6 +1710,9 @@ extern const ProtobufCMessageDescriptor cumulus__v1__set_merge_policy_request__d
 extern const ProtobufCMessageDescriptor cumulus__v1__set_merge_policy_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__merge_policy__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__field_group__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__zone_status_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__zone_status_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__zone_status__descriptor;
 
 PROTOBUF_C__END_DECLS
 

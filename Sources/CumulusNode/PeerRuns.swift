@@ -1,0 +1,151 @@
+// Which run of each other node is connected, and that it is the only one.
+//
+// A data directory that was copied and started twice makes two processes with one node id. Nothing
+// that they write is lost, since their runs differ, but they would count as one member: as one copy
+// of what has to be on several, as one reader for whom logs are kept. So the one that came first
+// stays, and the other is refused and takes no writes until an operator stops one of them. A
+// process that restarts is not held up: its earlier run gives no sign of life.
+//
+// Asked by both ends of a connection between nodes once they know who is at the other one.
+
+import CumulusModel
+import CumulusWire
+import Logging
+import Synchronization
+
+/// An end of a connection between two nodes.
+protocol PeerLink: AnyObject, Sendable {
+    /// Calls back, once, whether the other side gives a sign of life from now on; from any thread.
+    func challenge(_ answer: @escaping @Sendable (Bool) -> Void)
+}
+
+package final class PeerRuns: Sendable {
+    private struct Entry {
+        let run: Incarnation
+        let link: any PeerLink
+    }
+
+    private struct Twin {
+        let run: Incarnation
+        let endpoint: String
+        let time: Instant
+    }
+
+    private struct State {
+        /// By node id, like `twins`.
+        var entries: [Bytes: [Entry]] = [:]
+        var twins: [Bytes: Twin] = [:]
+        /// Addresses of nodes that know another process with this node's id.
+        var refusals: Set<String> = []
+    }
+
+    private let state = Mutex(State())
+    /// Who is refused asks again within five seconds.
+    private static let memory: Int64 = 30_000
+
+    package init() {}
+
+    /// Enters a connection with a run of a node, unless another run of it is alive.
+    ///
+    /// Calls back whether it did, from any thread.
+    func enter(
+        _ run: Incarnation,
+        of nodeID: Bytes,
+        _ link: any PeerLink,
+        then: @escaping @Sendable (Bool) -> Void
+    ) {
+        let other = state.withLock { state -> Entry? in
+            let entries = state.entries[nodeID] ?? []
+            if let other = entries.first(where: { $0.run != run }) { return other }
+            state.entries[nodeID] = entries + [Entry(run: run, link: link)]
+            return nil
+        }
+        guard let other else { return then(true) }
+        other.link.challenge { [self] isAlive in
+            if isAlive { return then(false) }
+            leave(nodeID, other.link)
+            enter(run, of: nodeID, link, then: then)
+        }
+    }
+
+    /// A connection is over.
+    func leave(_ nodeID: Bytes, _ link: any PeerLink) {
+        state.withLock { state in
+            state.entries[nodeID]?.removeAll { $0.link === link }
+            if state.entries[nodeID]?.isEmpty == true { state.entries[nodeID] = nil }
+        }
+    }
+
+    // MARK: Twins of other nodes
+
+    /// Whether this node is connected with a node, by whichever dialled.
+    func isConnected(_ nodeID: Bytes) -> Bool {
+        state.withLock { $0.entries[nodeID] != nil }
+    }
+
+    /// Another process with the id of a connected node was refused; returns whether that is news.
+    func noteTwin(_ run: Incarnation, of nodeID: Bytes, at endpoint: String, now: Instant) -> Bool {
+        let twin = Twin(run: run, endpoint: endpoint, time: now)
+        return state.withLock { $0.twins.updateValue(twin, forKey: nodeID)?.run != run }
+    }
+
+    /// Where a process listens that was refused lately, having the id of a connected node; empty:
+    /// none was.
+    func twin(of nodeID: Bytes, now: Instant) -> String {
+        guard let twin = state.withLock({ $0.twins[nodeID] }), now < twin.time + PeerRuns.memory
+        else { return "" }
+        return twin.endpoint.isEmpty ? "an unknown address" : twin.endpoint
+    }
+
+    // MARK: Twins of this node
+
+    /// Whether another process is alive that has this node's id, as far as other nodes said.
+    var isTwin: Bool { state.withLock { !$0.refusals.isEmpty } }
+
+    /// The node at an address refuses this one for its twin, or doesn't; returns whether that is
+    /// news.
+    func note(isRefused: Bool, by endpoint: String) -> Bool {
+        state.withLock { state in
+            let before = state.refusals.isEmpty
+            if isRefused {
+                state.refusals.insert(endpoint)
+            } else {
+                state.refusals.remove(endpoint)
+            }
+            return state.refusals.isEmpty != before
+        }
+    }
+}
+
+extension Node {
+    /// What the process is told that comes second.
+    static let idInUse = ServiceError(
+        .serviceUnavailable,
+        .nodeIDInUse,
+        """
+        another process is alive that has this node's id, so its data directory was copied: stop \
+        one of them; a copy becomes a node of its own by 'cumulusd --from-backup'
+        """
+    )
+
+    /// Another process with the id of a connected node wanted to be connected.
+    func refusedTwin(_ run: Incarnation, of nodeID: Bytes, at endpoint: String) {
+        guard peerRuns.noteTwin(run, of: nodeID, at: endpoint, now: environment.now()) else {
+            return
+        }
+        environment.logger.critical(
+            "two processes have the id of one node, since its data directory was copied; stop one",
+            metadata: ["node": "\(nodeID.hex)", "refused": "\(endpoint)"]
+        )
+    }
+
+    /// A node refuses this one since it has a twin, or doesn't any more.
+    func note(isTwin: Bool, by endpoint: String) {
+        guard peerRuns.note(isRefused: isTwin, by: endpoint) else { return }
+        environment.logger.log(
+            level: isTwin ? .critical : .info,
+            isTwin ? "\(Node.idInUse.message)" : "no other process has this node's id any more",
+            metadata: ["peer": "\(endpoint)"]
+        )
+    }
+}

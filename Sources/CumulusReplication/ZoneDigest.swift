@@ -1,0 +1,75 @@
+// What a node holds of each zone: nodes that have applied the same commits show the same.
+//
+// Listed for operators who want to know where two nodes differ, a page at a time from one snapshot.
+
+package import CumulusModel
+package import CumulusStorage
+
+package struct ZoneDigest: Equatable, Sendable {
+    package var database: DatabaseID
+    package var zone: String
+    package var records: UInt64
+    /// Of the records' fields.
+    package var bytes: UInt64
+    /// 16 bytes, big-endian: the sum of the records' digests modulo 2^128.
+    package var digest: Bytes
+    /// Deletions up to there are forgotten.
+    package var horizon: VersionVector
+
+    /// Where to go on in the list.
+    package struct Place: Sendable {
+        fileprivate let databases: [(id: DatabaseID, number: DatabaseNumber)]
+        fileprivate var database = 0
+        fileprivate var zone = 0
+
+        /// The first zone of a scope.
+        package init(_ scope: ScopeNumber, in reader: ReadTransaction) throws(EngineError) {
+            databases = try reader.databases(of: scope)
+        }
+    }
+
+    /// The zones that exist, database by database; `next` is nil with the last ones.
+    ///
+    /// - Parameter limit: So many at most.
+    package static func page(
+        from place: Place,
+        limit: Int,
+        in reader: ReadTransaction
+    ) throws(EngineError) -> (zones: [ZoneDigest], next: Place?) {
+        var (zones, place) = ([ZoneDigest](), place)
+        while place.database < place.databases.count {
+            let (database, number) = place.databases[place.database]
+            for (name, row) in try reader.zoneRows(of: number).dropFirst(place.zone) {
+                if zones.count == limit { return (zones, place) }
+                place.zone += 1
+                guard row.exists else { continue }
+                zones.append(try ZoneDigest(database, name, row, in: reader))
+            }
+            place.database += 1
+            place.zone = 0
+        }
+        return (zones, nil)
+    }
+
+    private init(
+        _ database: DatabaseID,
+        _ name: String,
+        _ row: ZoneRow,
+        in reader: ReadTransaction
+    ) throws(EngineError) {
+        let state: ZoneState = try reader.row(.zoneState(row.number)) ?? ZoneState()
+        self.database = database
+        zone = name
+        records = UInt64(clamping: state.records)
+        bytes = UInt64(clamping: state.bytes)
+        digest = state.digest.bigEndianBytes
+        horizon = row.horizon
+    }
+}
+
+extension UInt128 {
+    /// 16 of them.
+    var bigEndianBytes: Bytes {
+        (0..<16).reversed().map { UInt8(truncatingIfNeeded: self >> ($0 * 8)) }
+    }
+}
