@@ -34,6 +34,10 @@ extension ClusterCommand {
             guard !FileManager.default.fileExists(atPath: file) else {
                 throw InputProblem("\(file) exists: a node may be using it; name another file")
             }
+            guard Container.Configuration.isAddress(listen) else {
+                throw ValidationError("--listen: '\(listen)' is not of the form host:port.")
+            }
+            let isKeyHere = try KeyFile.holdsKey(clusterKey)
             let members = try await connection.withOperator { try await $0.members() }
             let peers = self.peers(members)
             guard !peers.contains(listen) else {
@@ -47,7 +51,9 @@ extension ClusterCommand {
             try KeyFile.write(settings.text, to: file)
             output.show(
                 ["settings": .string(file), "peers": .array(peers.map(JSON.string))],
-                rows: [["made \(file)"], ["start the node: cumulusd --config \(file)"]]
+                rows: [["made \(file)"]]
+                    + (isKeyHere ? [] : [["copy the cluster's key to \(clusterKey) there"]])
+                    + [["start the node: cumulusd --config \(file)"]]
             )
         }
 

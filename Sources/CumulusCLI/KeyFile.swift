@@ -3,6 +3,20 @@
 import Foundation
 
 enum KeyFile {
+    /// Whether a file is on this machine; throws if it is, and holds no cluster's key.
+    static func holdsKey(_ file: String) throws -> Bool {
+        guard FileManager.default.fileExists(atPath: file) else { return false }
+        let text = try? String(contentsOfFile: file, encoding: .utf8)
+        let digits = text?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
+        guard digits.count == 64, digits.allSatisfy(\.isHexDigit) else {
+            throw InputProblem(
+                "\(file) holds no cluster's key (64 hexadecimal digits); copy a member's "
+                    + "DATA/cluster.key"
+            )
+        }
+        return true
+    }
+
     /// Writes a file whole or not at all; nobody else ever sees a secret one.
     static func write(_ text: String, to file: String, isSecret: Bool = false) throws {
         func check(_ result: Int32) throws {

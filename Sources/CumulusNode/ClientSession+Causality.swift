@@ -152,16 +152,20 @@ extension ClientSession {
 }
 
 extension Node {
-    /// Members that reported that they have read that far.
+    /// Members that reported that they have read that far, or made all that is missing.
     fileprivate func endpointsAhead(
         of vector: VersionVector,
         _ scope: ScopeNumber,
         _ reader: ReadTransaction
     ) throws(EngineError) -> [String] {
         let reports = try reader.reports(of: scope)
+        let known = try reader.vector(of: scope)
+        let missing = vector.dots.filter { !known.covers($0) }.map(\.incarnation)
         return try Members.all(in: reader).filter { member in
-            !member.isRemoved && !member.endpoint.isEmpty
-                && reports[member.nodeID]?.vector.covers(vector) == true
+            let run = peerRuns.latestRun(of: member.nodeID)
+            return !member.isRemoved && !member.endpoint.isEmpty
+                && (missing.allSatisfy { $0 == run }
+                    || reports[member.nodeID]?.vector.covers(vector) == true)
         }.map(\.endpoint)
     }
 }

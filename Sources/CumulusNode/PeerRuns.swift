@@ -32,9 +32,11 @@ package final class PeerRuns: Sendable {
     }
 
     private struct State {
-        /// By node id, like `twins`.
+        /// By node id, as all that follows but the last.
         var entries: [Bytes: [Entry]] = [:]
         var twins: [Bytes: Twin] = [:]
+        /// The last that was connected.
+        var latest: [Bytes: Incarnation] = [:]
         /// Addresses of nodes that know another process with this node's id.
         var refusals: Set<String> = []
     }
@@ -58,6 +60,7 @@ package final class PeerRuns: Sendable {
             let entries = state.entries[nodeID] ?? []
             if let other = entries.first(where: { $0.run != run }) { return other }
             state.entries[nodeID] = entries + [Entry(run: run, link: link)]
+            state.latest[nodeID] = run
             return nil
         }
         guard let other else { return then(true) }
@@ -74,6 +77,11 @@ package final class PeerRuns: Sendable {
             state.entries[nodeID]?.removeAll { $0.link === link }
             if state.entries[nodeID]?.isEmpty == true { state.entries[nodeID] = nil }
         }
+    }
+
+    /// The run of a node that is, or was, connected; nil: none was.
+    func latestRun(of nodeID: Bytes) -> Incarnation? {
+        state.withLock { $0.latest[nodeID] }
     }
 
     // MARK: Twins of other nodes

@@ -123,14 +123,19 @@ struct Wiring {
         let logger = logger
         do {
             return try TLSIdentity(certificate: certificate, key: key) { problem in
-                logger.error(
-                    "a renewed certificate can't be used; the old one stays in use",
-                    metadata: ["why": "\(problem)"]
-                )
+                Wiring.tell(logger, of: "certificate", problem)
             }
         } catch {
             throw Configuration.Problem(message: "\(error)")
         }
+    }
+
+    private static func tell(_ logger: Logger, of what: String, _ problem: String?) {
+        guard let problem else { return logger.info("a renewed \(what) is in use") }
+        logger.error(
+            "a renewed \(what) can't be used; the old one stays in use",
+            metadata: ["why": "\(problem)"]
+        )
     }
 
     /// Whose certificates are believed when other nodes are called.
@@ -139,10 +144,7 @@ struct Wiring {
         if !authority.isEmpty {
             let logger = logger
             let trust = TLSTrust(authority: authority) { problem in
-                logger.error(
-                    "a renewed authority can't be used; the old one stays in use",
-                    metadata: ["why": "\(problem)"]
-                )
+                Wiring.tell(logger, of: "authority", problem)
             }
             do {
                 try trust.load()

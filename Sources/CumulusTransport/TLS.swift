@@ -66,15 +66,15 @@ package final class TLSIdentity: Sendable {
     /// - Parameters:
     ///   - certificate: PEM file with the certificate, then those that lead to its authority.
     ///   - key: PEM file with its key.
-    ///   - onProblem: Told why renewed files can't be used; the old ones stay in use.
+    ///   - onRenewal: Told of renewed files; those that can't be used aren't.
     ///
     /// Throws `TLSProblem`.
     package init(
         certificate: String,
         key: String,
-        onProblem: @escaping @Sendable (String) -> Void
+        onRenewal: @escaping Renewal
     ) throws {
-        files = try WatchedFiles([certificate, key], onProblem: onProblem) {
+        files = try WatchedFiles([certificate, key], onRenewal: onRenewal) {
             try TLSIdentity.load(certificate, key)
         }
     }
@@ -86,7 +86,9 @@ package final class TLSIdentity: Sendable {
         do {
             chain = try NIOSSLCertificate.fromPEMFile(certificate)
         } catch {
-            throw TLS.problem("tls-certificate", certificate, error)
+            throw TLSProblem(
+                "tls-certificate: \(certificate) holds no certificate that can be read (PEM)"
+            )
         }
         guard let leaf = chain.first else {
             throw TLSProblem("tls-certificate: \(certificate) holds no certificate")
@@ -95,10 +97,16 @@ package final class TLSIdentity: Sendable {
         guard stat(key, &status) != 0 || status.st_mode & 0o007 == 0 else {
             throw TLSProblem("tls-key: everybody may read \(key); say 'chmod o= \(key)'")
         }
+        let privateKey: NIOSSLPrivateKey
+        do {
+            privateKey = try NIOSSLPrivateKey(file: key, format: .pem)
+        } catch {
+            throw TLSProblem("tls-key: \(key) holds no private key that can be read (PEM)")
+        }
         do {
             var configuration = TLSConfiguration.makeServerConfiguration(
                 certificateChain: chain.map { .certificate($0) },
-                privateKey: .privateKey(try NIOSSLPrivateKey(file: key, format: .pem))
+                privateKey: .privateKey(privateKey)
             )
             configuration.minimumTLSVersion = .tlsv13
             configuration.applicationProtocols = [TLS.protocolName]
@@ -107,6 +115,8 @@ package final class TLSIdentity: Sendable {
                 context: try NIOSSLContext(configuration: configuration),
                 digest: try TLS.digest(of: leaf)
             )
+        } catch NIOSSLError.failedToLoadPrivateKey {
+            throw TLSProblem("tls-key: \(key) is not the key of the certificate in \(certificate)")
         } catch {
             throw TLS.problem("tls-key", key, error)
         }
@@ -126,19 +136,19 @@ package final class TLSTrust: Sendable {
     private let authority: String?
     /// Made when it is needed first.
     private let files = Mutex<WatchedFiles<NIOSSLContext>?>(nil)
-    private let onProblem: @Sendable (String) -> Void
+    private let onRenewal: Renewal
 
     /// - Parameters:
     ///   - authority: PEM file with the authorities to believe; nil: those of the system.
-    ///   - onProblem: Told why a renewed file can't be used; the old one stays in use.
+    ///   - onRenewal: Told of a renewed file; one that can't be used isn't.
     package init(
         _ mode: Mode = .automatic,
         authority: String? = nil,
-        onProblem: @escaping @Sendable (String) -> Void = { _ in }
+        onRenewal: @escaping Renewal = { _ in }
     ) {
         self.mode = mode
         self.authority = authority
-        self.onProblem = onProblem
+        self.onRenewal = onRenewal
     }
 
     /// Reads what is believed, where that would otherwise wait for the first connection.
@@ -163,7 +173,7 @@ package final class TLSTrust: Sendable {
     private func context(_ files: inout WatchedFiles<NIOSSLContext>?) throws -> NIOSSLContext {
         if let files { return files.current }
         let watched = authority.map { [$0] } ?? []
-        let made = try WatchedFiles(watched, onProblem: onProblem) { [authority] in
+        let made = try WatchedFiles(watched, onRenewal: onRenewal) { [authority] in
             try TLSTrust.load(authority)
         }
         files = made

@@ -1,10 +1,13 @@
 // Something that is made from files, and made again when they change.
 //
-// Looked at whenever it is needed: a file that was renewed counts from the next use on. Where the
-// new files can't be used, the old state stays and somebody is told once.
+// Looked at whenever it is needed: a file that was renewed counts from the next use on. Somebody is
+// told so, or that the new files can't be used and the old state stays.
 
 import Foundation
 import Synchronization
+
+/// Told of renewed files why they can't be used; nil: they are in use.
+package typealias Renewal = @Sendable (_ problem: String?) -> Void
 
 package final class WatchedFiles<Value: Sendable>: Sendable {
     /// What tells a file from an earlier one of its name.
@@ -22,18 +25,18 @@ package final class WatchedFiles<Value: Sendable>: Sendable {
 
     private let files: [String]
     private let make: @Sendable () throws -> Value
-    private let onProblem: @Sendable (String) -> Void
+    private let onRenewal: Renewal
     private let state: Mutex<State>
 
-    /// - Parameter onProblem: Told why changed files can't be used.
+    /// - Parameter onRenewal: Told when files have changed.
     package init(
         _ files: [String],
-        onProblem: @escaping @Sendable (String) -> Void = { _ in },
+        onRenewal: @escaping Renewal = { _ in },
         make: @escaping @Sendable () throws -> Value
     ) throws {
         self.files = files
         self.make = make
-        self.onProblem = onProblem
+        self.onRenewal = onRenewal
         let marks = files.map(WatchedFiles.mark)
         state = Mutex(State(value: try make(), marks: marks))
     }
@@ -45,8 +48,9 @@ package final class WatchedFiles<Value: Sendable>: Sendable {
             state.marks = marks
             do {
                 state.value = try make()
+                onRenewal(nil)
             } catch {
-                onProblem("\(error)")
+                onRenewal("\(error)")
             }
             return state.value
         }

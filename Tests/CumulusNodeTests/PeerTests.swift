@@ -374,6 +374,9 @@ extension Bytes {
                 _ = try await behind.privateCloudDatabase.record(for: id)
             }
             #expect(error?.reason == .nodeBehind, "\(error as Any)")
+            // It names who has it.
+            let message = error?.message ?? ""
+            #expect(message.contains("or \(servers[0].endpoint)"), "\(message)")
             await behind.close()
 
             let both = servers.reversed().map(\.endpoint)

@@ -182,6 +182,8 @@ import Testing
         #expect(try await run(["status"], at: node, authority: "new").code == 0)
         let ending = try await node.end(SIGTERM)
         #expect(ending == .exit(0), "\(ending) \(node.errors.suffix(3_000))")
+        #expect(node.errors.contains("a renewed certificate is in use"))
+        #expect(node.errors.contains("a renewed certificate can't be used"))
     }
 
     @Test func nodesReplicateOverTLS() async throws {
@@ -216,19 +218,28 @@ import Testing
     @Test func aNodeSaysWhatIsWrongWithItsCertificate() async throws {
         try await makeCertificate(["127.0.0.1"], in: "ours")
         try await makeCertificate(["127.0.0.1"], in: "theirs")
-        let cases: [[String]] = [
-            ["--tls-certificate", path("ours/127.0.0.1.pem")],
-            ["--tls-authority", path("nowhere.pem")],
-            ["--tls-certificate", path("nowhere.pem"), "--tls-key", path("ours/127.0.0.1.key")],
-            [
-                "--tls-certificate", path("ours/127.0.0.1.pem"), "--tls-key",
-                path("theirs/127.0.0.1.key"),
-            ],
+        let (certificate, key) = (path("ours/127.0.0.1.pem"), path("ours/127.0.0.1.key"))
+        let nonsense = path("ours/nonsense.key")
+        _ = FileManager.default.createFile(
+            atPath: nonsense,
+            contents: Data("nonsense".utf8),
+            attributes: [.posixPermissions: 0o600]
+        )
+        func flags(_ certificate: String, _ key: String) -> [String] {
+            ["--tls-certificate", certificate, "--tls-key", key]
+        }
+        let cases: [([String], String)] = [
+            (["--tls-certificate", certificate], "belong together"),
+            (["--tls-authority", path("nowhere.pem")], "tls-authority"),
+            (flags(path("nowhere.pem"), key), "holds no certificate"),
+            (flags(certificate, nonsense), "holds no private key"),
+            (flags(certificate, path("theirs/127.0.0.1.key")), "is not the key of"),
         ]
-        for arguments in cases {
+        for (arguments, words) in cases {
             let node = try NodeProcess(data: folder.node, arguments: arguments)
             #expect(try await node.waitForEnd() == .exit(1))
             #expect(node.errors.contains("tls-"), "\(node.errors)")
+            #expect(node.errors.contains(words), "\(node.errors)")
             #expect(!node.output.contains("ready"))
         }
     }
