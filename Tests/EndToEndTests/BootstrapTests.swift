@@ -14,10 +14,12 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(60))) struct BootstrapTests {
     @Test func aNewNodeThatIsKilledGetsThere() async throws {
         let cluster = try FaultCluster()
-        do {
+        try await cluster.use {
             try await cluster.start(arguments: ["--log-keep-seconds", "1"])
             try await fill(cluster)
-            try await cluster.load(writersPerNode: 2, on: [0, 1])
+            // The more it is to be killed, the more is to be taken meanwhile.
+            let began = Date()
+            try await cluster.load(writersPerNode: 2 + Chaos.cycles / 4, on: [0, 1])
             var dice = SeededGenerator(seed: Chaos.seed)
             try await lose(2, of: cluster)
             for _ in 0..<Chaos.cycles {
@@ -26,19 +28,16 @@ import Testing
                 try await cluster.restart(2, arguments: ["--log-keep-seconds", "1"])
             }
             try await Task.sleep(for: .milliseconds(500))
+            let rate = Double(cluster.acknowledged) / Date().timeIntervalSince(began)
             await cluster.finish()
             try await cluster.expectOne(within: 30)
             print(
                 """
                 bootstrap: \(Chaos.cycles) kills, seed \(Chaos.seed): \
-                \(cluster.acknowledged) changes were acknowledged meanwhile
+                \(cluster.acknowledged) changes were acknowledged meanwhile, \(Int(rate)) a second
                 """
             )
             #expect(cluster.nodes[2].errors.contains("ready"))
-            await cluster.close()
-        } catch {
-            await cluster.close()
-            throw error
         }
     }
 

@@ -1,4 +1,4 @@
-// A cluster whose clocks jump by an hour: the node that is wrong refuses writes until it is right,
+// A cluster whose clocks jump by an hour, stand still, and run at different speeds: the node that is wrong refuses writes until it is right,
 // no commit is from the future, and ten seconds after the last jump all hold the same.
 //
 // `cluster/chaos clock` runs more cycles.
@@ -31,17 +31,27 @@
             return found
         }
 
+        /// A clock stands still for a while, and is right again.
+        private func stop(_ dice: inout SeededGenerator, _ faults: [Faults]) async throws {
+            let number = Int.random(in: 0..<3, using: &dice)
+            try faults[number].set(.clockStop, Int64(Date().timeIntervalSince1970 * 1_000))
+            try await Task.sleep(for: .milliseconds(Int.random(in: 100...500, using: &dice)))
+            try faults[number].set(.clockStop, 0)
+        }
+
         @Test func clocksThatJumpLoseNothing() async throws {
             let folder = try TestFolder()
             let faults = try (0..<3).map { try Faults("\(folder.path)/faults\($0)") }
             let cluster = try FaultCluster()
-            do {
+            try await cluster.use {
+                // One clock is half a second per thousand too fast all the time.
+                try faults[2].set(.clockDrift, 500)
                 try await cluster.start { faults[$0].environment }
                 try await cluster.load()
                 var dice = SeededGenerator(seed: Chaos.seed)
                 #expect(try await cluster.haveMet())
                 var refused = 0
-                for _ in 0..<Chaos.cycles {
+                for cycle in 0..<Chaos.cycles {
                     let number = Int.random(in: 0..<3, using: &dice)
                     let hour: Int64 = Bool.random(using: &dice) ? 3_600_000 : -3_600_000
                     try faults[number].set(.clockOffset, hour)
@@ -54,13 +64,15 @@
                         refused += 1
                     }
                     try faults[number].set(.clockOffset, 0)
+                    if cycle % 2 == 1 { try await stop(&dice, faults) }
                     try await Task.sleep(for: .milliseconds(Int.random(in: 50...300, using: &dice)))
                 }
                 await cluster.finish()
                 try await cluster.expectOne(within: 10)
                 print(
                     """
-                    clock: \(Chaos.cycles) jumps of an hour, seed \(Chaos.seed): \(refused) times \
+                    clock: \(Chaos.cycles) jumps of an hour, \(Chaos.cycles / 2) clocks that stood \
+                    still, one 500 ppm too fast; seed \(Chaos.seed): \(refused) times \
                     the node was seen refusing; \(cluster.acknowledged) acknowledged changes
                     """
                 )
@@ -75,10 +87,6 @@
                     #expect(try Self.stepsBack(engine).isEmpty)
                     #expect(try DerivedRows.differences(in: engine).isEmpty)
                 }
-                await cluster.close()
-            } catch {
-                await cluster.close()
-                throw error
             }
         }
     }

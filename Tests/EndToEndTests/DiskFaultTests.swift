@@ -87,7 +87,7 @@
         func aDiskThatAnotherProgramFills() async throws {
             let cluster = try FaultCluster()
             let disk = try SmallDisk(cluster.data(0), bytes: 256 << 20)
-            do {
+            try await cluster.use {
                 try await cluster.start(arguments: ["--disk-reserve", "\(32 << 20)"])
                 let container = try cluster.container(0, seconds: 3)
                 try await save("first", to: container)
@@ -99,10 +99,6 @@
                 await cluster.finish()
                 try await cluster.expectOne(within: 20)
                 #expect(cluster.acknowledged > 100)
-                await cluster.close()
-            } catch {
-                await cluster.close()
-                throw error
             }
         }
 

@@ -21,6 +21,8 @@ final class FaultCluster {
     private(set) var token = ""
     private(set) var writers: [Writers] = []
     private var containers: [Container] = []
+    /// The writers' own.
+    private var writing: [Container] = []
     private var tasks: [Task<Void, Never>] = []
     private(set) var followers: [Follower] = []
 
@@ -102,12 +104,17 @@ final class FaultCluster {
         nodes[number] = try await make(number, arguments, environment)
     }
 
-    func container(_ number: Int, seconds: Int = 60) throws -> Container {
+    func container(
+        _ number: Int,
+        seconds: Int = 60,
+        concern: Container.WriteConcern = .standard
+    ) throws -> Container {
         let endpoint = "\(host(number)):\(ports[number])"
         var configuration = Container.Configuration(endpoints: [endpoint])
         configuration.tls = .never
         configuration.accessToken = token
         configuration.timeout = .seconds(seconds)
+        configuration.writeConcern = concern
         return Container(identifier: NodeProcess.container, configuration: configuration)
     }
 
@@ -152,11 +159,13 @@ final class FaultCluster {
     func load(
         writersPerNode: Int = 4,
         followers count: Int = 2,
-        on chosen: [Int]? = nil
+        on chosen: [Int]? = nil,
+        concern: Container.WriteConcern = .standard
     ) async throws {
         let chosen = chosen ?? Array(containers.indices)
         for number in chosen {
-            let container = containers[number]
+            let container = try container(number, concern: concern)
+            writing.append(container)
             let writers = Writers(container.privateCloudDatabase, first: number * 100)
             if number == chosen.first {
                 try await writers.prepare()
@@ -184,8 +193,19 @@ final class FaultCluster {
         tasks = []
     }
 
-    func close() async {
-        for container in containers { await container.close() }
+    /// Runs a test; nothing of the cluster is left after it.
+    func use(_ test: () async throws -> Void) async throws {
+        do {
+            try await test()
+        } catch {
+            await close()
+            throw error
+        }
+        await close()
+    }
+
+    private func close() async {
+        for container in containers + writing { await container.close() }
         for node in nodes { _ = try? await node.end(SIGKILL) }
         network.stop()
     }

@@ -15,6 +15,10 @@
             case freeBytes
             /// Milliseconds that each flush takes longer.
             case flushDelay
+            /// Parts per million by which the wall clock is too fast.
+            case clockDrift
+            /// Milliseconds since 1970 at which the wall clock stands still; 0: it goes.
+            case clockStop
         }
 
         private let file: FileHandle
@@ -31,7 +35,7 @@
                 .standardizedFileURL
                 .path()
             try ChildProcess.run(["cc", "-shared", "-fPIC", "-O2", "-o", shim, source])
-            try Data(count: 32).write(to: URL(filePath: path))
+            try Data(count: 48).write(to: URL(filePath: path))
             file = try FileHandle(forUpdating: URL(filePath: path))
             try set(.freeBytes, -1)
         }

@@ -13,7 +13,7 @@ import Testing
     /// Runs faults under load and expects one state after.
     private func withLoad(_ faults: (FaultCluster) async throws -> Void) async throws {
         let cluster = try FaultCluster()
-        do {
+        try await cluster.use {
             // Logs go as soon as they may, so that nodes take state as well.
             try await cluster.start(arguments: ["--log-keep-seconds", "1"])
             try await cluster.load()
@@ -23,10 +23,6 @@ import Testing
             await cluster.finish()
             try await cluster.expectOne(within: 20)
             report(cluster)
-            await cluster.close()
-        } catch {
-            await cluster.close()
-            throw error
         }
     }
 
@@ -36,7 +32,7 @@ import Testing
         func partitionsOfTheKernelHeal() async throws {
             let network = try NamespaceNetwork(3)
             let cluster = try FaultCluster { (network.address($0), network.prefix($0)) }
-            do {
+            try await cluster.use {
                 try await cluster.start(arguments: ["--log-keep-seconds", "1"])
                 try await expectToBeCut(cluster, network)
                 try await cluster.load()
@@ -57,10 +53,6 @@ import Testing
                 // TCP tries again after pauses as long as the cut.
                 try await cluster.expectOne(within: 30)
                 report(cluster)
-                await cluster.close()
-            } catch {
-                await cluster.close()
-                throw error
             }
         }
 
@@ -154,7 +146,7 @@ import Testing
     /// A network that is cut is cut, or the others here would show nothing.
     @Test func whatIsCutIsCut() async throws {
         let cluster = try FaultCluster()
-        do {
+        try await cluster.use {
             try await cluster.start()
             for (one, other) in cluster.pairs { cluster.network.cut(one, other) }
             let containers = try (0..<3).map { try cluster.container($0) }
@@ -173,10 +165,6 @@ import Testing
                 #expect(isThere)
                 await container.close()
             }
-            await cluster.close()
-        } catch {
-            await cluster.close()
-            throw error
         }
     }
 
@@ -184,7 +172,7 @@ import Testing
     /// one.
     @Test func whatALinkKeepsBackComesByAnother() async throws {
         let cluster = try FaultCluster()
-        do {
+        try await cluster.use {
             try await cluster.start()
             let containers = try [0, 2].map { try cluster.container($0) }
             func carries(_ name: String) async throws -> Bool {
@@ -203,10 +191,6 @@ import Testing
             cluster.network.cut(0, 2)
             for number in 0..<3 { #expect(try await carries("n\(number)")) }
             for container in containers { await container.close() }
-            await cluster.close()
-        } catch {
-            await cluster.close()
-            throw error
         }
     }
 
@@ -232,7 +216,7 @@ import Testing
     /// A peer behind a link of 1 KB/s costs the others neither time nor memory.
     @Test func aSlowPeerHoldsUpNobody() async throws {
         let cluster = try FaultCluster()
-        do {
+        try await cluster.use {
             try await cluster.start()
             let containers = try (0..<3).map { try cluster.container($0) }
             cluster.network.set(.slow(1_000), from: 0, to: 2)
@@ -274,10 +258,6 @@ import Testing
             }
             #expect(hasCaughtUp)
             for container in containers { await container.close() }
-            await cluster.close()
-        } catch {
-            await cluster.close()
-            throw error
         }
     }
 }

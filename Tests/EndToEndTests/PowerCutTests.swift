@@ -2,7 +2,7 @@
 //
 // A killed process leaves its writes with the kernel; the shim `powercut.c` knows what was flushed,
 // and `cluster/powercut` takes the rest away. With flushing switched off the same check has to find
-// a save missing, or it would show nothing.
+// a save missing, or it would show nothing. `cluster/chaos power` cuts more often.
 
 #if os(Linux)
     import Cumulus
@@ -10,8 +10,8 @@
     import Foundation
     import Testing
 
-    @Suite(.serialized) struct PowerCutTests {
-        private static let rounds = 4
+    @Suite(.serialized, .timeLimit(.minutes(60))) struct PowerCutTests {
+        private static let rounds = max(4, Chaos.cycles / 2)
         private let folder: TestFolder
         private let shim: String
 
@@ -39,6 +39,12 @@
                 let missing = acknowledged.subtracting(content.names)
                 #expect(missing.isEmpty, "round \(round), seed \(Chaos.seed)")
             }
+            print(
+                """
+                power cuts: \(Self.rounds), seed \(Chaos.seed): \(acknowledged.count) \
+                acknowledged saves
+                """
+            )
             #expect(acknowledged.count > Self.rounds)
             // Opening the store above wrote to it beyond the shim's sight; the log must be whole.
             let differences = try folder.withStore { try LogReplay.differences(in: $0) }

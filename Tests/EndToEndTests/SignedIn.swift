@@ -6,21 +6,25 @@ import CumulusTesting
 extension NodeProcess {
     static let container = "iCloud.dev.cumulus"
 
-    /// A new access token of "ada", whom the node may know already.
-    func makeToken() async throws -> String {
+    /// A new access token of a user whom the node may know already.
+    func makeToken(of user: String = "ada") async throws -> String {
         var configuration = Container.Configuration(endpoints: [try endpoint])
         configuration.tls = .never
         let admin = NodeOperator(configuration, token: try operatorToken)
-        _ = try await admin.addUser("ada", in: nil)
-        let token = try await admin.addToken(forUser: "ada")
+        _ = try await admin.addUser(user, in: nil)
+        let token = try await admin.addToken(forUser: user)
         await admin.close()
         return token
     }
 
     /// A signed-in client.
-    func signIn(timeout: Duration = .seconds(60), connections: Int = 4) async throws -> Container {
+    func signIn(
+        as user: String = "ada",
+        timeout: Duration = .seconds(60),
+        connections: Int = 4
+    ) async throws -> Container {
         var configuration = Container.Configuration(endpoints: [try endpoint])
-        configuration.accessToken = try await makeToken()
+        configuration.accessToken = try await makeToken(of: user)
         configuration.timeout = timeout
         configuration.connections = connections
         return Container(identifier: NodeProcess.container, configuration: configuration)

@@ -1,9 +1,11 @@
 // A machine whose clock, disk and flushes misbehave on command (Linux): preloaded into a node, which
-// then sees what a test writes into a file of four 64-bit numbers:
+// then sees what a test writes into a file of six 64-bit numbers:
 //     0  milliseconds that are added to the wall clock
 //     1  how many flushes fail with EIO, counted down
 //     2  bytes that are free on every file system; below 0: what the system says
 //     3  milliseconds that every flush takes longer
+//     4  parts per million by which the wall clock is too fast, from the start of the process on
+//     5  milliseconds since 1970 at which the wall clock stands still; 0: it goes
 //
 // Used by the fault tests. The file is mapped, so that the test changes it while the node runs.
 // Build it with
@@ -25,9 +27,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { clock_offset, failing_flushes, free_bytes, flush_delay, count };
+enum { clock_offset, failing_flushes, free_bytes, flush_delay, clock_drift, clock_stop, count };
 
 static _Atomic int64_t *faults;
+static int64_t started;
 static int (*real_clock_gettime)(clockid_t, struct timespec *);
 static int (*real_fsync)(int);
 static int (*real_fdatasync)(int);
@@ -48,14 +51,31 @@ __attribute__((constructor)) static void begin(void) {
         fprintf(stderr, "faults: CUMULUS_FAULTS names no file of faults\n");
         abort();
     }
+    struct timespec now;
+    real_clock_gettime(CLOCK_MONOTONIC, &now);
+    started = now.tv_sec * 1000000000 + now.tv_nsec;
     faults = map;
+}
+
+// What a clock that is wrong shows instead of the time, in nanoseconds.
+static int64_t wrong(int64_t time) {
+    int64_t stop = atomic_load(&faults[clock_stop]);
+    if (stop > 0) return stop * 1000000;
+    struct timespec now;
+    real_clock_gettime(CLOCK_MONOTONIC, &now);
+    int64_t passed = now.tv_sec * 1000000000 + now.tv_nsec - started;
+    return time + atomic_load(&faults[clock_offset]) * 1000000
+        + passed / 1000000 * atomic_load(&faults[clock_drift]);
 }
 
 int clock_gettime(clockid_t clock, struct timespec *time) {
     if (!real_clock_gettime) real_clock_gettime = dlsym(RTLD_NEXT, "clock_gettime");
     int result = real_clock_gettime(clock, time);
-    if (result == 0 && faults && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
-        time->tv_sec += atomic_load(&faults[clock_offset]) / 1000;
+    if (result == 0 && faults && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) {
+        int64_t shown = wrong(time->tv_sec * 1000000000 + time->tv_nsec);
+        time->tv_sec = shown / 1000000000;
+        time->tv_nsec = shown % 1000000000;
+    }
     return result;
 }
 
