@@ -120,7 +120,24 @@ extension Database {
                 deleteResults[id] = error.map { .failure($0) } ?? .success(())
             }
         }
+        await fetchServerRecords(&saveResults)
         return (saveResults, deleteResults)
+    }
+
+    /// Adds the records of the server that its answer had no room for, as they are now.
+    private func fetchServerRecords(_ results: inout [Record.ID: Result<Record, any Error>]) async {
+        let ids = results.compactMap { id, result -> Record.ID? in
+            guard case .failure(let error as ServiceError) = result,
+                error.code == .serverRecordChanged, error.serverRecord == nil
+            else { return nil }
+            return id
+        }
+        guard !ids.isEmpty, let found = try? await records(for: ids) else { return }
+        for (id, record) in found {
+            guard case .failure(var error as ServiceError)? = results[id] else { continue }
+            error.serverRecord = try? record.get()
+            results[id] = .failure(error)
+        }
     }
 
     /// All records of a zone in the order of their names, from one moment, as they arrive.

@@ -64,7 +64,9 @@ extension ClientSession {
         case .recordsModify:
             let request = try parser.modifyRecords(call.message)
             try write(call, .modifyRecords(request)) { session, answer in
-                guard case .modified(let outcome) = answer else { return [] }
+                guard case .modified(var outcome) = answer else { return [] }
+                let shown = outcome.limitServerRecords(to: .max)
+                if shown > 0, !session.hasRoom(for: shown) { outcome.limitServerRecords(to: 0) }
                 return Answers.modified(outcome, request, limit: session.limits.answerBytes)
             }
         case .recordsList:

@@ -339,10 +339,13 @@ package final class StoreGate: Sendable {
         do throws(EngineError) {
             try expireRequests(&writer, &group, moment)
             var housekeeping = 0
+            // What all answers of a batch show of the server's records.
+            var room = limits.batchBytes
             for write in batch {
                 switch write.work {
                 case .request(let request, let token, let completion):
                     let answer = try run(request, token, &group, moment)
+                        .map { $0.limitingServerRecords(to: &room) }
                     reports.append { completion(answer) }
                 case .job(let job):
                     let before = group.count

@@ -34,6 +34,13 @@ package struct WriteRequest: Sendable {
         case mergePolicy(existed: Bool)
         case schema(SchemaDifference)
         case reset(SchemaReset.Outcome)
+
+        /// With no more bytes of the server's records than there is room for, which they take.
+        package func limitingServerRecords(to room: inout Int) -> Answer {
+            guard case .modified(var outcome) = self else { return self }
+            room -= outcome.limitServerRecords(to: room)
+            return .modified(outcome)
+        }
     }
 
     package var operation: Operation

@@ -424,6 +424,40 @@ import Testing
         }
     }
 
+    /// The same with stale saves, whose refusals carry the server's records.
+    @Test func manyStaleSaversThatAreDeafHoldLittle() async throws {
+        try await withServer(engine: CountingEngine()) { server in
+            let token = try await server.makeUser("ada")
+            let healthy = try RawClient(greeting: server.endpoint, token: token)
+            let large = FieldValue.string(String(repeating: "x", count: 400_000))
+            _ = try healthy.save([Record("large", ["text": large])])[0].get()
+            let stale = RawRequest.save([Record("large", ["text": "mine"])])
+            let deaf = try (0..<10).map { _ in
+                let client = try RawClient(
+                    greeting: server.endpoint,
+                    token: token,
+                    receiveBuffer: 4_096
+                )
+                try client.send(
+                    (0..<100).map { _ in
+                        client.call(.recordsModify, stale, requestID: RawRequest.newID())
+                    }
+                )
+                return client
+            }
+            let limit = Limits.standard.nodeUnansweredBytes
+            var highest = 0
+            for _ in 0..<40 {
+                highest = max(highest, server.node.meter.heldBytes.value)
+                #expect(try healthy.fetch("large")[0].refusal == nil)
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            #expect(highest <= 2 * limit, "\(highest) bytes were held")
+            for client in deaf { client.close() }
+            #expect(try await eventually { server.node.meter.heldBytes.value < 1 << 20 })
+        }
+    }
+
     // MARK: Slow and silent
 
     @Test func whoSaysNothingIsClosed() async throws {

@@ -1,6 +1,7 @@
 // Records through the client, a real socket and a node in memory.
 
 import Cumulus
+import CumulusModel
 import CumulusTesting
 import Testing
 
@@ -69,6 +70,41 @@ import Testing
         } catch let error as ServiceError {
             #expect(error.code == .serverRecordChanged)
             #expect(error.serverRecord?["title"] == "two")
+        }
+        await container.close()
+        try await server.stop()
+    }
+
+    /// The server leaves out what there is no room for; the client fetches it.
+    @Test func everyStaleSaveOfManyCarriesTheServersRecord() async throws {
+        var limits = Limits.standard
+        limits.batchBytes = 3_000
+        let server = try await TestServer(limits: limits)
+        let container = try await server.container(user: "ada")
+        let database = container.privateCloudDatabase
+        let records = (0..<20).map { number in
+            var record = Record(
+                recordType: "Note",
+                recordID: Record.ID(recordName: "n\(number)")
+            )
+            record["text"] = .string(String(repeating: "x", count: 1_000))
+            return record
+        }
+        _ = try await database.modifyRecords(saving: records, deleting: [])
+        let raw = try RawClient(
+            greeting: server.endpoint,
+            token: try await server.makeUser("ada")
+        )
+        let shown = try raw.save(records).filter {
+            if case .failure(let error) = $0 { error.serverRecord != nil } else { false }
+        }
+        #expect(shown.count == 2)
+        let again = try await database.modifyRecords(saving: records, deleting: [])
+        for (id, result) in again.saveResults {
+            let error = #expect(throws: ServiceError.self) { try result.get() }
+            #expect(error?.code == .serverRecordChanged)
+            #expect(error?.serverRecord?.recordID == id)
+            #expect(error?.serverRecord?["text"] == records[0]["text"])
         }
         await container.close()
         try await server.stop()

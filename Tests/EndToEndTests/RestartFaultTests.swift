@@ -93,10 +93,15 @@ import Testing
                 if isAlone { setCut(old.number, of: cluster) }
                 try await goBack(old.number, to: old.path, cluster)
                 if isAlone {
-                    isolated += try await save(cycle, at: old.number, cluster)
+                    isolated += try await save("alone-\(cycle)", 5, at: old.number, cluster)
                     cluster.network.heal()
                 }
-                try await expect(isolated, everywhere: cluster)
+                // Who loses two copies before there is a third loses what it was promised.
+                var names = isolated.suffix(20)
+                for number in cluster.nodes.indices {
+                    names += try await save("mark-\(cycle)-\(number)", 1, at: number, cluster)
+                }
+                try await expect(Array(names), everywhere: cluster)
             }
             await cluster.finish()
             try await cluster.expectOne(within: 20)
@@ -135,12 +140,13 @@ import Testing
     }
 
     private func save(
-        _ cycle: Int,
+        _ prefix: String,
+        _ count: Int,
         at number: Int,
         _ cluster: FaultCluster
     ) async throws -> [String] {
         let container = try cluster.container(number)
-        let names = (0..<5).map { "alone-\(cycle)-\($0)" }
+        let names = (0..<count).map { "\(prefix)-\($0)" }
         for name in names {
             let id = Record.ID(recordName: name)
             _ = try await container.privateCloudDatabase.save(
@@ -151,8 +157,9 @@ import Testing
         return names
     }
 
+    /// A record that is there brings all that its node had when it was saved.
     private func expect(_ names: [String], everywhere cluster: FaultCluster) async throws {
-        let ids = names.suffix(20).map { Record.ID(recordName: $0) }
+        let ids = names.map { Record.ID(recordName: $0) }
         for number in cluster.nodes.indices {
             let container = try cluster.container(number)
             let areThere = try await eventually {

@@ -69,21 +69,25 @@ package struct ModifyOutcome: Hashable, Sendable {
         self.deletes = Array(repeating: .success(Saved()), count: deletes)
     }
 
-    /// Leaves out the server's records once they have so many bytes; the first one always stays.
+    /// Leaves out the server's records once they have so many bytes; returns how many stay.
     ///
-    /// A small request can't ask for more than it could fetch in one message.
-    mutating func limitServerRecords(to byteLimit: Int) {
+    /// A small request can't ask for more than it could fetch in one message; its sender fetches
+    /// what is left out. The first record always stays, unless there is room for none.
+    @discardableResult
+    package mutating func limitServerRecords(to byteLimit: Int) -> Int {
         var byteCount = 0
         for index in saves.indices {
             guard case .failure(var failure) = saves[index], let record = failure.serverRecord
             else { continue }
-            if byteCount > 0, byteCount + record.fields.count > byteLimit {
+            let isFirst = byteCount == 0 && byteLimit > 0
+            if isFirst || byteCount + record.fields.count <= byteLimit {
+                byteCount += record.fields.count
+            } else {
                 failure.serverRecord = nil
                 saves[index] = .failure(failure)
-            } else {
-                byteCount += record.fields.count
             }
         }
+        return byteCount
     }
 
     package static let atomicFailure = Failure(
