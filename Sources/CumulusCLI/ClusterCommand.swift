@@ -296,12 +296,15 @@ extension ClusterCommand {
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
-        func run() async throws {
+        func validate() throws {
             guard yes else {
                 throw ValidationError(
                     "This makes clients forget what no node has any more; say so with --yes."
                 )
             }
+        }
+
+        func run() async throws {
             let scopes = try await connection.withOperator { try await $0.truncate() }
             output.show(
                 ["scopes": .integer(Int64(scopes))],

@@ -30,12 +30,15 @@ extension ClusterCommand {
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
+        func validate() throws {
+            guard Container.Configuration.isAddress(listen) else {
+                throw ValidationError("--listen: '\(listen)' is not of the form host:port.")
+            }
+        }
+
         func run() async throws {
             guard !FileManager.default.fileExists(atPath: file) else {
                 throw InputProblem("\(file) exists: a node may be using it; name another file")
-            }
-            guard Container.Configuration.isAddress(listen) else {
-                throw ValidationError("--listen: '\(listen)' is not of the form host:port.")
             }
             let isKeyHere = try KeyFile.holdsKey(clusterKey)
             let members = try await connection.withOperator { try await $0.members() }

@@ -93,7 +93,7 @@ extension ConflictsCommand {
                 return found.count < 2
             }
             guard found.count < 2 else {
-                throw ValidationError("Several conflicts begin with '\(id)'; name more of its id.")
+                throw InputProblem("several conflicts begin with '\(id)'; name more of its id")
             }
             guard let conflict = found.first else {
                 throw ServiceError(.unknownItem, "this node has no conflict '\(id)' to show you")

@@ -54,6 +54,12 @@ extension RecordCommand {
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
+        func validate() throws {
+            for increment in increment where Int64(increment.value) == nil {
+                throw ValidationError("--increment: '\(increment.value)' is not an integer.")
+            }
+        }
+
         func run() async throws {
             let record = try record()
             let saved = try await connection.withContainer { container in
@@ -76,10 +82,7 @@ extension RecordCommand {
             for field in field { record[field.key] = .string(field.value) }
             if let jsonFields { try set(jsonFields, in: &record) }
             for increment in increment {
-                guard let delta = Int64(increment.value) else {
-                    throw ValidationError("--increment: '\(increment.value)' is not an integer.")
-                }
-                record.increment(increment.key, by: delta)
+                record.increment(increment.key, by: Int64(increment.value) ?? 0)
             }
             if let parent { record.parent = Record.Reference(recordName: parent) }
             return record
@@ -149,12 +152,14 @@ extension RecordCommand {
                     .deleteResults
             }
             let deleted = ids.filter { results[$0]?.error == nil }.map(\.recordName)
-            output.show(
-                deleted,
-                columns: ["DELETED"],
-                json: { ["recordName": .string($0)] },
-                row: { [$0] }
-            )
+            if output.json || !deleted.isEmpty {
+                output.show(
+                    deleted,
+                    columns: ["DELETED"],
+                    json: { ["recordName": .string($0)] },
+                    row: { [$0] }
+                )
+            }
             try refuse(ids.map { ($0.recordName, results[$0]?.error) })
         }
     }
