@@ -102,6 +102,7 @@ import Testing
                     names += try await save("mark-\(cycle)-\(number)", 1, at: number, cluster)
                 }
                 try await expect(Array(names), everywhere: cluster)
+                try await mark(cluster.nodes[old.number])
             }
             await cluster.finish()
             try await cluster.expectOne(within: 20)
@@ -117,6 +118,13 @@ import Testing
                 #expect(!node.errors.contains("holds something else"))
             }
         }
+    }
+
+    /// What callers saw that was on no other node will never come back.
+    private func mark(_ node: NodeProcess) async throws {
+        let admin = NodeOperator(endpoint: try node.endpoint, token: try node.operatorToken)
+        _ = try await admin.truncate()
+        await admin.close()
     }
 
     private func backUp(_ node: NodeProcess, to path: String) async throws {
