@@ -78,7 +78,7 @@ import Testing
         try await cluster.use {
             try await cluster.start()
             // What only the node has that goes back is lost with it.
-            try await cluster.load(concern: .replicated(1))
+            try await cluster.load(writersPerNode: 2, concern: .replicated(1))
             var dice = SeededGenerator(seed: Chaos.seed)
             var backups: [(number: Int, path: String)] = []
             var isolated: [String] = []
@@ -88,7 +88,7 @@ import Testing
                 try await backUp(cluster.nodes[chosen], to: path)
                 backups.append((chosen, path))
                 try await Task.sleep(for: .milliseconds(Int.random(in: 50...500, using: &dice)))
-                let old = backups.randomElement(using: &dice) ?? (chosen, path)
+                let old = backups.suffix(20).randomElement(using: &dice) ?? (chosen, path)
                 let isAlone = Bool.random(using: &dice)
                 if isAlone { setCut(old.number, of: cluster) }
                 try await goBack(old.number, to: old.path, cluster)
@@ -170,7 +170,8 @@ import Testing
         let ids = names.map { Record.ID(recordName: $0) }
         for number in cluster.nodes.indices {
             let container = try cluster.container(number)
-            let areThere = try await eventually {
+            // Everything since the backup is taken over first, beside the writers.
+            let areThere = try await eventually(seconds: 60) {
                 let found = try await container.privateCloudDatabase.records(for: ids)
                 return found.values.allSatisfy { (try? $0.get()) != nil }
             }
