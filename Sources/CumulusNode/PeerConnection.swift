@@ -391,6 +391,8 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
                 gate.isHeld(commits.scope)
                 ? (.unknownScope, commits.paused) : try commits.run(in: &transaction)
             return (taken, wantsReport ? try transaction.vector(of: commits.scope) : nil)
+        } waits: {
+            if case .waits = $0.0.0 { true } else { false }
         } then: { [self] taken in
             guard !isClosing else { return }
             pulls[stream]?.isWriting = false

@@ -76,21 +76,24 @@ package final class StoreGate: Sendable {
         }
 
         fileprivate let kind: Kind
-        fileprivate let run: @Sendable (inout WriteTransaction) throws(EngineError) -> Report
+        fileprivate let run: @Sendable (inout WriteTransaction) throws(EngineError) -> Progress
         fileprivate let refuse: @Sendable (ServiceError) -> Void
 
         /// - Parameters:
         ///   - change: Run in the writer; what it threw after is undone.
+        ///   - waits: Whether what came of it waits for other changes: if some of the same batch
+        ///     come behind it, it is run again.
         ///   - completion: Called once, when the change is durable or was refused.
         package init<Value: Sendable>(
             _ kind: Kind,
             _ change: @escaping @Sendable (inout WriteTransaction) throws(EngineError) -> Value,
+            waits: @escaping @Sendable (Value) -> Bool = { _ in false },
             then completion: @escaping @Sendable (Result<Value, ServiceError>) -> Void
         ) {
             self.kind = kind
             run = { (transaction: inout WriteTransaction) throws(EngineError) in
                 let value = try change(&transaction)
-                return { completion(.success(value)) }
+                return ({ completion(.success(value)) }, waits(value))
             }
             refuse = { completion(.failure($0)) }
         }
@@ -111,6 +114,7 @@ package final class StoreGate: Sendable {
 
     /// Tells somebody how it went.
     fileprivate typealias Report = @Sendable () -> Void
+    fileprivate typealias Progress = (report: Report, waits: Bool)
 
     package let engine: any StorageEngine
     /// Rings after every batch that changed something.
@@ -339,9 +343,10 @@ package final class StoreGate: Sendable {
         do throws(EngineError) {
             try expireRequests(&writer, &group, moment)
             var housekeeping = 0
+            var waiting: [Int] = []
             // What all answers of a batch show of the server's records.
             var room = limits.batchBytes
-            for write in batch {
+            for (index, write) in batch.enumerated() {
                 switch write.work {
                 case .request(let request, let token, let completion):
                     let answer = try run(request, token, &group, moment)
@@ -349,10 +354,16 @@ package final class StoreGate: Sendable {
                     reports.append { completion(answer) }
                 case .job(let job):
                     let before = group.count
-                    reports.append(try run(job, &group, moment))
+                    let progress = try run(job, &group, moment)
+                    reports.append(progress.report)
+                    if progress.waits { waiting.append(index) }
                     if !job.kind.isSeen { housekeeping += group.count - before }
                 }
             }
+            let before = group.count
+            try runAgain(waiting, batch, &reports, &group, moment)
+            // They counted the first time.
+            housekeeping += group.count - before
             try commit(group, housekeeping, &writer)
         } catch {
             // The outcome of the batch is unknown: nobody is told anything, and the next start
@@ -361,6 +372,23 @@ package final class StoreGate: Sendable {
             return []
         }
         return reports
+    }
+
+    /// Runs jobs again that wait for what came behind them; each may bring what another waits for.
+    private func runAgain(
+        _ waiting: [Int],
+        _ batch: ArraySlice<QueuedWrite>,
+        _ reports: inout [Report],
+        _ group: inout GroupCommit,
+        _ moment: Moment
+    ) throws(EngineError) {
+        guard let first = waiting.first, first + 1 < batch.count else { return }
+        for _ in waiting {
+            for index in waiting {
+                guard case .job(let job) = batch[batch.startIndex + index].work else { continue }
+                reports[index] = try run(job, &group, moment).report
+            }
+        }
     }
 
     /// Makes a batch durable, and then visible.
@@ -425,19 +453,19 @@ package final class StoreGate: Sendable {
         _ job: Job,
         _ group: inout GroupCommit,
         _ moment: Moment
-    ) throws(EngineError) -> Report {
+    ) throws(EngineError) -> Progress {
         if job.kind.needsRoom, !moment.hasRoom {
-            return { job.refuse(StoreGate.diskFull) }
+            return ({ job.refuse(StoreGate.diskFull) }, false)
         }
         meter.engineCalls.add(1)
-        let report = try reportingDamage { () throws(EngineError) in
+        let progress = try reportingDamage { () throws(EngineError) in
             try group.run(now: moment.clock) { transaction throws(EngineError) in
                 (.success(try job.run(&transaction)), true)
             }
         }
-        switch report {
-        case .success(let report): return report
-        case .failure(let error): return { job.refuse(error) }
+        switch progress {
+        case .success(let progress): return progress
+        case .failure(let error): return ({ job.refuse(error) }, false)
         }
     }
 
