@@ -189,6 +189,29 @@ import Testing
         #expect(try store.modify(modify, by: .alice).codes == [nil])
     }
 
+    /// Wherever it stands in the batch.
+    @Test func theLimitDoesNotCountWhatTheBatchReleases() throws {
+        var modify = ModifyRecords(
+            database: .private,
+            policy: .changedKeys,
+            saves: [save("x"), save("n0", ["of": .owner("x")]), save("n1", ["of": .owner("x")])]
+        )
+        modify.limits.ownersPerRecord = 2
+        #expect(try store.modify(modify, by: .alice).codes == [nil, nil, nil])
+        // To another field of the same record, to another record, and in the place of one that goes.
+        modify.saves = [save("n0", ["of": nil, "of2": .owner("x")])]
+        #expect(try store.modify(modify, by: .alice).codes == [nil])
+        modify.saves = [save("n2", ["of": .owner("x")]), save("n0", ["of2": nil])]
+        #expect(try store.modify(modify, by: .alice).codes == [nil, nil])
+        modify.saves = [save("n3", ["of": .owner("x")])]
+        modify.deletes = [DeleteItem("n1")]
+        #expect(try store.modify(modify, by: .alice).codes == [nil, nil])
+        modify.deletes = []
+        modify.saves = [save("n4", ["of": .owner("x")])]
+        #expect(try store.modify(modify, by: .alice).codes == [.limitExceeded])
+        try checkDerivedRows()
+    }
+
     @Test(.timeLimit(.minutes(2))) func aLongListOfReferencesIsNotQuadraticWork() throws {
         let many = (0..<20_000).map { FieldValue.owner("t\($0)") }
         #expect(try store.save([save("n", ["of": .list(many)])]).codes == [nil])

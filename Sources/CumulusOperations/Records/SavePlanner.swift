@@ -15,6 +15,8 @@ struct SavePlanner {
     let rows: [String: RecordRow]
     /// Rows under their names of types that were dropped.
     let dropped: [String: RecordRow]
+    /// As planning began.
+    let batch: ZoneBatch
 
     /// Adds the save to the plan, or says why it fails.
     mutating func plan(
@@ -466,19 +468,24 @@ struct SavePlanner {
         in transaction: inout WriteTransaction
     ) throws(PlanFailure) {
         let limit = request.limits.ownersPerRecord
-        let count: Int
+        var count: ZoneBatch.OwnerCount
         if let known = plan.owned[target] {
             count = known
         } else {
-            count = try engine { () throws(EngineError) in
+            count = ZoneBatch.OwnerCount()
+            count.stored = try engine { () throws(EngineError) in
                 guard let zone = found.number else { return 0 }
                 let range = KeyRange.backReferences(of: zone, to: target, .deleteSelf)
-                let count = try transaction.rows(.index, range, limit: limit).count
-                guard count == limit, try transaction.lens(of: scope).hasDrops else { return count }
-                return try shownOwners(of: target, in: zone, &transaction)
+                return try transaction.rows(.index, range, limit: limit).count
             }
         }
-        guard count < limit else {
+        if count.sum >= limit, !count.isExact, let zone = found.number {
+            count.stored = try engine { () throws(EngineError) in
+                try stayingOwners(of: target, in: zone, plan, &transaction)
+            }
+            count.isExact = true
+        }
+        guard count.sum < limit else {
             throw .item(
                 ServiceError(
                     .limitExceeded,
@@ -490,22 +497,27 @@ struct SavePlanner {
                 )
             )
         }
-        plan.owned[target] = count + 1
+        count.added += 1
+        plan.owned[target] = count
     }
 
-    /// How many owning references to a record callers can see.
-    private func shownOwners(
+    /// How many owning references to a record callers can see, and this batch leaves as they are.
+    private func stayingOwners(
         of target: String,
         in zone: ZoneNumber,
+        _ plan: ZoneBatch.Plan,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Int {
         let lens = try transaction.lens(of: scope)
         let all = try transaction.referrers(to: target, born: nil, .deleteSelf, in: zone)
         var count = 0
-        for referrer in all {
-            guard let row = try transaction.record(zone, referrer.name) else { continue }
-            let isHidden = lens.hides(row.type) || lens.hides(referrer.field, of: row.type)
-            if !isHidden { count += 1 }
+        for referrer in all where plan.dying[referrer.name] == nil {
+            guard try batch.goes(referrer, with: target) else { continue }
+            if lens.hasDrops {
+                guard let row = try transaction.record(zone, referrer.name) else { continue }
+                if lens.hides(row.type) || lens.hides(referrer.field, of: row.type) { continue }
+            }
+            count += 1
         }
         return count
     }

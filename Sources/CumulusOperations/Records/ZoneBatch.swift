@@ -121,8 +121,19 @@ struct ZoneBatch {
         /// Names that are saved.
         var saving: Set<String> = []
         var schemas: [String: TypeSchema] = [:]
-        /// deleteSelf references to a record: the stored ones and those that this batch adds.
-        var owned: [String: Int] = [:]
+        /// deleteSelf references, by the record that they refer to.
+        var owned: [String: OwnerCount] = [:]
+    }
+
+    /// deleteSelf references to a record.
+    struct OwnerCount {
+        /// Those that are stored and stay; as long as it isn't exact, some too many.
+        var stored = 0
+        var isExact = false
+        /// Those that this batch brings.
+        var added = 0
+
+        var sum: Int { stored + added }
     }
 
     private mutating func makePlan(
@@ -138,6 +149,7 @@ struct ZoneBatch {
                 failures[deleteKey(index)] = failure
             }
         }
+        let batch = self
         for index in saves where failures[index] == nil {
             var planner = SavePlanner(
                 request: request,
@@ -145,7 +157,8 @@ struct ZoneBatch {
                 caller: caller,
                 found: found,
                 rows: rows,
-                dropped: dropped
+                dropped: dropped,
+                batch: batch
             )
             if let failure = try planner.plan(index, &plan, in: &transaction) {
                 failures[index] = failure
@@ -192,7 +205,7 @@ struct ZoneBatch {
     }
 
     /// Whether a referrer still refers to the target once this batch's saves are in.
-    private func goes(_ child: Referrer, with target: String) throws(EngineError) -> Bool {
+    func goes(_ child: Referrer, with target: String) throws(EngineError) -> Bool {
         guard let fields = content(named: child.name)?.fields,
             let entry = fields.entry(named: child.field)
         else { return true }
