@@ -137,6 +137,12 @@ final class ClientCore: Sendable {
             if isChange && header.requestID.isEmpty {
                 header.requestID = requestID(clockOffset: lease.clockOffset)
             }
+            do {
+                try checkSize(message, lease.hello.limits)
+            } catch {
+                release(lease)
+                throw error
+            }
             let tokens = state.withLock { $0.seen.tokens(for: lease.hello.incarnation) }
             header.causalTokens = tokens
             let ending = await run(header, message, deadline, on: lease)
@@ -172,6 +178,21 @@ final class ClientCore: Sendable {
                 throw wasSent ? timeout(wasSent: true) : refusal ?? timeout(wasSent: false)
             }
         }
+    }
+
+    /// A frame that is too large ends the connection, for whatever else is under way on it too.
+    private func checkSize(_ message: Bytes, _ limits: Limits) throws(ServiceError) {
+        // Room for the header.
+        let limit = limits.frameBytes - (16 << 10)
+        guard message.count > limit else { return }
+        throw ServiceError(
+            .limitExceeded,
+            .tooLarge,
+            """
+            the request has \(message.count) bytes, and the server takes \(limits.requestBytes); \
+            send fewer items at once
+            """
+        )
     }
 
     /// One attempt.

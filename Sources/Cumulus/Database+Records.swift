@@ -88,11 +88,12 @@ extension Database {
         try checkUnique(recordsToSave.map(\.recordID) + recordIDsToDelete)
         var saveResults: [Record.ID: Result<Record, any Error>] = [:]
         var deleteResults: [Record.ID: Result<Void, any Error>] = [:]
+        let canSplit = !atomically || !hasAtomicZone(recordsToSave, recordIDsToDelete)
         let parts = try await split(
             recordsToSave,
             recordIDsToDelete,
             savePolicy,
-            canSplit: !atomically || !hasAtomicZone(recordsToSave, recordIDsToDelete)
+            canSplit: canSplit
         )
         for part in parts {
             let request = ModifyRecordsRequest.encoded(
@@ -102,7 +103,15 @@ extension Database {
                 saves: part.saves.map(\.bytes),
                 deletes: part.deletes.map { WireRecordID($0) }
             )
-            let messages = try await core.change(.recordsModify, request)
+            let messages: [Bytes]
+            do {
+                messages = try await core.change(.recordsModify, request)
+            } catch let error as ServiceError where canSplit && error.code == .limitExceeded {
+                // A part that is still too large holds one record; the others don't suffer.
+                for save in part.saves { saveResults[save.record.recordID] = .failure(error) }
+                for id in part.deletes { deleteResults[id] = .failure(error) }
+                continue
+            }
             var saves: [RecordResult] = []
             var deletes: [ServiceError?] = []
             for message in messages {

@@ -136,7 +136,7 @@ extension Location {
             JSON.Member("longitude", .decimal(longitude)),
         ]
         var rest = Location.optionals.compactMap { key, path in
-            self[keyPath: path].map { JSON.Member(key, .decimal($0)) }
+            self[keyPath: path].map { JSON.Member(key, FieldValue.double($0).json) }
         }
         if let timestamp { rest.append(JSON.Member("timestamp", timestamp.json)) }
         return rest.isEmpty ? .object(degrees) : ["$location": .object(degrees + rest)]
@@ -188,8 +188,11 @@ private func base64(_ text: String) throws -> [UInt8] {
 
 private func number(_ json: JSON?, _ name: String) throws -> Double {
     switch json {
-    case .integer(let number): Double(number)
-    case .decimal(let number): number
-    default: throw InputProblem("\(name) must be a number")
+    case .integer(let number): return Double(number)
+    case .decimal(let number): return number
+    case .object(let members)?:
+        if case .double(let number) = try FieldValue(.object(members)) { return number }
+    default: break
     }
+    throw InputProblem("\(name) must be a number")
 }

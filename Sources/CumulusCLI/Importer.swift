@@ -1,8 +1,9 @@
 // Saves the records of many lines, in batches, a few batches at a time.
 //
 // Promises: what a line says is saved before the summary counts it; lines with the same record name
-// take effect in their order; a lost connection or a restart of the server is waited out, since
-// saving a line twice does the same as once; memory is bounded by the batches under way.
+// take effect in their order; a record whose parent comes in a later line is saved after it; a lost
+// connection or a restart of the server is waited out, since saving a line twice does the same as
+// once; memory is bounded by the batches under way, and so many records that wait for parents.
 
 import ArgumentParser
 import Cumulus
@@ -46,7 +47,11 @@ struct Importer {
 
     private struct Refusal {
         var line: Int
-        var message: String
+        var record: Record
+        var error: any Error
+
+        /// The record's parent isn't there, or not yet.
+        var isOrphan: Bool { (error as? ServiceError)?.code == .referenceViolation }
     }
 
     private struct Outcome {
@@ -70,6 +75,9 @@ struct Importer {
     private var batch = Batch()
     /// Names in the batches under way: a line with one of them waits.
     private var underWay: Set<Record.ID> = []
+    /// Records that wait for their parents; their names, so that lines keep their order.
+    private var orphans: [Record.ID: Refusal] = [:]
+    private static let mostOrphans = 50_000
     private var callCount = 0
     /// The server doesn't know who is saving: it would refuse the rest too.
     private var isUnknown = false
@@ -108,8 +116,8 @@ struct Importer {
                 }
                 progress.update(bytes: lines.byteCount, records: summary.saved)
             }
-            try await send(&calls, database)
-            while callCount > 0 { try await finishCall(&calls) }
+            try await finishCalls(&calls, database)
+            try await saveOrphans(&calls, database)
         }
         summary.seconds = progress.seconds
         return summary
@@ -133,14 +141,40 @@ struct Importer {
                 (error as? InputProblem)?.message
                 ?? (error as? JSONReader.Problem)?.message ?? "\(error)"
             summary.badLines += 1
-            report(Refusal(line: line.number, message: message))
+            report(line.number, message)
             return nil
         }
     }
 
-    private mutating func report(_ refusal: Refusal) {
+    private mutating func report(_ line: Int, _ message: String) {
         progress.clear()
-        complain("line \(refusal.line): \(refusal.message)")
+        complain("line \(line): \(message)")
+    }
+
+    private mutating func refuse(_ refusals: some Sequence<Refusal>) {
+        for refusal in refusals.sorted(by: { $0.line < $1.line }) {
+            report(refusal.line, "\(refusal.error)")
+        }
+    }
+
+    // MARK: Parents
+
+    /// Saves records whose parents came later, until no parent comes any more.
+    ///
+    /// An export is in the order of names, so chains run forwards or backwards: so do the rounds.
+    private mutating func saveOrphans(_ calls: inout Calls, _ database: Database) async throws {
+        var isForwards = false
+        var count = Int.max
+        while !mustStop, !orphans.isEmpty, orphans.count < count {
+            let waiting = orphans.values.sorted { ($0.line < $1.line) == isForwards }
+            count = orphans.count
+            orphans = [:]
+            for orphan in waiting { try await add(orphan.record, orphan.line, &calls, database) }
+            try await finishCalls(&calls, database)
+            isForwards.toggle()
+        }
+        summary.refused += orphans.count
+        refuse(orphans.values)
     }
 
     // MARK: Batches
@@ -153,6 +187,11 @@ struct Importer {
     ) async throws {
         if batch.lines[record.recordID] != nil { try await send(&calls, database) }
         while underWay.contains(record.recordID) { try await finishCall(&calls) }
+        if let earlier = orphans.removeValue(forKey: record.recordID) {
+            // It must not come after this one.
+            summary.refused += 1
+            refuse([earlier])
+        }
         batch.records.append(record)
         batch.lines[record.recordID] = line
         if batch.records.count == batchRecords { try await send(&calls, database) }
@@ -169,14 +208,25 @@ struct Importer {
         calls.addTask { try await Importer.save(batch, in: database, patience: patience) }
     }
 
+    private mutating func finishCalls(_ calls: inout Calls, _ database: Database) async throws {
+        try await send(&calls, database)
+        while callCount > 0 { try await finishCall(&calls) }
+    }
+
     private mutating func finishCall(_ calls: inout Calls) async throws {
         guard let outcome = try await calls.next() else { return }
         callCount -= 1
         underWay.subtract(outcome.batch.lines.keys)
         summary.saved += outcome.batch.records.count - outcome.refusals.count
-        summary.refused += outcome.refusals.count
-        let refusals = outcome.refusals.sorted { $0.line < $1.line }
-        for refusal in outcome.isUnknown ? refusals.prefix(1) : refusals[...] { report(refusal) }
+        var refusals = outcome.refusals
+        if orphans.count + refusals.count <= Importer.mostOrphans, !isStrict {
+            for orphan in refusals where orphan.isOrphan {
+                orphans[orphan.record.recordID] = orphan
+            }
+            refusals.removeAll(where: \.isOrphan)
+        }
+        summary.refused += refusals.count
+        refuse(outcome.isUnknown ? refusals.prefix(1) : refusals[...])
         if outcome.isUnknown { isUnknown = true }
         progress.update(bytes: lines.byteCount, records: summary.saved)
     }
@@ -192,13 +242,22 @@ struct Importer {
         let end = ContinuousClock.now + patience
         while true {
             do {
-                let refusals = try await refusals(batch.records[...], in: database)
+                let errors = Dictionary(
+                    try await refusals(batch.records[...], in: database)
+                ) { first, _ in first }
+                let refusals = batch.records.compactMap { record in
+                    errors[record.recordID].map { error in
+                        Refusal(
+                            line: batch.lines[record.recordID] ?? 0,
+                            record: record,
+                            error: error
+                        )
+                    }
+                }
                 return Outcome(
                     batch: batch,
-                    refusals: refusals.map { id, error in
-                        Refusal(line: batch.lines[id] ?? 0, message: "\(error)")
-                    },
-                    isUnknown: refusals.contains { $0.1.isUnknownCaller }
+                    refusals: refusals,
+                    isUnknown: refusals.contains { $0.error.isUnknownCaller }
                 )
             } catch let error as ServiceError
                 where error.mayPass && ContinuousClock.now < end

@@ -6,6 +6,8 @@ import CumulusModel
 extension Record {
     /// The parent's key in a line; no field can have that name.
     static let parentKey = "$parent"
+    /// The key of an object with the fields whose names mean something else in a line.
+    static let fieldsKey = "$fields"
 
     /// The record of one line of an import: a field per key, null for none.
     init(
@@ -22,9 +24,17 @@ extension Record {
             recordType: type,
             recordID: ID(recordName: try Record.name(name, nameKey), zoneID: zoneID)
         )
-        for member in members where member.key != "recordName" { try set(member) }
+        for member in members where member.key != "recordName" {
+            if member.key == Record.fieldsKey, case .object(let fields) = member.value {
+                for field in fields { try set(field) }
+            } else {
+                try set(member)
+            }
+        }
         guard nameKey == "recordName" || json["recordName"] == nil else {
-            throw InputProblem("the name is in '\(nameKey)', and no field may be called recordName")
+            throw InputProblem(
+                "the name is in '\(nameKey)': write a field recordName into an object '$fields'"
+            )
         }
     }
 
@@ -62,7 +72,9 @@ extension Record {
     var line: JSON {
         var members = [JSON.Member("recordName", .string(recordID.recordName))]
         if let parent { members.append(JSON.Member(Record.parentKey, .string(parent.recordName))) }
-        return .object(members + fieldMembers)
+        let named = fieldMembers.filter { $0.key == "recordName" }
+        if !named.isEmpty { members.append(JSON.Member(Record.fieldsKey, .object(named))) }
+        return .object(members + fieldMembers.filter { $0.key != "recordName" })
     }
 
     var fields: JSON { .object(fieldMembers) }

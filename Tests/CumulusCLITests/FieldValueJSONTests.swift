@@ -22,6 +22,12 @@ import Testing
         return .location(location)
     }()
 
+    private static let boundless: FieldValue = {
+        var location = Location(latitude: 1.5, longitude: -2)
+        (location.course, location.speed) = (.infinity, -.infinity)
+        return .location(location)
+    }()
+
     /// Every kind, and the cases that are easily lost, with the text that stands for it.
     static let pairs: [(String, FieldValue)] = [
         ("\"\"", .string("")),
@@ -42,6 +48,11 @@ import Testing
             "{\"$location\": {\"latitude\": 1.5, \"longitude\": -2.0, \"altitude\": 3.0, "
                 + "\"horizontalAccuracy\": 4.0, \"verticalAccuracy\": 5.5, \"course\": 6.0, "
                 + "\"speed\": 7.0, \"timestamp\": \"1970-01-01T00:00:00.008Z\"}}", full
+        ),
+        (
+            "{\"$location\": {\"latitude\": 1.5, \"longitude\": -2.0, "
+                + "\"course\": {\"$double\": \"infinity\"}, "
+                + "\"speed\": {\"$double\": \"-infinity\"}}}", boundless
         ),
         (
             "{\"$reference\": {\"recordName\": \"a\", \"action\": \"none\"}}",
@@ -177,6 +188,16 @@ import Testing
             #expect(again == record)
             #expect(again.line == record.line)
         }
+    }
+
+    /// In a line that key is the record's name.
+    @Test func aFieldMayBeCalledRecordName() throws {
+        var record = Record(recordType: "Place", recordID: Record.ID(recordName: "r"))
+        record["recordName"] = "field"
+        record["n"] = 1
+        let line = record.line.text
+        #expect(line == #"{"recordName": "r", "$fields": {"recordName": "field"}, "n": 1}"#)
+        #expect(try self.record(line) == record)
     }
 }
 

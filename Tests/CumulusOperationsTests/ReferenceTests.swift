@@ -204,7 +204,7 @@ import Testing
         modify.saves = [save("n2", ["of": .owner("x")]), save("n0", ["of2": nil])]
         #expect(try store.modify(modify, by: .alice).codes == [nil, nil])
         modify.saves = [save("n3", ["of": .owner("x")])]
-        modify.deletes = [DeleteItem("n1")]
+        modify.deletes = [DeleteItem("n1", in: zone)]
         #expect(try store.modify(modify, by: .alice).codes == [nil, nil])
         modify.deletes = []
         modify.saves = [save("n4", ["of": .owner("x")])]

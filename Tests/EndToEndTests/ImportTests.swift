@@ -177,6 +177,49 @@ import Testing
         }
     }
 
+    /// A record that no server takes costs no other one anything, however large it is.
+    @Test func aLineOfAnySizeIsReportedByNumber() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let user = try await User(of: node)
+        var lines = (1...300).map { #"{"recordName": "p\#($0)", "n": 1}"# }
+        for (place, size) in [
+            (50, 1_500_000), (100, 3_000_000), (150, 5_000_000), (200, 9_000_000),
+        ] {
+            let text = String(repeating: "x", count: size)
+            lines[place - 1] = #"{"recordName": "p\#(place)", "text": "\#(text)"}"#
+        }
+        let file = "\(folder.path)/places.jsonl"
+        try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: file))
+        let result = try await user.cumulus(["import", file, "--type", "Place"])
+        #expect(result.code == 65)
+        #expect(result.output.hasPrefix("296 records saved, 4 lines failed"), "\(result.output)")
+        let numbers = result.errors.split(separator: "\n").compactMap { line in
+            line.firstMatch(of: #/^cumulus: line (\d+): /#).flatMap { Int($0.1) }
+        }
+        #expect(numbers.sorted() == [50, 100, 150, 200], "\(result.errors)")
+        #expect(try await user.export().count == 296)
+    }
+
+    /// An export is in the order of names, whichever of two is the parent.
+    @Test(arguments: [1, -1]) func parentsMayComeLater(step: Int) async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let user = try await User(of: node)
+        var lines = (1...700).map { number in
+            let parent =
+                (1...700).contains(number + step) ? #""p\#(1_000 + number + step)""# : "null"
+            return #"{"recordName": "p\#(1_000 + number)", "$parent": \#(parent)}"#
+        }
+        lines.append(#"{"recordName": "q", "$parent": "nobody"}"#)
+        let file = "\(folder.path)/places.jsonl"
+        try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: file))
+        let result = try await user.cumulus(["import", file, "--type", "Place"])
+        #expect(result.output.hasPrefix("700 records saved, 1 lines failed"), "\(result.output)")
+        #expect(result.errors.hasPrefix("cumulus: line 701: "), "\(result.errors)")
+        #expect(result.errors.split(separator: "\n").count == 1)
+        let exported = try await user.export()
+        #expect(exported.count == 700)
+    }
+
     @Test func anExportThatCanNotBeWrittenEndsWith74() async throws {
         let node = try await NodeProcess.ready(data: folder.node)
         let user = try await User(of: node)
