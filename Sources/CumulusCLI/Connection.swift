@@ -290,7 +290,10 @@ struct Connection: ParsableArguments {
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
             throw InputProblem("the operator's token \(path) can't be read")
         }
-        return text.trimmingCharacters(in: .whitespacesAndNewlines)
+        let token = text.trimmingCharacters(in: .whitespacesAndNewlines)
+        guard !token.isEmpty, token.utf8.count <= 1_024, !token.contains(where: \.isWhitespace)
+        else { throw InputProblem("\(path) holds no operator's token: it is one word") }
+        return token
     }
 }
 

@@ -128,7 +128,12 @@ struct Config: ParsableCommand {
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print every setting, its value, and where the value came from.",
-            discussion: "Example: CUMULUS_LISTEN=127.0.0.1:7500 cumulusd config show --json"
+            discussion: """
+                Example: CUMULUS_LISTEN=127.0.0.1:7500 cumulusd config show --json
+
+                Exit codes: 0 a node can be started with them, 1 it can't, and why is said, 74 the \
+                output can't be written.
+                """
         )
         @OptionGroup var flags: Flags
         @Flag(help: "Print JSON.") var json = false
@@ -136,7 +141,14 @@ struct Config: ParsableCommand {
         func run() throws {
             do {
                 let configuration = try flags.configuration()
-                print(json ? try encoded(configuration) : table(configuration))
+                let text = json ? try encoded(configuration) : table(configuration)
+                do {
+                    try FileHandle.standardOutput.write(contentsOf: Data((text + "\n").utf8))
+                } catch {
+                    complain("the output can't be written: \(error.localizedDescription)")
+                    throw ExitCode(74)
+                }
+                try Wiring(configuration).check()
             } catch let problem as Configuration.Problem {
                 complain(problem.message)
                 throw ExitCode(1)

@@ -33,27 +33,19 @@ struct Wiring {
         OpenFiles.keepStandardOnes()
         OpenFiles.raiseLimit()
         Allocator.giveBackSoon()
-        let settings = try settings()
-        let patience = Int64(try configuration.number("drain-milliseconds", in: 0...86_400_000))
-        let threads = try configuration.number("threads", in: 1...256)
-        let (host, port) = try address()
-        let peers = try peers()
-        let schedule = try configuration.schedule()
-        let identity = try identity()
-        let trust = try trust()
-        let advertised = try advertised(host)
+        let plan = try judge()
         let directory = try DataHome(configuration.data)
         try restore(to: directory)
         // Before there is a store: a new key is made for a new one only.
         let key = try directory.clusterKey(configuration["cluster-key"], environment())
         let engine = try openEngine(directory)
-        let node = try openNode(settings, engine, directory, clusterKey: key)
-        let loops = EventLoops(threads: threads)
+        let node = try openNode(plan.settings, engine, directory, clusterKey: key)
+        let loops = EventLoops(threads: plan.threads)
         let listener = NIOFrameListener(
-            host: host,
-            port: port,
+            host: plan.address.host,
+            port: plan.address.port,
             loops: loops,
-            identity: identity
+            identity: plan.identity
         )
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         node.start()
@@ -77,20 +69,53 @@ struct Wiring {
                 "profile": "\(configuration["profile"])",
             ]
         )
-        node.join(endpoint: advertised ?? bound)
-        let dialer = NIOFrameDialer(loops: loops, trust: trust)
+        node.join(endpoint: plan.advertised ?? bound)
+        let dialer = NIOFrameDialer(loops: loops, trust: plan.trust)
         let links = PeerLinks(node, dialer: dialer)
-        let linking = Task { await links.run(peers) }
-        let collector = Collector(node, schedule: schedule)
+        let linking = Task { await links.run(plan.peers) }
+        let collector = Collector(node, schedule: plan.schedule)
         let collecting = Task { await collector.run() }
         let indexing = Task { await SchemaKeeper(node).run() }
         let tasks = [linking, collecting, indexing]
         await waitForSignal(signals)
         for task in tasks { task.cancel() }
-        try await drain(node, listener, tasks, patience)
+        try await drain(node, listener, tasks, plan.patience)
     }
 
     // MARK: Parts
+
+    /// What the settings come to.
+    private struct Plan {
+        let settings: Node.Configuration
+        let patience: Int64
+        let threads: Int
+        let address: (host: String, port: Int)
+        let peers: [String]
+        let schedule: Collector.Schedule
+        let identity: TLSIdentity?
+        let trust: TLSTrust
+        let advertised: String?
+    }
+
+    /// Throws where a setting can't be used; nothing is opened or made.
+    func check() throws {
+        _ = try judge()
+    }
+
+    private func judge() throws -> Plan {
+        let address = try address()
+        return Plan(
+            settings: try settings(),
+            patience: Int64(try configuration.number("drain-milliseconds", in: 0...86_400_000)),
+            threads: try configuration.number("threads", in: 1...256),
+            address: address,
+            peers: try peers(),
+            schedule: try configuration.schedule(),
+            identity: try identity(),
+            trust: try trust(),
+            advertised: try advertised(address.host)
+        )
+    }
 
     private func address() throws -> (host: String, port: Int) {
         guard let (host, port) = NIOFrameDialer.split(configuration.listen) else {

@@ -49,6 +49,12 @@ enum TLS {
         Bytes(SHA256.hash(data: try certificate.toDERBytes()))
     }
 
+    /// Why nothing could be read from a file.
+    static func lack(of what: String, in file: String) -> String {
+        access(file, F_OK) == 0
+            ? "\(file) holds no \(what) that can be read (PEM)" : "\(file) does not exist"
+    }
+
     static func problem(_ name: String, _ file: String, _ error: any Error) -> TLSProblem {
         TLSProblem("\(name): \(file) can't be used: \(error)")
     }
@@ -86,9 +92,7 @@ package final class TLSIdentity: Sendable {
         do {
             chain = try NIOSSLCertificate.fromPEMFile(certificate)
         } catch {
-            throw TLSProblem(
-                "tls-certificate: \(certificate) holds no certificate that can be read (PEM)"
-            )
+            throw TLSProblem("tls-certificate: \(TLS.lack(of: "certificate", in: certificate))")
         }
         guard let leaf = chain.first else {
             throw TLSProblem("tls-certificate: \(certificate) holds no certificate")
@@ -101,7 +105,7 @@ package final class TLSIdentity: Sendable {
         do {
             privateKey = try NIOSSLPrivateKey(file: key, format: .pem)
         } catch {
-            throw TLSProblem("tls-key: \(key) holds no private key that can be read (PEM)")
+            throw TLSProblem("tls-key: \(TLS.lack(of: "private key", in: key))")
         }
         do {
             var configuration = TLSConfiguration.makeServerConfiguration(

@@ -231,7 +231,8 @@ import Testing
         let cases: [([String], String)] = [
             (["--tls-certificate", certificate], "belong together"),
             (["--tls-authority", path("nowhere.pem")], "tls-authority"),
-            (flags(path("nowhere.pem"), key), "holds no certificate"),
+            (flags(path("nowhere.pem"), key), "does not exist"),
+            (flags(nonsense, key), "holds no certificate"),
             (flags(certificate, nonsense), "holds no private key"),
             (flags(certificate, path("theirs/127.0.0.1.key")), "is not the key of"),
         ]
