@@ -68,6 +68,15 @@ final class SimulatedNetwork: @unchecked Sendable {
         delays[Direction(from: from, to: to)] = milliseconds
     }
 
+    /// All connections between two machines break; what is under way on them is lost.
+    ///
+    /// Returns how many did.
+    func reset(_ one: Int, _ other: Int) -> Int {
+        let broken = ends.filter { $0.isBetween(one, other) }
+        for end in broken { end.process.execute { end.abandon(tells: false) } }
+        return broken.count / 2
+    }
+
     /// All bytes that waited go on.
     func heal() {
         cuts = []
@@ -174,6 +183,10 @@ private final class SimulatedEnd: FrameLink, @unchecked Sendable {
         self.process = process
         self.from = from
         self.to = to
+    }
+
+    func isBetween(_ one: Int, _ other: Int) -> Bool {
+        (from, to) == (one, other) || (from, to) == (other, one)
     }
 
     // MARK: FrameLink

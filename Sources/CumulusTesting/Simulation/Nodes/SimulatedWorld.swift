@@ -20,6 +20,9 @@ final class SimulatedWorld: @unchecked Sendable {
     private var clients: [SimulatedClient] = []
     private let restores: Bool
     private var dice: SeededGenerator
+    /// For connections that break, in some histories: the others stay as they are.
+    private var resetDice: SeededGenerator
+    private let resets: Bool
     private var requests: RandomRequests
     /// Commits that callers were told of.
     private var acknowledged: Set<Dot> = []
@@ -35,7 +38,6 @@ final class SimulatedWorld: @unchecked Sendable {
     private(set) var story: [String] = []
     private(set) var counts: [String: Int] = [:]
     private let isTold: Bool
-    private var isHealed = false
 
     /// Within which all nodes hold the same once everything is healed: some things are tried again
     /// after half a minute or a whole one only.
@@ -49,6 +51,8 @@ final class SimulatedWorld: @unchecked Sendable {
         self.isTold = isTold
         restores = seed % 2 == 0
         dice = SeededGenerator(seed: seed)
+        resets = [2, 4, 6].contains(seed % 7)
+        resetDice = SeededGenerator(seed: ~seed)
         requests = RandomRequests(seed: dice.next())
         network = SimulatedNetwork(time, seed: dice.next())
         for machine in 0..<count {
@@ -153,6 +157,7 @@ final class SimulatedWorld: @unchecked Sendable {
     func work(milliseconds: Int64) throws {
         let end = time.milliseconds + milliseconds
         load(until: end)
+        if resets { breakConnections(until: end) }
         while time.milliseconds < end {
             try run(milliseconds: Int64.random(in: 100...1_500, using: &dice))
             try fail()
@@ -296,6 +301,27 @@ final class SimulatedWorld: @unchecked Sendable {
             tell("nor back")
             network.cut(from: other.machine, to: one.machine)
         }
+    }
+
+    /// Now and then all connections between two machines break.
+    private func breakConnections(until end: Int64) {
+        let pause = Int64.random(in: 100...4_000, using: &resetDice)
+        guard time.milliseconds + pause < end else { return }
+        time.after(pause) { [weak self] in
+            self?.breakSome()
+            self?.breakConnections(until: end)
+        }
+    }
+
+    private func breakSome() {
+        let all = nodes.map(\.machine)
+        let others = all + clients.map { SimulatedClient.machine($0.number) }
+        guard let one = all.randomElement(using: &resetDice),
+            let other = others.randomElement(using: &resetDice)
+        else { return }
+        let broken = network.reset(one, other)
+        tell("\(broken) connections between \(one) and \(other) break")
+        counts["resets", default: 0] += broken
     }
 
     private func cutClient(_ node: SimulatedNode) {
