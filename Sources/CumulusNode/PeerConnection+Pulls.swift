@@ -1,0 +1,343 @@
+// What a connection to a peer pulls: the commits of each scope, from where this node is, less those
+// that come from their own nodes.
+//
+// One stream per scope. What has come waits while the writer is busy with what came before, bounded
+// by this node's credit.
+
+import CumulusModel
+import CumulusOperations
+import CumulusReplication
+import CumulusStorage
+import CumulusWire
+import Logging
+
+extension PeerConnection {
+    struct Pull {
+        let scope: ScopeID
+        /// Origins of which nothing more is taken.
+        var paused: PeerCommits.Paused = [:]
+        /// When to pull anew, from what is here by then.
+        var restart: Instant?
+        /// What came while the writer was busy with what came before; bounded by our credit.
+        var commits: [Bytes] = []
+        /// Bytes of the messages that brought them.
+        var size = 0
+        var isWriting = false
+        var hasBegun = false
+        /// The peer wants to hear as soon as it is durable here.
+        var wantsReport = false
+        /// Runs that the peer does not send.
+        var elsewhere: Set<Incarnation>
+        /// What the peer has of those, and when it has to be here too.
+        var mark: (vector: VersionVector, due: Instant)?
+        /// What it told since.
+        var news = VersionVector()
+        /// How often what it has was not here in time.
+        var misses = 0
+        /// Until when commits are held back that depend on what others send.
+        var heldUntil: Instant?
+    }
+
+    static let lookMilliseconds: Int64 = 1_000
+    static let wholeMilliseconds: Int64 = 60_000
+    /// What others are to send may come so much later than from this peer.
+    static let markMilliseconds: Int64 = 1_000
+    static let soonMilliseconds: Int64 = 20
+
+    /// What was refused is tried again after a longer while: a clock may have been set right.
+    static let pausedMilliseconds: Int64 = 30_000
+
+    /// Pulls the scopes of this node that are not being pulled.
+    func findScopes() {
+        lookTime = node.environment.now() + PeerConnection.lookMilliseconds
+        readVectors { connection, found in
+            for (scope, vector) in found { connection.pull(scope, from: vector) }
+        }
+    }
+
+    /// Reads how far this node is in each scope that it knows.
+    func readVectors(
+        then use: @escaping @Sendable (PeerConnection, [(ScopeID, VersionVector)]) -> Void
+    ) {
+        onReader { [node] in
+            let reader = node.gate.latest(reach: .disk)
+            return try ScopeDirectory.all(in: reader).map { scope, number in
+                (scope, try reader.vector(of: number))
+            }
+        } then: {
+            use($0, $1)
+        }
+    }
+
+    func pull(_ scope: ScopeID, from vector: VersionVector) {
+        guard !pulls.values.contains(where: { $0.scope == scope }),
+            !transfers.values.contains(where: { $0.scope == scope })
+        else { return }
+        let elsewhere = elsewhere(scope)
+        let request = PullRequest(
+            vector: vector,
+            run: node.incarnation.value,
+            elsewhere: elsewhere.map(\.value).sorted()
+        )
+        let stream = call(.peersPull, scope, request.encoded())
+        pulls[stream] = Pull(scope: scope, elsewhere: elsewhere)
+    }
+
+    func take(_ frame: Frame) throws(ProtocolFault) {
+        if let transfer = transfers[frame.stream] { return transfer.received(frame.payload) }
+        if let reading = readings[frame.stream] {
+            if frame.isEnd { readings[frame.stream] = nil }
+            return reading.received(frame.payload, isEnd: frame.isEnd)
+        }
+        if reports.removeValue(forKey: frame.stream) != nil { return }
+        guard let pull = pulls[frame.stream] else { return }
+        guard let response = try? PullResponse(wire: frame.payload) else {
+            throw ProtocolFault("what the peer sent can't be read")
+        }
+        note(response.vector, frame.stream)
+        if !pull.hasBegun {
+            checkRun(pull.scope, response.vector)
+            pulls[frame.stream]?.hasBegun = true
+            if node.directRuns.enter(peerRun, of: peerID, pull.scope) {
+                node.directRunsChanged(in: pull.scope)
+            }
+        }
+        node.meter.receivedCommits.add(response.commits.count)
+        pulls[frame.stream]?.commits += response.commits
+        pulls[frame.stream]?.size += frame.payload.count
+        if response.wantsReport { pulls[frame.stream]?.wantsReport = true }
+        submit(frame.stream)
+    }
+
+    /// Hands the writer what has come of a stream, unless it still has some of it: what is paused
+    /// is known before the next commits are looked at.
+    func submit(_ stream: UInt32) {
+        guard let pull = pulls[stream], !pull.isWriting else { return }
+        pulls[stream]?.commits = []
+        pulls[stream]?.size = 0
+        let size = pull.size
+        if pull.commits.isEmpty, !pull.wantsReport { return grant(size, stream) }
+        pulls[stream]?.isWriting = true
+        pulls[stream]?.wantsReport = false
+        let commits = PeerCommits(
+            scope: pull.scope,
+            commits: pull.commits,
+            paused: pull.paused,
+            clock: node.clock
+        )
+        let (gate, wantsReport) = (node.gate, pull.wantsReport)
+        let rings = gate.bell.count(of: nil)
+        // What brings nothing wakes nobody.
+        let kind: StoreGate.Job.Kind = pull.commits.isEmpty ? .housekeeping : .commits
+        let job = StoreGate.Job(kind) { transaction throws(EngineError) in
+            let taken =
+                gate.isHeld(commits.scope)
+                ? (.unknownScope, commits.paused) : try commits.run(in: &transaction)
+            return (taken, wantsReport ? try transaction.vector(of: commits.scope) : nil)
+        } waits: {
+            if case .waits = $0.0.0 { true } else { false }
+        } then: { [self] taken in
+            guard !isClosing else { return }
+            pulls[stream]?.isWriting = false
+            switch taken {
+            case .success(let ((outcome, paused), vector)):
+                if let vector { report(vector, pull.scope) }
+                pause(paused, stream)
+                if case .waits(let dot) = outcome, pull.elsewhere.contains(dot.incarnation) {
+                    // Some before it may have been taken.
+                    lookAround(pull.scope)
+                    putBack(pull.commits, size, stream, rings)
+                } else {
+                    pulls[stream]?.heldUntil = nil
+                    took(outcome, of: pull.scope, size, stream)
+                    submit(stream)
+                }
+            case .failure(let error): close(error.message)
+            }
+            link.needsTurn()
+        }
+        let isQueued = node.gate.submit(
+            StoreGate.QueuedWrite(.job(job), byteCount: size, loop: link.loop)
+        )
+        if !isQueued { close("too many writes are waiting here") }
+    }
+
+    /// Ends the process if a peer knows more of this run than its own store does: the machine went
+    /// back to a snapshot while the process ran, and would give out its numbers a second time.
+    func checkRun(_ scope: ScopeID, _ vector: VersionVector) {
+        let run = node.incarnation
+        let known = vector[run]
+        guard known > 0 else { return }
+        onReader { [node] in
+            let reader = node.gate.latest(reach: .disk)
+            guard let number = try reader.scope(scope) else { return UInt64.max }
+            return try reader.runs(of: number)[run]?.seq ?? 0
+        } then: { connection, own in
+            guard own < known else { return }
+            connection.node.environment.fail(Node.rolledBack)
+        }
+    }
+
+    func took(
+        _ outcome: PeerCommits.Outcome,
+        of scope: ScopeID,
+        _ size: Int,
+        _ stream: UInt32
+    ) {
+        switch outcome {
+        case .taken(let count):
+            grant(size, stream)
+            if count > 0 { lookAround(scope) }
+        case .waits(let dot):
+            log("a commit was not sent; pulling anew", ["commit": "\(dot)"])
+            stopPulling(stream)
+        case .malformed(let what): close("the peer sent a damaged commit: \(what)")
+        case .unknownScope: stopPulling(stream)
+        }
+    }
+
+    /// Containers are made in the cluster's scope, and members are listed there.
+    func lookAround(_ scope: ScopeID) {
+        guard scope == .cluster else { return }
+        findScopes()
+        checkMembership()
+    }
+
+    /// Notes which origins are refused, and tells an operator once per connection.
+    func pause(_ paused: PeerCommits.Paused, _ stream: UInt32) {
+        guard let known = pulls[stream]?.paused, known != paused else { return }
+        pulls[stream]?.paused = paused
+        if pulls[stream]?.restart == nil {
+            pulls[stream]?.restart = node.environment.now() + PeerConnection.pausedMilliseconds
+        }
+        for (incarnation, refusal) in paused where alarmed[incarnation] != refusal {
+            alarmed[incarnation] = refusal
+            node.environment.logger.critical(
+                "the commits of a node are refused; an operator has to look",
+                metadata: [
+                    "incarnation": "\(incarnation)", "why": "\(refusal)", "peer": "\(endpoint)",
+                ]
+            )
+        }
+    }
+
+    func grant(_ size: Int, _ stream: UInt32) {
+        if pulls[stream] != nil { credit(size, stream) }
+    }
+
+    func stopPulling(_ stream: UInt32) {
+        guard pulls.removeValue(forKey: stream) != nil else { return }
+        connection.send(Frame(.cancel, stream: stream))
+    }
+
+    /// The peer ended a stream, or the connection.
+    func end(_ frame: Frame) throws(ProtocolFault) {
+        let error =
+            (try? ServiceError(wire: frame.payload))
+            ?? ServiceError(.internalError, "the peer's error can't be read")
+        if frame.stream == 0 {
+            if error.reason == .nodeIDInUse { node.note(isTwin: true, by: endpoint) }
+            return close(error.message)
+        }
+        if let transfer = transfers[frame.stream] { return transfer.stop(error.message) }
+        if let reading = readings.removeValue(forKey: frame.stream) {
+            return reading.fail(error)
+        }
+        if let scope = reports.removeValue(forKey: frame.stream) { reported[scope] = nil }
+        guard let pull = pulls.removeValue(forKey: frame.stream) else { return }
+        if node.directRuns.leave(peerID, pull.scope) { node.directRunsChanged(in: pull.scope) }
+        if error.reason == .logTruncated { return takeState(of: pull.scope) }
+        log("a pull ended", ["scope": "\(pull.scope.container)", "why": "\(error.message)"])
+    }
+
+    // MARK: What others send
+
+    /// Runs that this peer need not send.
+    func elsewhere(_ scope: ScopeID) -> Set<Incarnation> {
+        if let until = wholeUntil[scope], node.environment.now() < until { return [] }
+        return node.directRuns.elsewhere(than: peerID, scope)
+    }
+
+    /// Pulls anew where others began or ceased to send their own commits, in a while: there may be
+    /// more of it; from any thread.
+    ///
+    /// - Parameter scope: nil: in any scope.
+    func directRunsChanged(in scope: ScopeID?) {
+        onLoop { connection in
+            let changed = connection.pulls.filter { _, pull in
+                (scope == nil || pull.scope == scope)
+                    && pull.elsewhere != connection.elsewhere(pull.scope)
+            }
+            for stream in changed.keys { connection.stopPulling(stream) }
+            if !changed.isEmpty { connection.lookSoon() }
+        }
+    }
+
+    func lookSoon() {
+        guard isOpen else { return }
+        let soon = node.environment.now() + PeerConnection.soonMilliseconds
+        lookTime = min(lookTime ?? soon, soon)
+    }
+
+    /// The peer has so much of what others send: it is to be here soon.
+    func note(_ vector: VersionVector, _ stream: UInt32) {
+        guard let pull = pulls[stream] else { return }
+        for dot in vector.dots where pull.elsewhere.contains(dot.incarnation) {
+            pulls[stream]?.news.cover(dot)
+        }
+        mark(stream)
+    }
+
+    /// What the peer told last has to be here in time, if nothing else is being waited for.
+    func mark(_ stream: UInt32) {
+        guard let pull = pulls[stream], pull.mark == nil, !pull.news.isEmpty else { return }
+        let due = node.environment.now() + PeerConnection.markMilliseconds
+        pulls[stream]?.mark = (pull.news, due)
+        pulls[stream]?.news = VersionVector()
+    }
+
+    /// Looks whether what the peer had came from elsewhere.
+    ///
+    /// It may be here and wait for this node's own disk: that is looked at twice.
+    func checkMark(of stream: UInt32) {
+        guard let pull = pulls[stream], let mark = pull.mark else { return }
+        let now = node.environment.now()
+        pulls[stream]?.mark?.due = now + PeerConnection.markMilliseconds
+        onReader { [node] in
+            let reader = node.gate.latest(reach: .disk)
+            return try reader.scope(pull.scope).map { try reader.vector(of: $0) }
+        } then: { connection, vector in
+            guard let pull = connection.pulls[stream], let vector else { return }
+            if vector.covers(mark.vector) {
+                connection.pulls[stream]?.mark = nil
+                connection.pulls[stream]?.misses = 0
+                connection.mark(stream)
+            } else if pull.misses > 0 {
+                connection.takeAll(stream)
+            } else {
+                connection.pulls[stream]?.misses = 1
+            }
+        }
+    }
+
+    /// Asks the peer for what others should have sent, too.
+    func takeAll(_ stream: UInt32) {
+        guard let scope = pulls[stream]?.scope else { return }
+        log("another peer doesn't send its commits; asking this one for them", [:])
+        wholeUntil[scope] = node.environment.now() + PeerConnection.wholeMilliseconds
+        stopPulling(stream)
+        lookSoon()
+    }
+
+    /// Keeps commits that depend on what others send until something has come.
+    func putBack(_ commits: [Bytes], _ size: Int, _ stream: UInt32, _ rings: UInt64) {
+        guard let pull = pulls[stream] else { return }
+        let patience = PeerConnection.markMilliseconds
+        pulls[stream]?.heldUntil = pull.heldUntil ?? node.environment.now() + patience
+        pulls[stream]?.commits.insert(contentsOf: commits, at: 0)
+        pulls[stream]?.size += size
+        node.gate.bell.wait(after: rings, of: nil) { [weak self] in
+            self?.onLoop { $0.submit(stream) }
+        }
+    }
+}

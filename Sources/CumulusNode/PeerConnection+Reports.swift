@@ -1,0 +1,74 @@
+// What a connection to a peer tells it: how far this node has read, durably, and that it is still
+// there.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+
+extension PeerConnection {
+    /// A report is repeated then though nothing changed: its time counts too.
+    static let oldReportMilliseconds: Int64 = 600_000
+
+    func reportSoon() {
+        reportTime = node.environment.now() + node.configuration.reportMilliseconds
+    }
+
+    /// Tells the peer what is durable here, since somebody waits for it there.
+    ///
+    /// It doesn't write that down: the next report of all scopes tells it again.
+    func report(_ vector: VersionVector, _ scope: ScopeID) {
+        // What a node that is about to leave takes now it may not hand over, see `leave`.
+        let vector = node.gate.hasStopped ? VersionVector() : vector
+        let request = ReportRequest(
+            vector: vector,
+            isAnswer: true,
+            time: node.toldClock
+        )
+        reports[call(.peersReport, scope, request.encoded())] = scope
+    }
+
+    /// Tells the peer how far this node has read, where it wasn't told lately.
+    func report() {
+        checkMembership()
+        let now = node.environment.now()
+        let known = reported.filter { now < $0.value.time + PeerConnection.oldReportMilliseconds }
+            .mapValues(\.vector)
+        onReader { [node] in
+            try node.state(unless: known)
+        } then: { connection, found in
+            if connection.node.gate.hasStopped { return }
+            let clock = connection.node.toldClock
+            for (scope, vector, digest) in found {
+                let stream = connection.call(
+                    .peersReport,
+                    scope,
+                    ReportRequest(vector: vector, digest: digest, time: clock).encoded()
+                )
+                connection.reports[stream] = scope
+                connection.reported[scope] = (vector, now)
+            }
+        }
+        beat()
+        reportSoon()
+    }
+
+    /// Tells the peer that this node is there, and what its clock says.
+    func beat() {
+        report(VersionVector(), .cluster)
+    }
+
+    /// Nothing is taken from a node that was taken off the list, and one that was ends.
+    func checkMembership() {
+        onReader { [node, peerID] in
+            let reader = node.gate.latest(reach: .disk)
+            return (
+                own: try Members.isRemoved(node.nodeID, in: reader),
+                peer: try Members.isRemoved(peerID, in: reader)
+            )
+        } then: { connection, isRemoved in
+            if isRemoved.own { connection.node.endRemoved() }
+            if isRemoved.peer { connection.close("an operator took that node off the list") }
+        }
+    }
+}
