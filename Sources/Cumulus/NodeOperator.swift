@@ -12,7 +12,7 @@ package struct NodeOperator: Sendable {
         package var incarnation: String
         package var clusterID: String
         package var version: String
-        /// "ready", "disk full" or "draining".
+        /// "ready", or why it isn't; "damaged": a row was found that can't be read.
         package var state: String
         package var started: Timestamp
         package var connections: Int
@@ -168,7 +168,7 @@ package struct NodeOperator: Sendable {
         let wire = try await call(.operatorStatus) { try NodeStatus(wire: $0) }
         return Status(
             nodeID: wire.nodeID.hex,
-            incarnation: withUnsafeBytes(of: wire.incarnation.bigEndian, Array.init).hex,
+            incarnation: Incarnation(wire.incarnation).digits,
             clusterID: wire.clusterID.hex,
             version: wire.softwareVersion,
             state: wire.state,
@@ -581,9 +581,14 @@ extension NodeOperator.ZoneStatus {
     }
 }
 
+extension Incarnation {
+    /// As logs name it.
+    fileprivate var digits: String { withUnsafeBytes(of: value.bigEndian, Array.init).hex }
+}
+
 extension VersionVector {
     fileprivate var byRun: [String: UInt64] {
-        Dictionary(dots.map { ("\($0.incarnation)", $0.seq) }) { $1 }
+        Dictionary(dots.map { ($0.incarnation.digits, $0.seq) }) { $1 }
     }
 }
 

@@ -270,6 +270,7 @@ extension ClientSession {
     }
 
     private func reportDamage(_ what: String) {
+        node.meter.damagedRows.add(1)
         node.environment.logger.error("a damaged row was found", metadata: ["row": "\(what)"])
     }
 

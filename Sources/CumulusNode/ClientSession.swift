@@ -506,7 +506,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     func admit(_ peer: Identity, _ hello: Hello) {
         guard let nodeID = peer.peer else { return }
         let incarnation = Incarnation(hello.incarnation)
-        node.peerRuns.enter(incarnation, of: nodeID, self) { [self] isAlone in
+        node.peerRuns.enter(incarnation, of: nodeID, at: hello.endpoint, self) { [self] isAlone in
             link.loop.execute { [self] in
                 if isClosed { return node.peerRuns.leave(nodeID, self) }
                 run { session in

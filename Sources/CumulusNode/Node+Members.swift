@@ -58,6 +58,7 @@ extension Node {
                 wallClock: environment.wallClock(),
                 now: environment.now()
             )
+            let twin = peerRuns.twin(of: member.nodeID, now: environment.now())
             var reports: [WireMember.Report] = []
             for (scope, number) in scopes where !member.isRemoved {
                 let read = isThis ? try reader.vector(of: number) : nil
@@ -66,14 +67,15 @@ extension Node {
             members.append(
                 WireMember(
                     nodeID: member.nodeID,
-                    endpoint: member.endpoint,
+                    endpoint: twin.isEmpty
+                        ? member.endpoint : peerRuns.endpoint(of: member.nodeID) ?? member.endpoint,
                     isRemoved: member.isRemoved,
                     isThis: isThis,
                     reports: reports,
                     clockOffset: clock?.offset ?? 0,
                     heard: clock?.time ?? 0,
                     isConnected: !isThis && peerRuns.isConnected(member.nodeID),
-                    twin: peerRuns.twin(of: member.nodeID, now: environment.now())
+                    twin: twin
                 )
             )
         }

@@ -236,7 +236,8 @@ package final class Node: Sendable {
         if gate.hasStopped { return "leaving" }
         if peerRuns.isTwin { return "id in use" }
         if PeerClocks.isWrong(clockLead) { return "clock wrong" }
-        return gate.isDiskFull ? "disk full" : "ready"
+        if gate.isDiskFull { return "disk full" }
+        return meter.damagedRows.value > 0 ? "damaged" : "ready"
     }
 
     /// How the node is, and what the reader sees of its store.

@@ -18,6 +18,9 @@ package final class NodeMeter: Sendable {
     /// Calls that reached the engine: reads begun and writes run.
     package let engineCalls = Atomic<Int>(0)
 
+    /// Rows that were found damaged since the start; some of them more than once.
+    package let damagedRows = Atomic<Int>(0)
+
     /// Snapshots that are open for peers that take this node's state.
     package let statesHandedOver = Atomic<Int>(0)
 

@@ -241,6 +241,8 @@ extension PeerConnection {
         }
         if let transfer = transfers[frame.stream] { return transfer.stop(error.message) }
         if let reading = readings.removeValue(forKey: frame.stream) {
+            var error = error
+            error.message = "node \(peerID.hex) says: \(error.message)"
             return reading.fail(error)
         }
         if let scope = reports.removeValue(forKey: frame.stream) { reported[scope] = nil }

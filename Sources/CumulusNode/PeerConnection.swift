@@ -209,7 +209,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         }
         peerID = hello.nodeID
         peerRun = Incarnation(hello.incarnation)
-        node.peerRuns.enter(peerRun, of: peerID, self) { [self] isAlone in
+        node.peerRuns.enter(peerRun, of: peerID, at: endpoint, self) { [self] isAlone in
             onLoop { connection in
                 if connection.isClosing {
                     return connection.node.peerRuns.leave(hello.nodeID, self)

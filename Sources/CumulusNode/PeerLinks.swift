@@ -32,6 +32,7 @@ package struct PeerLinks: Sendable {
             while !Task.isCancelled {
                 let all = await others()
                 node.judgeClock()
+                node.judgeTwin()
                 await node.stay()
                 node.isAlone = endpoints.isEmpty && all?.isEmpty == true
                 for member in PeerLinks.reachable(all) where kept.add(member.endpoint) {

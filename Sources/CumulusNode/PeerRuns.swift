@@ -4,7 +4,8 @@
 // that they write is lost, since their runs differ, but they would count as one member: as one copy
 // of what has to be on several, as one reader for whom logs are kept. So the one that came first
 // stays, and the other is refused and takes no writes until an operator stops one of them. A
-// process that restarts is not held up: its earlier run gives no sign of life.
+// process that restarts is not held up: its earlier run gives no sign of life. After a
+// cut, each of the two may have come first somewhere: then both are refused.
 //
 // Asked by both ends of a connection between nodes once they know who is at the other one.
 
@@ -23,6 +24,8 @@ package final class PeerRuns: Sendable {
     private struct Entry {
         let run: Incarnation
         let link: any PeerLink
+        /// Where the node listens; empty: it didn't say.
+        let endpoint: String
     }
 
     private struct Twin {
@@ -37,12 +40,14 @@ package final class PeerRuns: Sendable {
         var twins: [Bytes: Twin] = [:]
         /// The last that was connected.
         var latest: [Bytes: Incarnation] = [:]
-        /// Addresses of nodes that know another process with this node's id.
-        var refusals: Set<String> = []
+        /// Addresses of nodes that know another process with this node's id, and when they said
+        /// so last.
+        var refusals: [String: Instant] = [:]
+        var isTwin = false
     }
 
     private let state = Mutex(State())
-    /// Who is refused asks again within five seconds.
+    /// Who is refused asks again within five seconds: what was said before that is over.
     private static let memory: Int64 = 30_000
 
     package init() {}
@@ -53,13 +58,15 @@ package final class PeerRuns: Sendable {
     func enter(
         _ run: Incarnation,
         of nodeID: Bytes,
+        at endpoint: String,
         _ link: any PeerLink,
         then: @escaping @Sendable (Bool) -> Void
     ) {
         let other = state.withLock { state -> Entry? in
             let entries = state.entries[nodeID] ?? []
             if let other = entries.first(where: { $0.run != run }) { return other }
-            state.entries[nodeID] = entries + [Entry(run: run, link: link)]
+            state.entries[nodeID] =
+                entries + [Entry(run: run, link: link, endpoint: endpoint)]
             state.latest[nodeID] = run
             return nil
         }
@@ -67,7 +74,7 @@ package final class PeerRuns: Sendable {
         other.link.challenge { [self] isAlive in
             if isAlive { return then(false) }
             leave(nodeID, other.link)
-            enter(run, of: nodeID, link, then: then)
+            enter(run, of: nodeID, at: endpoint, link, then: then)
         }
     }
 
@@ -91,6 +98,11 @@ package final class PeerRuns: Sendable {
         state.withLock { $0.entries[nodeID] != nil }
     }
 
+    /// Where a connected node listens; nil: it isn't connected, or didn't say.
+    func endpoint(of nodeID: Bytes) -> String? {
+        state.withLock { $0.entries[nodeID]?.map(\.endpoint).first { !$0.isEmpty } }
+    }
+
     /// Another process with the id of a connected node was refused; returns whether that is news.
     func noteTwin(_ run: Incarnation, of nodeID: Bytes, at endpoint: String, now: Instant) -> Bool {
         let twin = Twin(run: run, endpoint: endpoint, time: now)
@@ -107,20 +119,22 @@ package final class PeerRuns: Sendable {
 
     // MARK: Twins of this node
 
-    /// Whether another process is alive that has this node's id, as far as other nodes said.
-    var isTwin: Bool { state.withLock { !$0.refusals.isEmpty } }
+    /// Whether another process is alive that has this node's id, as far as other nodes said lately.
+    var isTwin: Bool { state.withLock { $0.isTwin } }
 
-    /// The node at an address refuses this one for its twin, or doesn't; returns whether that is
-    /// news.
-    func note(isRefused: Bool, by endpoint: String) -> Bool {
+    /// The node at an address refuses this one for its twin, or doesn't.
+    func note(isRefused: Bool, by endpoint: String, now: Instant) {
+        state.withLock { $0.refusals[endpoint] = isRefused ? now : nil }
+    }
+
+    /// Forgets what was said long ago; whether this node has a twin, if that is news.
+    func judge(now: Instant) -> Bool? {
         state.withLock { state in
-            let before = state.refusals.isEmpty
-            if isRefused {
-                state.refusals.insert(endpoint)
-            } else {
-                state.refusals.remove(endpoint)
-            }
-            return state.refusals.isEmpty != before
+            state.refusals = state.refusals.filter { now < $0.value + PeerRuns.memory }
+            let isTwin = !state.refusals.isEmpty
+            if isTwin == state.isTwin { return nil }
+            state.isTwin = isTwin
+            return isTwin
         }
     }
 }
@@ -149,11 +163,16 @@ extension Node {
 
     /// A node refuses this one since it has a twin, or doesn't any more.
     func note(isTwin: Bool, by endpoint: String) {
-        guard peerRuns.note(isRefused: isTwin, by: endpoint) else { return }
+        peerRuns.note(isRefused: isTwin, by: endpoint, now: environment.now())
+        judgeTwin()
+    }
+
+    /// Tells an operator when this node is found to have a twin, and when it has none any more.
+    func judgeTwin() {
+        guard let isTwin = peerRuns.judge(now: environment.now()) else { return }
         environment.logger.log(
             level: isTwin ? .critical : .info,
-            isTwin ? "\(Node.idInUse.message)" : "no other process has this node's id any more",
-            metadata: ["peer": "\(endpoint)"]
+            isTwin ? "\(Node.idInUse.message)" : "no other process has this node's id any more"
         )
     }
 }

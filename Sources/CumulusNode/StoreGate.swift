@@ -477,6 +477,7 @@ package final class StoreGate: Sendable {
             return try body()
         } catch {
             guard case .corrupt(let what) = error else { throw error }
+            meter.damagedRows.add(1)
             environment.logger.error(
                 "a damaged row was found",
                 metadata: ["row": "\(what)", "request": "\(request?.bytes.hex ?? "")"]

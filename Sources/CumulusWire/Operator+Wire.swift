@@ -11,7 +11,7 @@ package struct NodeStatus: Hashable, Sendable {
     package var incarnation: UInt64 = 0
     package var clusterID: Bytes = []
     package var softwareVersion = ""
-    /// "ready", "disk full" or "draining".
+    /// "ready", or why it isn't.
     package var state = ""
     /// Milliseconds since 1970 UTC.
     package var started: Int64 = 0

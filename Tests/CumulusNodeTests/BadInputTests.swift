@@ -458,6 +458,33 @@ import Testing
         }
     }
 
+    /// One row that can't be read is told, to its reader and to whoever asks for the status; the
+    /// rest is served.
+    @Test func aDamagedRowShowsInTheStatus() async throws {
+        let engine = MemoryEngine()
+        let server = try await TestServer(engine: engine)
+        let client = try RawClient(
+            greeting: server.endpoint,
+            token: try await server.makeUser("ada")
+        )
+        for name in ["good", "bad"] { try client.save([Record(name, ["n": 1])]) }
+        #expect(server.node.state == "ready")
+        let rows = try server.node.gate.latest(reach: .disk).rows(.records, .all(.record))
+        var batch = EngineBatch()
+        for row in rows where String(decoding: row.key, as: UTF8.self).contains("bad") {
+            let write = EngineBatch.Write(family: .records, key: row.key, value: [0xFF])
+            batch.writes.append(write)
+        }
+        engine.commit(batch)
+        // News, so that readers take another look.
+        try client.save([Record("more", ["n": 1])])
+        let results = try client.fetch("bad", "good")
+        #expect(results[0].refusal?.reason == .corrupt)
+        #expect(results[1].refusal == nil)
+        #expect(server.node.state == "damaged")
+        try await server.stop()
+    }
+
     // MARK: Slow and silent
 
     @Test func whoSaysNothingIsClosed() async throws {

@@ -136,7 +136,7 @@ struct  Cumulus__V1__NodeStatusResponse
   ProtobufCBinaryData cluster_id;
   ProtobufCBinaryData software_version;
   /*
-   * "ready", "disk full", "clock wrong", "id in use", "leaving" or "draining"
+   * "ready", "damaged", "disk full", "clock wrong", "id in use", "leaving" or "draining"
    */
   ProtobufCBinaryData state;
   /*
