@@ -4,8 +4,8 @@
 // that they write is lost, since their runs differ, but they would count as one member: as one copy
 // of what has to be on several, as one reader for whom logs are kept. So the one that came first
 // stays, and the other is refused and takes no writes until an operator stops one of them. A
-// process that restarts is not held up: its earlier run gives no sign of life. After a
-// cut, each of the two may have come first somewhere: then both are refused.
+// process that restarts is not held up: its earlier run gives no sign of life. After a cut, each of
+// the two may have come first somewhere: then both are refused.
 //
 // Asked by both ends of a connection between nodes once they know who is at the other one.
 

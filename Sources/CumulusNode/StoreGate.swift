@@ -374,7 +374,8 @@ package final class StoreGate: Sendable {
         return reports
     }
 
-    /// Runs jobs again that wait for what came behind them; each may bring what another waits for.
+    /// Runs jobs again that wait for what came behind them, twice at most: each may bring what
+    /// another waits for, and what still waits then comes again with the next batch.
     private func runAgain(
         _ waiting: [Int],
         _ batch: ArraySlice<QueuedWrite>,
@@ -383,11 +384,16 @@ package final class StoreGate: Sendable {
         _ moment: Moment
     ) throws(EngineError) {
         guard let first = waiting.first, first + 1 < batch.count else { return }
-        for _ in waiting {
+        var waiting = waiting
+        for _ in 0..<2 {
+            var rest: [Int] = []
             for index in waiting {
                 guard case .job(let job) = batch[batch.startIndex + index].work else { continue }
-                reports[index] = try run(job, &group, moment).report
+                let progress = try run(job, &group, moment)
+                reports[index] = progress.report
+                if progress.waits { rest.append(index) }
             }
+            waiting = rest
         }
     }
 

@@ -281,9 +281,10 @@ extension WriteTransaction {
             let range = KeyRange.changes(of: zone, run, above: known)
             for (key, _) in try rows(.index, range, limit: Application.lossLimit) {
                 let name = try RowKey.changedRecord(key)
-                guard names.count < Application.lossLimit, byteCount < Application.lossBytes,
-                    names.insert(name).inserted
-                else { continue }
+                if names.count >= Application.lossLimit || byteCount >= Application.lossBytes {
+                    return
+                }
+                guard names.insert(name).inserted else { continue }
                 let living = try lives(zone, name).filter { !$0.isDead }
                 byteCount += living.reduce(0) { $0 + $1.body.bytes.count }
                 application.noteLoss(of: living, named: name)
