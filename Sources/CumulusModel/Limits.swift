@@ -29,7 +29,10 @@ package struct Limits: Hashable, Sendable {
     /// Bytes of the calls in progress on one connection: what they sent, and what is not yet taken
     /// of their answers.
     package var unansweredBytes = 8 << 20
-    /// The same over all connections; beyond it the node stops reading from sockets.
+    /// The same over all connections; beyond it a connection goes on only within its share of as
+    /// much again.
+    ///
+    /// All together hold at most twice this, and what each reader thread had begun.
     package var nodeUnansweredBytes = 32 << 20
     /// Bytes per stream and direction before the first CREDIT.
     package var initialCredit = 64 << 10
