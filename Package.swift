@@ -72,6 +72,11 @@ let package = Package(
             pkgConfig: "rocksdb",
             providers: [.apt(["librocksdb-dev"]), .brew(["rocksdb"])]
         ),
+        .systemLibrary(
+            name: "CZstd",
+            pkgConfig: "libzstd",
+            providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]
+        ),
         .target(
             name: "CCumulusWire",
             dependencies: ["CProtobufC"],
@@ -80,7 +85,9 @@ let package = Package(
 
         // Vocabulary and seams.
         room("CumulusModel", []),
-        room("CumulusWire", ["CumulusModel", "CCumulusWire"]),
+        // What assets are made of: cuts, digests, zstd.
+        room("CumulusAssets", ["CumulusModel", "CZstd", crypto]),
+        room("CumulusWire", ["CumulusModel", "CumulusAssets", "CCumulusWire"]),
         room("CumulusStorage", ["CumulusModel", crypto]),
 
         // Core: what a request means, and what nodes owe each other, without I/O.
@@ -107,7 +114,7 @@ let package = Package(
             "CumulusTesting",
             [
                 "CumulusNode", "Cumulus", "CumulusTransport", "CumulusModel", "CumulusStorage",
-                "CumulusOperations", "CumulusReplication", log,
+                "CumulusOperations", "CumulusReplication", "CumulusAssets", crypto, log,
             ]
         ),
         .executableTarget(
@@ -146,6 +153,7 @@ let package = Package(
             exclude: ["Fixtures"],
             swiftSettings: house
         ),
+        tests("CumulusAssetsTests", ["CumulusAssets", "CumulusModel", "CumulusTesting"]),
         tests(
             "CumulusWireTests",
             ["CumulusWire", "CCumulusWire", "CumulusModel", "CumulusTesting"]

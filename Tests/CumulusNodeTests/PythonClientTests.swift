@@ -5,24 +5,32 @@ import Foundation
 import Testing
 
 @Suite struct PythonClientTests {
-    private static let script = URL(filePath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent()
-        .appending(path: "PythonClient/client.py")
+    private static let root = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
     @Test func aClientInPythonWorks() async throws {
         let server = try await TestServer()
         let token = try await server.makeUser("ada")
+        try run("client.py", [server.endpoint, "--token", token])
+        try await server.stop()
+    }
+
+    @Test func pythonCutsTheSameChunks() throws {
+        try run("chunks.py", [Self.root.appending(path: "proto/golden/chunks.txt").path()])
+    }
+
+    private func run(_ script: String, _ arguments: [String]) throws {
         let output = Pipe()
         let process = Process()
         // Debian's python3 is the one that has Debian's protobuf package.
         process.executableURL = URL(filePath: "/usr/bin/python3")
-        process.arguments = [Self.script.path(), server.endpoint, "--token", token]
+        let path = Self.root.appending(path: "Tests/PythonClient/\(script)").path()
+        process.arguments = [path] + arguments
         process.standardOutput = output
         process.standardError = output
         try process.run()
         let text = try output.fileHandleForReading.readToEnd() ?? Data()
         process.waitUntilExit()
         #expect(process.terminationStatus == 0, "\(String(decoding: text, as: UTF8.self))")
-        try await server.stop()
     }
 }

@@ -1,0 +1,47 @@
+// A chunk as it travels and rests: its bytes, compressed where that pays, under the digest of what
+// they were.
+//
+// Made by clients; checked by everyone who gets one, before it is kept. hot: once per chunk.
+
+import Crypto
+package import CumulusModel
+
+package struct Chunk: Hashable, Sendable {
+    /// SHA-256 of the plain bytes.
+    package var digest: Bytes
+    /// Plain bytes.
+    package var size: Int
+    package var isCompressed: Bool
+    package var content: Bytes
+
+    package init(digest: Bytes, size: Int, isCompressed: Bool, content: Bytes) {
+        self.digest = digest
+        self.size = size
+        self.isCompressed = isCompressed
+        self.content = content
+    }
+
+    /// A chunk's name.
+    package static func digest(of plain: UnsafeRawBufferPointer) -> Bytes {
+        var hash = SHA256()
+        hash.update(bufferPointer: plain)
+        return Bytes(hash.finalize())
+    }
+
+    /// The plain bytes, if they are what the chunk says that they are.
+    ///
+    /// - Parameter codec: Of the calling thread.
+    package func plain(_ codec: ChunkCodec) throws(MalformedBytes) -> Bytes {
+        guard digest.count == 32, (1...ContentCutter.largest).contains(size) else {
+            throw MalformedBytes("a chunk has a digest of 32 bytes and 1 to 1,048,576 plain bytes")
+        }
+        let plain = isCompressed ? try codec.expand(content, to: size) : content
+        guard plain.count == size else {
+            throw MalformedBytes("a chunk of \(size) bytes came with \(plain.count)")
+        }
+        guard plain.withUnsafeBytes(Chunk.digest(of:)) == digest else {
+            throw MalformedBytes("a chunk's bytes are not what its digest says")
+        }
+        return plain
+    }
+}
