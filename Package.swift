@@ -88,10 +88,10 @@ let package = Package(
         // What assets are made of: cuts, digests, zstd.
         room("CumulusAssets", ["CumulusModel", "CZstd", crypto]),
         room("CumulusWire", ["CumulusModel", "CumulusAssets", "CCumulusWire"]),
-        room("CumulusStorage", ["CumulusModel", crypto]),
+        room("CumulusStorage", ["CumulusModel", "CumulusAssets", crypto]),
 
         // Core: what a request means, and what nodes owe each other, without I/O.
-        room("CumulusOperations", ["CumulusModel", "CumulusStorage", crypto]),
+        room("CumulusOperations", ["CumulusModel", "CumulusStorage", "CumulusAssets", crypto]),
         room("CumulusReplication", ["CumulusModel", "CumulusStorage"]),
 
         // Shell and real I/O.
@@ -99,7 +99,7 @@ let package = Package(
             "CumulusNode",
             [
                 "CumulusOperations", "CumulusReplication", "CumulusStorage", "CumulusWire",
-                "CumulusModel", log,
+                "CumulusAssets", "CumulusModel", crypto, log,
             ]
         ),
         room(
@@ -109,7 +109,12 @@ let package = Package(
         room("RocksDBStorage", ["CumulusStorage", "CumulusModel", "CRocksDB"]),
 
         // Edges: the client, the harness, the programs.
-        room("Cumulus", ["CumulusModel", "CumulusWire", "CumulusTransport", crypto, nioCore]),
+        room(
+            "Cumulus",
+            [
+                "CumulusModel", "CumulusAssets", "CumulusWire", "CumulusTransport", crypto, nioCore,
+            ]
+        ),
         room(
             "CumulusTesting",
             [
@@ -156,12 +161,18 @@ let package = Package(
         tests("CumulusAssetsTests", ["CumulusAssets", "CumulusModel", "CumulusTesting"]),
         tests(
             "CumulusWireTests",
-            ["CumulusWire", "CCumulusWire", "CumulusModel", "CumulusTesting"]
+            ["CumulusWire", "CCumulusWire", "CumulusAssets", "CumulusModel", "CumulusTesting"]
         ),
-        tests("CumulusStorageTests", ["CumulusStorage", "CumulusModel", "CumulusTesting"]),
+        tests(
+            "CumulusStorageTests",
+            ["CumulusStorage", "CumulusAssets", "CumulusModel", "CumulusTesting"]
+        ),
         tests(
             "CumulusOperationsTests",
-            ["CumulusOperations", "CumulusStorage", "CumulusModel", "CumulusTesting"]
+            [
+                "CumulusOperations", "CumulusStorage", "CumulusAssets", "CumulusModel",
+                "CumulusTesting",
+            ]
         ),
         tests(
             "CumulusReplicationTests",
@@ -177,8 +188,8 @@ let package = Package(
         tests(
             "CumulusNodeTests",
             [
-                "CumulusNode", "Cumulus", "CumulusStorage", "CumulusWire", "CumulusModel",
-                "CumulusTesting",
+                "CumulusNode", "Cumulus", "CumulusAssets", "CumulusStorage", "CumulusWire",
+                "CumulusModel", "CumulusTesting",
             ]
         ),
         tests(
@@ -189,7 +200,7 @@ let package = Package(
                 .product(name: "NIOTLS", package: "swift-nio"),
             ]
         ),
-        tests("CumulusTests", ["Cumulus", "CumulusTesting"]),
+        tests("CumulusTests", ["Cumulus", "CumulusAssets", "CumulusTesting"]),
         .testTarget(
             name: "CumulusCLITests",
             dependencies: ["CumulusCLI", "Cumulus", "CumulusModel", arguments],

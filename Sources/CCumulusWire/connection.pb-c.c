@@ -825,7 +825,7 @@ const ProtobufCMessageDescriptor cumulus__v1__vector_entry__descriptor =
   (ProtobufCMessageInit) cumulus__v1__vector_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__limits__field_descriptors[12] =
+static const ProtobufCFieldDescriptor cumulus__v1__limits__field_descriptors[15] =
 {
   {
     "items_per_request",
@@ -971,8 +971,46 @@ static const ProtobufCFieldDescriptor cumulus__v1__limits__field_descriptors[12]
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "asset_bytes",
+    13,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Limits, asset_bytes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "user_asset_bytes",
+    14,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Limits, user_asset_bytes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "assets_per_request",
+    15,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Limits, assets_per_request),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__limits__field_indices_by_name[] = {
+  12,   /* field[12] = asset_bytes */
+  14,   /* field[14] = assets_per_request */
   4,   /* field[4] = fields_per_type */
   6,   /* field[6] = frame_bytes */
   9,   /* field[9] = initial_credit */
@@ -984,12 +1022,13 @@ static const unsigned cumulus__v1__limits__field_indices_by_name[] = {
   10,   /* field[10] = request_memory_ms */
   7,   /* field[7] = streams_per_connection */
   8,   /* field[8] = unanswered_bytes */
+  13,   /* field[13] = user_asset_bytes */
   11,   /* field[11] = zones_per_database */
 };
 static const ProtobufCIntRange cumulus__v1__limits__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 12 }
+  { 0, 15 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__limits__descriptor =
 {
@@ -999,7 +1038,7 @@ const ProtobufCMessageDescriptor cumulus__v1__limits__descriptor =
   "Cumulus__V1__Limits",
   "cumulus.v1",
   sizeof(Cumulus__V1__Limits),
-  12,
+  15,
   cumulus__v1__limits__field_descriptors,
   cumulus__v1__limits__field_indices_by_name,
   1,  cumulus__v1__limits__number_ranges,
@@ -1280,7 +1319,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[37] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[41] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -1310,6 +1349,7 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[37] =
   { "PEERS_PULL", "CUMULUS__V1__METHOD__PEERS_PULL", 64 },
   { "PEERS_STATE", "CUMULUS__V1__METHOD__PEERS_STATE", 65 },
   { "PEERS_REPORT", "CUMULUS__V1__METHOD__PEERS_REPORT", 66 },
+  { "PEERS_ASSET", "CUMULUS__V1__METHOD__PEERS_ASSET", 67 },
   { "CHANGES_DATABASE", "CUMULUS__V1__METHOD__CHANGES_DATABASE", 80 },
   { "CHANGES_ZONE", "CUMULUS__V1__METHOD__CHANGES_ZONE", 81 },
   { "SCHEMA_READ", "CUMULUS__V1__METHOD__SCHEMA_READ", 96 },
@@ -1319,18 +1359,24 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[37] =
   { "INDEXES_REBUILD", "CUMULUS__V1__METHOD__INDEXES_REBUILD", 100 },
   { "INDEXES_VERIFY", "CUMULUS__V1__METHOD__INDEXES_VERIFY", 101 },
   { "SCHEMA_RESET", "CUMULUS__V1__METHOD__SCHEMA_RESET", 102 },
+  { "ASSETS_PREPARE", "CUMULUS__V1__METHOD__ASSETS_PREPARE", 112 },
+  { "ASSETS_UPLOAD", "CUMULUS__V1__METHOD__ASSETS_UPLOAD", 113 },
+  { "ASSETS_DOWNLOAD", "CUMULUS__V1__METHOD__ASSETS_DOWNLOAD", 114 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 6},{32, 9},{48, 10},{64, 25},{80, 28},{96, 30},{0, 37}
+{0, 0},{16, 6},{32, 9},{48, 10},{64, 25},{80, 29},{96, 31},{112, 38},{0, 41}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[37] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[41] =
 {
   { "ACCOUNTS_WHO_AM_I", 9 },
-  { "CHANGES_DATABASE", 28 },
-  { "CHANGES_ZONE", 29 },
-  { "INDEXES_LIST", 33 },
-  { "INDEXES_REBUILD", 34 },
-  { "INDEXES_VERIFY", 35 },
+  { "ASSETS_DOWNLOAD", 40 },
+  { "ASSETS_PREPARE", 38 },
+  { "ASSETS_UPLOAD", 39 },
+  { "CHANGES_DATABASE", 29 },
+  { "CHANGES_ZONE", 30 },
+  { "INDEXES_LIST", 34 },
+  { "INDEXES_REBUILD", 35 },
+  { "INDEXES_VERIFY", 36 },
   { "METHOD_UNKNOWN", 0 },
   { "OPERATOR_ADD_TOKEN", 15 },
   { "OPERATOR_ADD_USER", 14 },
@@ -1347,6 +1393,7 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[37
   { "OPERATOR_TRUNCATE", 19 },
   { "OPERATOR_VERIFY", 20 },
   { "OPERATOR_ZONE_STATUS", 24 },
+  { "PEERS_ASSET", 28 },
   { "PEERS_PULL", 25 },
   { "PEERS_REPORT", 27 },
   { "PEERS_STATE", 26 },
@@ -1355,10 +1402,10 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[37
   { "RECORDS_LIST_CONFLICTS", 4 },
   { "RECORDS_MODIFY", 2 },
   { "RECORDS_QUERY", 5 },
-  { "SCHEMA_DEPLOY", 32 },
-  { "SCHEMA_IMPORT", 31 },
-  { "SCHEMA_READ", 30 },
-  { "SCHEMA_RESET", 36 },
+  { "SCHEMA_DEPLOY", 33 },
+  { "SCHEMA_IMPORT", 32 },
+  { "SCHEMA_READ", 31 },
+  { "SCHEMA_RESET", 37 },
   { "ZONES_FETCH", 7 },
   { "ZONES_LIST", 6 },
   { "ZONES_MODIFY", 8 },
@@ -1370,15 +1417,15 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  37,
+  41,
   cumulus__v1__method__enum_values_by_number,
-  37,
+  41,
   cumulus__v1__method__enum_values_by_name,
-  7,
+  8,
   cumulus__v1__method__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__reason__enum_values_by_number[23] =
+static const ProtobufCEnumValue cumulus__v1__reason__enum_values_by_number[25] =
 {
   { "NONE", "CUMULUS__V1__REASON__NONE", 0 },
   { "PROTOCOL_ERROR", "CUMULUS__V1__REASON__PROTOCOL_ERROR", 1 },
@@ -1403,12 +1450,16 @@ static const ProtobufCEnumValue cumulus__v1__reason__enum_values_by_number[23] =
   { "NOT_REPLICATED", "CUMULUS__V1__REASON__NOT_REPLICATED", 20 },
   { "CLOCK_WRONG", "CUMULUS__V1__REASON__CLOCK_WRONG", 21 },
   { "NODE_ID_IN_USE", "CUMULUS__V1__REASON__NODE_ID_IN_USE", 22 },
+  { "ASSET_INCOMPLETE", "CUMULUS__V1__REASON__ASSET_INCOMPLETE", 23 },
+  { "ASSET_NOT_PREPARED", "CUMULUS__V1__REASON__ASSET_NOT_PREPARED", 24 },
 };
 static const ProtobufCIntRange cumulus__v1__reason__value_ranges[] = {
-{0, 0},{0, 23}
+{0, 0},{0, 25}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__reason__enum_values_by_name[23] =
+static const ProtobufCEnumValueIndex cumulus__v1__reason__enum_values_by_name[25] =
 {
+  { "ASSET_INCOMPLETE", 23 },
+  { "ASSET_NOT_PREPARED", 24 },
   { "ATOMIC_FAILURE", 10 },
   { "CHANGE_TAG_MISMATCH", 12 },
   { "CLOCK_WRONG", 21 },
@@ -1440,9 +1491,9 @@ const ProtobufCEnumDescriptor cumulus__v1__reason__descriptor =
   "Reason",
   "Cumulus__V1__Reason",
   "cumulus.v1",
-  23,
+  25,
   cumulus__v1__reason__enum_values_by_number,
-  23,
+  25,
   cumulus__v1__reason__enum_values_by_name,
   1,
   cumulus__v1__reason__value_ranges,

@@ -21,6 +21,8 @@ final class ClientCall: Sendable {
     let deadline: Instant
     /// A stream's messages, as they come, apart from the last one.
     let onMessage: (@Sendable (Bytes) -> Void)?
+    /// Its caller sends more messages; told how many bytes the server makes room for.
+    let onCredit: (@Sendable (Int) -> Void)?
     private let end: Mutex<(@Sendable (Ending) -> Void)?>
 
     init(
@@ -28,12 +30,14 @@ final class ClientCall: Sendable {
         message: Bytes,
         deadline: Instant,
         onMessage: (@Sendable (Bytes) -> Void)? = nil,
+        onCredit: (@Sendable (Int) -> Void)? = nil,
         onEnd: @escaping @Sendable (Ending) -> Void
     ) {
         self.header = header
         self.message = message
         self.deadline = deadline
         self.onMessage = onMessage
+        self.onCredit = onCredit
         end = Mutex(onEnd)
     }
 

@@ -70,9 +70,18 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
         var header = call.header
         let rest = call.deadline.milliseconds - clock().milliseconds
         header.timeout = UInt32(clamping: max(1, rest))
-        connection.send(
-            Frame(.call, isEnd: true, stream: stream, payload: header.encoded(before: call.message))
-        )
+        let payload = header.encoded(before: call.message)
+        let isEnd = call.onCredit == nil
+        connection.send(Frame(.call, isEnd: isEnd, stream: stream, payload: payload))
+        link.needsTurn()
+    }
+
+    /// Sends another message of a call that takes several; none if the call has ended.
+    ///
+    /// On the loop.
+    func send(_ message: Bytes, of call: ClientCall, isEnd: Bool) {
+        guard let stream = calls.first(where: { $0.value.call === call })?.key else { return }
+        connection.send(Frame(.message, isEnd: isEnd, stream: stream, payload: message))
         link.needsTurn()
     }
 
@@ -192,7 +201,9 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
         case .status: try end(frame)
         case .drain: notify(self, .draining)
         case .causal: notify(self, .reached(run: run, frame.payload))
-        case .credit: break
+        case .credit:
+            guard frame.payload.count == 4 else { throw ProtocolFault("a CREDIT has 4 bytes") }
+            calls[frame.stream]?.call.onCredit?(frame.payload.reduce(0) { $0 << 8 | Int($1) })
         case .call, .cancel, .ping, .pong:
             throw ProtocolFault("the server sent a frame that only clients send")
         }

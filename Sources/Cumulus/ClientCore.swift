@@ -20,6 +20,8 @@ final class ClientCore: Sendable {
         /// Other nodes that are to hold a change; nil: as the node is set up.
         var replicas: UInt32?
         var hello: Hello
+        var assetDirectory = ""
+        var assetCacheBytes: UInt64 = 1 << 30
         /// What seals and opens encrypted fields.
         var keyring = Keyring([], container: "")
         /// Milliseconds that a call may take, retries included.
@@ -83,11 +85,16 @@ final class ClientCore: Sendable {
     let settings: Settings
     var keyring: Keyring { settings.keyring }
     let environment: ClientEnvironment
+    let assetCache: AssetCache
     private let state: Mutex<State>
 
     init(_ settings: Settings, environment: ClientEnvironment) {
         self.settings = settings
         self.environment = environment
+        assetCache = AssetCache(
+            directory: settings.assetDirectory,
+            byteLimit: settings.assetCacheBytes
+        )
         let slots = Array(repeating: Slot(), count: max(1, settings.connections))
         state = Mutex(State(slots: slots, seen: SeenTokens(settings.session)))
     }
@@ -219,13 +226,15 @@ final class ClientCore: Sendable {
         }
     }
 
-    /// Starts a call whose answer is a stream.
+    /// Starts a call whose answer is a stream, or whose caller sends one.
     ///
     /// The lease is given back by `onEnd`'s owner.
     func stream(
         _ prototype: CallHeader,
         _ message: Bytes,
+        isOpen: Bool = false,
         onMessage: @escaping @Sendable (Bytes) -> Void,
+        onCredit: @escaping @Sendable (Int) -> Void = { _ in },
         onEnd: @escaping @Sendable (ClientCall.Ending) -> Void
     ) async throws -> (call: ClientCall, connection: ClientConnection) {
         let deadline = environment.now() + settings.callMilliseconds
@@ -236,7 +245,8 @@ final class ClientCore: Sendable {
             header: header,
             message: message,
             deadline: environment.now() + Limits.standard.longestCallMilliseconds,
-            onMessage: onMessage
+            onMessage: onMessage,
+            onCredit: isOpen ? onCredit : nil
         ) { [self] ending in
             release(lease)
             onEnd(ending)
@@ -279,7 +289,7 @@ final class ClientCore: Sendable {
         error.reason == .requestIDExpired
     }
 
-    private func isRetryable(_ error: ServiceError) -> Bool {
+    func isRetryable(_ error: ServiceError) -> Bool {
         switch error.reason {
         case .overloaded, .draining, .nodeBehind, .clockWrong, .nodeIDInUse: true
         default: error.code == .zoneBusy
@@ -303,7 +313,7 @@ final class ClientCore: Sendable {
         return words.flatMap { word in withUnsafeBytes(of: word.bigEndian, Array.init) }
     }
 
-    private func backoff(_ attempt: Int) -> Int64 {
+    func backoff(_ attempt: Int) -> Int64 {
         let doubled = settings.firstBackoffMilliseconds << Int64(min(attempt, 16))
         let longest = min(doubled, settings.longestBackoffMilliseconds)
         var dice = ClientDice(random: environment.random)

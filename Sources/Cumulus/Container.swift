@@ -33,6 +33,11 @@ public struct Container: Sendable {
         public var authority: String?
         /// Keys of encrypted fields: the first one seals, each may open.
         public var encryptionKeys: [EncryptionKey] = []
+        /// Where downloaded assets are kept; nil: in the user's caches, in a folder of the
+        /// container.
+        public var assetDirectory: String?
+        /// Bytes that downloaded assets may take; the least recently used go first.
+        public var assetCacheBytes: UInt64 = 1 << 30
         /// What the first calls must have seen: another container's ``Container/session``.
         public var session: Session?
         /// Milliseconds that a node which owes an answer may be silent before it is asked, and
@@ -187,6 +192,9 @@ extension ClientCore.Settings {
             connections: configuration.connections,
             replicas: configuration.writeConcern.replicas,
             hello: hello,
+            assetDirectory: configuration.assetDirectory
+                ?? AssetCache.standardDirectory(String(decoding: hello.container, as: UTF8.self)),
+            assetCacheBytes: configuration.assetCacheBytes,
             keyring: Keyring(
                 configuration.encryptionKeys,
                 container: String(decoding: hello.container, as: UTF8.self),

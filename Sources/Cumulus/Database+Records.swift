@@ -18,11 +18,19 @@ public enum RecordSavePolicy: UInt32, Sendable {
 
 extension Database {
     /// The record with that name.
-    public func record(for recordID: Record.ID) async throws -> Record {
+    ///
+    /// - Parameters:
+    ///   - recordID: Its name.
+    ///   - downloadingAssets: Whether the content of its assets comes along, in files.
+    public func record(
+        for recordID: Record.ID,
+        downloadingAssets: Bool = false
+    ) async throws -> Record {
         let request = request([recordID], nil)
         let results = try await fetch(request)
         guard let result = results.first else { throw Database.missingResult }
-        return try result.get()
+        let record = try result.get()
+        return downloadingAssets ? try await self.downloadingAssets(of: record) : record
     }
 
     /// The records with these names; each has a result of its own.
@@ -48,10 +56,15 @@ extension Database {
 
     /// Saves a record: a new one, or one that did not change on the server since it was fetched.
     ///
+    /// Assets that were made from files or data are uploaded first.
+    ///
+    /// - Parameters:
+    ///   - record: What is to be saved.
+    ///   - progress: Follows the upload of its assets.
     /// - Returns: The saved record, with its new change tag. Go on with this value.
     @discardableResult
-    public func save(_ record: Record) async throws -> Record {
-        let results = try await modifyRecords(saving: [record], deleting: [])
+    public func save(_ record: Record, progress: AssetProgress? = nil) async throws -> Record {
+        let results = try await modifyRecords(saving: [record], deleting: [], progress: progress)
         guard let result = results.saveResults[record.recordID] else {
             throw Database.missingResult
         }
@@ -76,16 +89,20 @@ extension Database {
     ///   - savePolicy: What a save overwrites.
     ///   - atomically: In custom zones all of a zone's items succeed, or none. Elsewhere it means
     ///     nothing.
+    ///   - progress: Follows the upload of assets, which goes first.
     public func modifyRecords(
         saving recordsToSave: [Record],
         deleting recordIDsToDelete: [Record.ID],
         savePolicy: RecordSavePolicy = .ifServerRecordUnchanged,
-        atomically: Bool = true
+        atomically: Bool = true,
+        progress: AssetProgress? = nil
     ) async throws -> (
         saveResults: [Record.ID: Result<Record, any Error>],
         deleteResults: [Record.ID: Result<Void, any Error>]
     ) {
+        defer { progress?.finish() }
         try checkUnique(recordsToSave.map(\.recordID) + recordIDsToDelete)
+        let recordsToSave = try await uploadAssets(of: recordsToSave, progress: progress)
         var saveResults: [Record.ID: Result<Record, any Error>] = [:]
         var deleteResults: [Record.ID: Result<Void, any Error>] = [:]
         let canSplit = !atomically || !hasAtomicZone(recordsToSave, recordIDsToDelete)

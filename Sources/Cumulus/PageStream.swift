@@ -24,10 +24,12 @@ final class PageStream: Sendable {
         self.messages = .init(messages)
     }
 
+    /// - Parameter window: Bytes that may be on their way, beyond what the protocol begins with.
     static func open(
         _ core: ClientCore,
         _ header: CallHeader,
-        _ request: Bytes
+        _ request: Bytes,
+        window: Int = 0
     ) async throws -> PageStream {
         // Bounded by the credit that `next` grants.
         let (messages, source) = AsyncThrowingStream<Bytes, any Error>.makeStream()
@@ -51,6 +53,9 @@ final class PageStream: Sendable {
                 }
             }
         )
+        if window > 0 {
+            connection.link.loop.execute { connection.grant(window, to: call) }
+        }
         return PageStream(call: call, connection: connection, messages: messages)
     }
 

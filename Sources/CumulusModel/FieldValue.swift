@@ -112,16 +112,45 @@ public struct Location: Hashable, Sendable {
     }
 }
 
-/// The content of an asset field: bytes that are kept outside the record.
+/// The content of an asset field: bytes that are kept outside the record, such as a photo's.
+///
+/// Two are equal if their content is. What `Cumulus` adds makes assets from files and data, and
+/// downloads those of fetched records.
 public struct Asset: Hashable, Sendable {
-    /// 32 bytes.
+    /// Names the content: 32 bytes; empty until it is uploaded.
     public var digest: [UInt8]
     /// Bytes.
     public var size: UInt64
+    /// Where the content is on this machine; nil: it isn't, or nobody looked.
+    package var source: Source?
+
+    package enum Source: Hashable, Sendable {
+        case file(path: String)
+        case bytes([UInt8])
+    }
 
     /// The content with that digest.
     public init(digest: [UInt8], size: UInt64) {
         self.digest = digest
         self.size = size
+    }
+
+    /// Content that is not uploaded yet.
+    package init(source: Source, size: UInt64) {
+        digest = []
+        self.size = size
+        self.source = source
+    }
+
+    /// Whether both have the same content, as far as that is known.
+    public static func == (left: Asset, right: Asset) -> Bool {
+        left.digest == right.digest && left.size == right.size
+            && (!left.digest.isEmpty || left.source == right.source)
+    }
+
+    /// Hashes what names the content.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(digest)
+        hasher.combine(size)
     }
 }

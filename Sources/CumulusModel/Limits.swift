@@ -23,6 +23,16 @@ package struct Limits: Hashable, Sendable {
     /// deleteSelf references to one record.
     package var ownersPerRecord = 750
     package var zonesPerDatabase = 1_000
+    /// Plain bytes of one asset.
+    package var assetBytes = 1 << 30
+    /// Plain bytes of all assets of one user in one database.
+    package var userAssetBytes = 100 << 30
+    /// Chunk lists in one request.
+    package var assetsPerRequest = 1_000
+    /// How long an asset is kept that nothing names.
+    package var assetGraceMilliseconds: Int64 = 24 * 3_600_000
+    /// Bytes that a caller may send of an upload before what it sent is durable.
+    package var uploadWindowBytes = 4 << 20
     /// Bytes behind a frame's length field.
     package var frameBytes = 4 << 20
     package var streamsPerConnection = 256

@@ -35,9 +35,9 @@ public struct ServiceError: Error, Sendable {
         case serverRecordChanged = 14
         /// Another node carried the request out without this item: send it in a new one.
         case serverRejectedRequest = 15
-        /// CloudKit's, of assets; not used in this release.
+        /// The file of an asset that is to be saved can't be read.
         case assetFileNotFound = 16
-        /// CloudKit's, of assets; not used in this release.
+        /// The file of an asset changed while it was uploaded; save again.
         case assetFileModified = 17
         /// Client and server, or two nodes, don't understand each other: run releases that do.
         case incompatibleVersion = 18
@@ -53,7 +53,7 @@ public struct ServiceError: Error, Sendable {
         case zoneBusy = 23
         /// That can't be done in this database.
         case badDatabase = 24
-        /// CloudKit's; nodes don't send it.
+        /// The assets of a user would take more bytes than a user has.
         case quotaExceeded = 25
         /// There is no such zone.
         case zoneNotFound = 26
@@ -73,7 +73,7 @@ public struct ServiceError: Error, Sendable {
         case participantMayNeedVerification = 33
         /// A change was sent, and nobody told whether it was made: fetch the records to see.
         case serverResponseLost = 34
-        /// The content of an asset was not uploaded; this release keeps none.
+        /// The content of an asset is not here, or not all of it.
         case assetNotAvailable = 35
         /// CloudKit's; nodes don't send it.
         case accountTemporarilyUnavailable = 36
@@ -131,6 +131,10 @@ public struct ServiceError: Error, Sendable {
         case clockWrong = 21
         /// Another process is alive that has the same node id.
         case nodeIDInUse = 22
+        /// Chunks of an asset are not here.
+        case assetIncomplete = 23
+        /// A chunk that no prepared asset of the database contains.
+        case assetNotPrepared = 24
     }
 
     /// CloudKit's error number.

@@ -12,6 +12,8 @@ struct Call: Sendable {
     var stream: UInt32
     var header: CallHeader
     var message: Bytes
+    /// No further message comes.
+    var isEnd = true
 }
 
 final class CallState {
@@ -29,6 +31,10 @@ final class CallState {
     /// Messages that wait for credit, and whether they are all.
     var waiting: [Bytes] = []
     var isComplete = false
+    /// What comes of an upload; nil: the call is none.
+    var upload: ChunkUpload?
+    /// Its pages are read from packs, not from the store.
+    var readsAssets = false
     /// Reads the next page of the answer; nil: there is none, or it is being read now.
     var next: NextPage?
     /// The same, but there is nothing before something is committed.
@@ -63,6 +69,7 @@ final class CallState {
     var deadline: Instant? {
         if let behind { return behind.deadline }
         if let held { return held.deadline }
+        if let upload { return upload.stallDeadline }
         return isWaiting ? stallDeadline ?? (isEndless ? nil : token.deadline) : nil
     }
 }

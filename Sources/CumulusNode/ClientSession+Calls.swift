@@ -98,11 +98,15 @@ extension ClientSession {
             }
         case .changesDatabase: try fetchDatabaseChanges(call)
         case .changesZone: try fetchZoneChanges(call)
+        case .peersAsset: try servePeerAsset(call)
         case .peersPull, .peersState, .peersReport:
             try servePeer(method, call.stream, call.header, call.message)
         case .schemaRead, .schemaImport, .schemaDeploy, .schemaReset:
             try serveSchema(method, call)
         case .indexesList, .indexesRebuild, .indexesVerify: try serveIndexes(method, call)
+        case .assetsPrepare: try prepareAssets(call)
+        case .assetsUpload: try beginUpload(call)
+        case .assetsDownload: try downloadAsset(call)
         case .accountsWhoAmI:
             let role = identity.caller.role == .operator ? WireRole.operator : .client
             let caller = WireCaller(role: role.rawValue, user: identity.caller.user)
@@ -178,7 +182,7 @@ extension ClientSession {
     func readLater(_ stream: UInt32, _ read: @escaping NextPage) {
         guard let call = calls[stream] else { return }
         let (token, isEndless, isPeer) = (call.token, call.isEndless, identity.isPeer)
-        let isQueued = node.gate.read { [self] in
+        let work: @Sendable () -> Void = { [self] in
             if !isEndless, let refusal = token.refusal(now: node.environment.now()) {
                 return resume { $0.fail(stream, refusal) }
             }
@@ -190,11 +194,15 @@ extension ClientSession {
                     return resume { $0.postpone(stream, read) }
                 }
                 send(page, on: stream)
+            } catch is NotHereYet {
+                resume { $0.postpone(stream, read) }
             } catch {
                 let error = serviceError(error)
                 resume { $0.fail(stream, error) }
             }
         }
+        let isQueued =
+            call.readsAssets ? node.assets.perform { _ in work() } : node.gate.read(work)
         if !isQueued { fail(stream, overloaded("too many reads are waiting")) }
     }
 
@@ -531,6 +539,7 @@ extension ClientSession {
         }
     }
 
+    /// A change that is not remembered by a request id: doing it again is harmless.
     func change(
         _ call: Call,
         _ operation: WriteRequest.Operation,

@@ -271,9 +271,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         case .credit: try grant(frame)
         case .message:
             guard try isOpen(frame.stream) else { return }
-            throw ProtocolFault(
-                "a MESSAGE on stream \(frame.stream), whose call takes one message only"
-            )
+            try receive(frame, now: now)
         case .status:
             guard try isOpen(frame.stream) else { return }
             calls[frame.stream]?.token.cancel()
@@ -305,16 +303,6 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
             throw ProtocolFault("stream \(frame.stream) is reused")
         }
         highestStream = frame.stream
-        guard frame.isEnd else {
-            return refuse(
-                frame.stream,
-                ServiceError(
-                    .invalidArguments,
-                    .protocolError,
-                    "this call takes exactly one message: set the end bit of its CALL frame"
-                )
-            )
-        }
         if let refusal = refusal(of: frame) { return refuse(frame.stream, refusal) }
         let split: (header: CallHeader, message: Bytes)
         do {
@@ -323,6 +311,16 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
             return refuse(
                 frame.stream,
                 ServiceError(.invalidArguments, .protocolError, error.message)
+            )
+        }
+        guard frame.isEnd || split.header.method == Method.assetsUpload.rawValue else {
+            return refuse(
+                frame.stream,
+                ServiceError(
+                    .invalidArguments,
+                    .protocolError,
+                    "this call takes exactly one message: set the end bit of its CALL frame"
+                )
             )
         }
         let time =
@@ -337,7 +335,14 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         )
         node.meter.calls.add(1)
         node.meter.callsInProgress.add(1)
-        dispatch(Call(stream: frame.stream, header: split.header, message: split.message))
+        dispatch(
+            Call(
+                stream: frame.stream,
+                header: split.header,
+                message: split.message,
+                isEnd: frame.isEnd
+            )
+        )
     }
 
     /// Why a call can't even begin now; nil if it can.
@@ -471,6 +476,19 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         call.token.cancel()
         refuse(stream, error)
         end(stream)
+    }
+
+    /// More of what a stream sends is taken.
+    func sendCredit(_ byteCount: Int, on stream: UInt32) {
+        var payload: Bytes = []
+        FrameEncoder.append(UInt32(clamping: byteCount), to: &payload)
+        connection.send(Frame(.credit, stream: stream, payload: payload))
+    }
+
+    /// What a call brought besides its first message is kept, or is not any more.
+    func keep(_ byteCount: Int, of call: CallState) {
+        requestBytes += byteCount
+        call.requestBytes += byteCount
     }
 
     func sendCausal(_ token: Bytes) {

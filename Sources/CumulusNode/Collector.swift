@@ -23,6 +23,8 @@ package struct Collector: Sendable {
         package var purgeMilliseconds: Int64 = 3_600_000
         /// How long tombstones, conflicts, and log entries that a member lacks are kept.
         package var retentionMilliseconds: Int64 = 30 * 24 * 3_600_000
+        /// Between two walks through all assets, in search of those that nothing names.
+        package var assetMilliseconds: Int64 = 600_000
         /// Between two steps of one walk.
         package var pauseMilliseconds: Int64 = 10
 
@@ -45,10 +47,15 @@ package struct Collector: Sendable {
     /// Returns when the task is cancelled.
     package func run() async {
         var lastPurge = node.environment.now()
+        var lastAssets = lastPurge
         while (try? await node.environment.sleep(schedule.logMilliseconds)) != nil {
             do {
                 try await truncateLogs()
                 let now = node.environment.now()
+                if lastAssets + schedule.assetMilliseconds <= now {
+                    lastAssets = now
+                    try await collectAssets()
+                }
                 if lastPurge + schedule.purgeMilliseconds <= now {
                     lastPurge = now
                     try await sweep()
@@ -246,6 +253,13 @@ package struct Collector: Sendable {
             last = found.last
             if last != nil { try await pause() }
         } while last != nil
+    }
+
+    // MARK: Assets
+
+    /// Gives back the space of assets that nothing has named for long.
+    package func collectAssets() async throws {
+        try await AssetCollector(node: node, pause: schedule.pauseMilliseconds).run()
     }
 
     // MARK: Parts

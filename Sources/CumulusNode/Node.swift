@@ -44,13 +44,14 @@ package final class Node: Sendable {
 
     /// Returns how many bytes in how many files stand in the new directory; throws in words.
     package typealias BackUp =
-        @Sendable (_ engine: any StorageEngine, _ path: String) throws -> (
+        @Sendable (_ engine: any StorageEngine, _ packs: any PackFiles, _ path: String) throws -> (
             bytes: UInt64, files: UInt32
         )
 
     package let configuration: Configuration
     package let environment: NodeEnvironment
     package let gate: StoreGate
+    package let assets: AssetStore
     package let meter = NodeMeter()
     package let nodeID: Bytes
     let clusterID: Bytes
@@ -93,6 +94,7 @@ package final class Node: Sendable {
     package init(
         _ configuration: Configuration,
         engine: any StorageEngine,
+        packs: any PackFiles = MemoryPacks(),
         environment: NodeEnvironment
     ) throws {
         self.configuration = configuration
@@ -104,7 +106,22 @@ package final class Node: Sendable {
             clusterID: peerProof?.clusterID,
             using: &dice
         )
-        let state = try Node.makeContainer(configuration, engine, opened, environment)
+        let made = try Node.makeContainer(configuration, engine, opened, environment)
+        let (state, nextPack, missing) = try AssetRecovery(engine: engine, packs: packs)
+            .run(made, now: environment.wallClock())
+        if missing > 0 {
+            environment.logger.warning(
+                "files of assets are gone; other nodes are asked for them",
+                metadata: ["packs": "\(missing)"]
+            )
+        }
+        assets = AssetStore(
+            packs,
+            next: nextPack,
+            capacity: configuration.limits.queuedWrites,
+            diskReserve: configuration.diskReserve,
+            freeBytes: { engine.freeBytes() }
+        )
         nodeID = state.node.nodeID
         clusterID = state.node.clusterID
         incarnation = state.incarnation
@@ -142,12 +159,15 @@ package final class Node: Sendable {
     /// Starts the store's threads.
     package func start() {
         gate.start(readers: configuration.readers)
+        assets.start(threads: configuration.readers)
     }
 
     /// Finishes what is queued and ends the threads.
     ///
     /// Sessions get no more answers.
     package func stop() {
+        // Its threads wait for nobody's.
+        assets.stop()
         gate.stop()
     }
 
@@ -289,7 +309,7 @@ extension Node {
         }
         defer { isBackingUp.store(false, ordering: .releasing) }
         do {
-            return try backUp(gate.engine, path)
+            return try assets.keepingPacks { packs in try backUp(gate.engine, packs, path) }
         } catch {
             throw ServiceError(.invalidArguments, "no backup was made: \(error)")
         }

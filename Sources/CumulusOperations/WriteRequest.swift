@@ -12,6 +12,9 @@ package struct WriteRequest: Sendable {
     package enum Operation: Sendable {
         case modifyRecords(ModifyRecords)
         case modifyZones(ModifyZones)
+        // Of this node alone: what they do to its assets is in no log.
+        case prepareAssets(PrepareAssets)
+        case storeChunks(StoreChunks)
         case createContainer(String)
         case addUser(name: String, id: Bytes)
         case addToken(Bytes, user: String)
@@ -26,6 +29,8 @@ package struct WriteRequest: Sendable {
 
     package enum Answer: Hashable, Sendable {
         case modified(ModifyOutcome)
+        case prepared(PrepareAssets.Outcome)
+        case stored(StoreChunks.Outcome)
         case container(existed: Bool)
         case user(Users.User, existed: Bool)
         case token
@@ -85,6 +90,14 @@ package struct WriteRequest: Sendable {
             return try importSchema(schemaImport, &transaction)
         }
         if case .resetSchema = operation { return try resetSchema(&transaction) }
+        if case .prepareAssets(let request) = operation {
+            let outcome = try request.run(number, by: caller, in: &transaction)
+            return (outcome.map(Answer.prepared), true)
+        }
+        if case .storeChunks(let request) = operation {
+            let outcome = try request.run(number, by: caller, in: &transaction)
+            return (.success(.stored(outcome)), outcome.isUsed)
+        }
         if let requestID {
             if let error = checkAge(of: requestID, now: transaction.now) {
                 return (.failure(error), false)
@@ -151,7 +164,7 @@ package struct WriteRequest: Sendable {
         case .modifyZones(let request):
             return try request.run(scope, by: caller, requestID, in: &transaction)
         case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
-            .importSchema, .resetSchema:
+            .importSchema, .resetSchema, .prepareAssets, .storeChunks:
             return .failure(
                 ServiceError(.invalidArguments, "an operator's request names no container")
             )
@@ -212,7 +225,7 @@ package struct WriteRequest: Sendable {
             case .modifyRecords(let request): try done.outcome(of: request, transaction)
             case .modifyZones(let request): try done.outcome(of: request, transaction)
             case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
-                .importSchema, .resetSchema:
+                .importSchema, .resetSchema, .prepareAssets, .storeChunks:
                 ModifyOutcome(saves: 0, deletes: 0)
             }
         outcome.dots = row.dots
@@ -238,7 +251,7 @@ package struct WriteRequest: Sendable {
             request.isAtomic || request.saves.count + request.deletes.count == 1
         case .modifyZones(let request): request.saves.count + request.deletes.count == 1
         case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
-            .importSchema, .resetSchema:
+            .importSchema, .resetSchema, .prepareAssets, .storeChunks:
             true
         }
     }
@@ -268,7 +281,8 @@ package struct WriteRequest: Sendable {
             return (.success(.member(existed: existed)), existed)
         case .truncate:
             return (.success(.truncated(scopes: try Truncation.mark(in: &transaction))), true)
-        case .modifyRecords, .modifyZones, .setMergePolicy, .importSchema, .resetSchema:
+        case .modifyRecords, .modifyZones, .setMergePolicy, .importSchema, .resetSchema,
+            .prepareAssets, .storeChunks:
             return (.failure(Containers.unknown("")), false)
         }
     }

@@ -16,6 +16,7 @@ enum Backup {
     /// Throws `Configuration.Problem`.
     static func make(
         of engine: any StorageEngine,
+        _ packs: any PackFiles,
         key: [UInt8],
         token: [UInt8],
         at path: String
@@ -31,6 +32,12 @@ enum Backup {
             try engine.copy(to: draft.path + "/store")
         } catch {
             throw problem("the store can't be copied: \(error)")
+        }
+        do {
+            // After the store: all packs that it names are there.
+            try packs.copy(to: draft.path + "/assets")
+        } catch {
+            throw problem("the assets can't be copied: \(error)")
         }
         let home = try DataHome(draft.path)
         try home.write(key.hex + "\n", to: draft.path + "/cluster.key")
@@ -56,6 +63,16 @@ enum Backup {
             throw problem("\(backup) holds no backup of a node")
         }
         let draft = try DraftDirectory(for: home.store)
+        // Without them the new node asks others for what is missing.
+        if manager.fileExists(atPath: backup + "/assets") {
+            do {
+                // What an earlier try left.
+                try? manager.removeItem(atPath: home.assets)
+                try PackDirectory(backup + "/assets").copy(to: home.assets)
+            } catch {
+                throw problem("\(backup)/assets can't be copied: \(error)")
+            }
+        }
         do {
             try manager.removeItem(atPath: draft.path)
             try manager.copyItem(atPath: backup + "/store", toPath: draft.path)

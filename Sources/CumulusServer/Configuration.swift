@@ -278,6 +278,9 @@ struct Configuration {
         schedule.retentionMilliseconds = Int64(days) * 86_400_000
         schedule.keepMilliseconds = Int64(seconds) * 1_000
         schedule.logMilliseconds = min(max(1_000, schedule.keepMilliseconds / 2), 30_000)
+        let grace = try limits().assetGraceMilliseconds
+        schedule.assetMilliseconds = min(max(1_000, grace / 10), schedule.assetMilliseconds)
+        schedule.logMilliseconds = min(schedule.logMilliseconds, schedule.assetMilliseconds)
         return schedule
     }
 
@@ -290,6 +293,9 @@ struct Configuration {
             "recordBytes": \.recordBytes,
             "fieldsPerType": \.fieldsPerType,
             "zonesPerDatabase": \.zonesPerDatabase,
+            "assetBytes": \.assetBytes,
+            "userAssetBytes": \.userAssetBytes,
+            "assetsPerRequest": \.assetsPerRequest,
             "streamsPerConnection": \.streamsPerConnection,
             "unansweredBytes": \.unansweredBytes,
             "nodeUnansweredBytes": \.nodeUnansweredBytes,
@@ -300,6 +306,7 @@ struct Configuration {
 
     private var adjustableTimes: [String: WritableKeyPath<Limits, Int64>] {
         [
+            "assetGraceMilliseconds": \.assetGraceMilliseconds,
             "greetingMilliseconds": \.greetingMilliseconds,
             "idleMilliseconds": \.idleMilliseconds,
             "frameMilliseconds": \.frameMilliseconds,

@@ -35,6 +35,7 @@ struct DataHome {
     }
 
     var store: String { path + "/store" }
+    var assets: String { path + "/assets" }
     var tokenFile: String { path + "/operator.token" }
 
     /// The token in `operator.token`; a new one is written at the first start, readable by its

@@ -271,11 +271,14 @@ struct Wiring {
         var settings = settings
         settings.operatorToken = token
         settings.clusterKey = clusterKey
-        settings.backUp = { engine, path in
-            try Backup.make(of: engine, key: clusterKey, token: token, at: path)
+        settings.backUp = { engine, packs, path in
+            try Backup.make(of: engine, packs, key: clusterKey, token: token, at: path)
         }
         do {
-            return try Node(settings, engine: engine, environment: environment)
+            let packs = try PackDirectory(directory.assets)
+            return try Node(settings, engine: engine, packs: packs, environment: environment)
+        } catch let error as PackError {
+            throw Configuration.Problem(message: "the assets can't be opened: \(error)")
         } catch let error as ServiceError {
             throw Configuration.Problem(message: error.message)
         } catch let failure as OpenStore.Failure {

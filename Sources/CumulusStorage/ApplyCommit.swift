@@ -73,7 +73,9 @@ extension WriteTransaction {
         in scope: ScopeNumber
     ) throws(EngineError) {
         for (number, conflict) in conflicts.enumerated() {
-            put(.conflict(scope, commit.stamp, UInt16(truncatingIfNeeded: number)), conflict)
+            let key = RowKey.conflict(scope, commit.stamp, UInt16(truncatingIfNeeded: number))
+            put(key, conflict)
+            try noteAssetLosses(conflict, key)
         }
     }
 }
@@ -306,6 +308,7 @@ extension WriteTransaction {
         deleteRange(.index, .changes(of: zone))
         deleteRange(.index, .backReferences(of: zone))
         deleteRange(.index, .indexRows(of: zone))
+        deleteRange(.index, .assetUses(of: zone))
         forgetZone(zone)
     }
 
@@ -508,6 +511,7 @@ extension WriteTransaction {
         storeChanges(of: name, before.first?.frontier ?? [], rows[0].frontier, at: place)
         try storeBackReferences(of: name, before.first, rows[0], at: place)
         try storeIndexRows(of: name, before.first, rows[0], at: place)
+        try storeAssetUses(of: name, before, rows, at: place)
         return rows[0]
     }
 
@@ -536,6 +540,7 @@ extension WriteTransaction {
             put(gone.key(in: place.number, child: name), nil)
         }
         try storeIndexRows(of: name, shown, nil, at: place)
+        try storeAssetUses(of: name, stored, [], at: place)
     }
 
     private mutating func storeChanges(

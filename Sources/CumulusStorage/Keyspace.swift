@@ -19,12 +19,22 @@
 // | meta    | log floor      | scope, incarnation                 | the log begins above it |
 // | meta    | staged zone    | zone                               | scope of the sync       |
 // | meta    | index          | scope, record type, index no.      | `IndexRow`, local       |
+// | meta    | asset usage    | database, user                     | bytes, local            |
 // | records | record         | zone, name                         | `RecordRow`             |
 // | records | sibling        | zone, name, birth                  | `RecordRow` not shown   |
+// | records | asset          | database, asset digest             | `AssetRow`, local       |
+// | records | chunk list     | database, asset digest             | as it travels, local    |
+// | records | chunk          | database, chunk digest             | `ChunkRow`, local       |
+// | records | pack           | pack no.                           | `PackRow`, local        |
 // | index   | change         | zone, view, incarnation, seq, name | empty, derived          |
 // | index   | back reference | zone, target, kind, child, field   | target's birth, derived |
 // | index   | index row      | zone, index no., value, name       | `IndexedValues`,        |
 // |         |                |                                    | derived                 |
+// | index   | asset use      | zone, asset digest, name           | empty, derived          |
+// | index   | asset loss     | asset digest, conflict             | empty, local            |
+// | index   | chunk use      | database, chunk digest, asset      | empty, local            |
+// |         |                | digest                             |                         |
+// | index   | packed         | pack no., offset                   | `PackedRow`, local      |
 // | log     | commit         | scope, incarnation, seq            | canonical bytes         |
 // | log     | order          | scope, local position              | dot, visible or not     |
 // | log     | increment      | scope, request id, birth, name,    | stamp, delta            |
@@ -32,6 +42,7 @@
 // | log     | request        | request id, scope, caller          | `RequestRow`            |
 // | log     | conflict       | scope, stamp of the commit, no.    | `Conflict`, local       |
 // | log     | stage          | scope, zone of the sync, name      | `StagedRecord`          |
+// | log     | wanted asset   | database, asset digest             | empty, local            |
 //
 // All of it is written by the release that introduced the format.
 
@@ -52,26 +63,36 @@ package enum Subspace: UInt8, Sendable {
     case logFloor = 11
     case stagedZone = 12
     case index = 13
+    case assetUsage = 14
     case record = 32
     case sibling = 33
+    case asset = 34
+    case chunkList = 35
+    case chunk = 36
+    case pack = 37
     case change = 64
     case backReference = 65
     case indexRow = 66
+    case assetUse = 67
+    case assetLoss = 68
+    case chunkUse = 69
+    case packed = 70
     case commit = 96
     case order = 97
     case increment = 98
     case request = 99
     case conflict = 100
     case stage = 101
+    case wantedAsset = 102
 
     package var family: Family {
         switch self {
         case .format, .node, .scope, .database, .zone, .zoneState, .zoneHead, .vector, .report,
-            .register, .logFloor, .stagedZone, .index:
+            .register, .logFloor, .stagedZone, .index, .assetUsage:
             .meta
-        case .record, .sibling: .records
-        case .change, .backReference, .indexRow: .index
-        case .commit, .order, .increment, .request, .conflict, .stage: .log
+        case .record, .sibling, .asset, .chunkList, .chunk, .pack: .records
+        case .change, .backReference, .indexRow, .assetUse, .assetLoss, .chunkUse, .packed: .index
+        case .commit, .order, .increment, .request, .conflict, .stage, .wantedAsset: .log
         }
     }
 }

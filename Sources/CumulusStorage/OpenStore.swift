@@ -8,8 +8,9 @@ package import CumulusModel
 package enum OpenStore {
     /// The layout that this release reads and writes.
     ///
-    /// Formats 1 to 4 were never released.
-    package static let formatVersion: UInt32 = 6
+    /// Formats 1 to 4 were never released; 7 added the rows of assets to 6.
+    package static let formatVersion: UInt32 = 7
+    package static let oldestVersion: UInt32 = 6
 
     package enum Failure: Error, Equatable, Sendable {
         case newerFormat(UInt32)
@@ -29,7 +30,7 @@ package enum OpenStore {
             case .olderFormat(let version):
                 """
                 the data directory has storage format \(version), and this release reads \
-                \(OpenStore.formatVersion) only; export with the older release and import here
+                \(OpenStore.oldestVersion) and newer; export with the older release and import here
                 """
             case .otherCluster(let id):
                 """
@@ -74,7 +75,7 @@ package enum OpenStore {
             return try create(engine, clusterID, using: &dice)
         }
         guard format.number <= formatVersion else { throw Failure.newerFormat(format.number) }
-        guard format.number == formatVersion else { throw Failure.olderFormat(format.number) }
+        guard format.number >= oldestVersion else { throw Failure.olderFormat(format.number) }
         guard let node: NodeRow = try reader.row(.node) else {
             throw EngineError.corrupt("the node's own row is missing")
         }
@@ -85,6 +86,9 @@ package enum OpenStore {
         state.inherited = try reader.inheritance(of: node.nodeID)
         var transaction = WriteTransaction(engine: engine, state: state)
         try transaction.dropStages()
+        if format.number < formatVersion {
+            transaction.put(.format, NumberRow(number: formatVersion))
+        }
         let (batch, cleaned) = transaction.finish()
         if !batch.isEmpty { try engine.commit(batch) }
         return cleaned

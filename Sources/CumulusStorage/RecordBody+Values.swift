@@ -105,7 +105,7 @@ extension Location {
 
 extension Asset {
     /// Reads the fields of a canonical `Asset`.
-    fileprivate init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+    init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
         self.init(digest: [], size: 0)
         while let (number, type) = try reader.nextField() {
             switch (number, type) {

@@ -1,9 +1,10 @@
 // Rebuilds every derived row of a store from what it is derived from, and reports each difference.
 //
-// Derived: change index, back references, indexes and zone states (from record rows), zone heads
-// and vectors (from the log). Record rows are sealed anew too, so that a tag or digest
-// that doesn't fit shows.
+// Derived: change index, back references, indexes, asset uses and zone states (from record rows),
+// zone heads and vectors (from the log), and what is counted of assets (from their lists and
+// chunks). Record rows are sealed anew too, so that a tag or digest that doesn't fit shows.
 
+import CumulusAssets
 import CumulusModel
 package import CumulusStorage
 
@@ -31,7 +32,11 @@ package struct DerivedRows {
         for (key, value) in try check.rows(.database) { try check.addDatabase(key, value) }
         try check.noteFloors()
         for (key, value) in try check.rows(.order) { try check.addCommit(key, value) }
-        for subspace in [Subspace.change, .backReference, .zoneState, .zoneHead, .vector] {
+        try check.addAssets()
+        for subspace in [
+            Subspace.change, .backReference, .zoneState, .zoneHead, .vector, .assetUse, .chunkUse,
+            .packed, .pack, .assetUsage,
+        ] {
             try check.compare(subspace)
         }
         try check.compareIndexes()
@@ -84,6 +89,10 @@ package struct DerivedRows {
             let isShown = parts.isAtEnd
             var row = try RecordRow(value)
             state.count(row, sign: 1, isShown: isShown)
+            for asset in try row.body.assets() {
+                expect(.assetUse(zone.number, asset, name), [], .assetUse)
+                try checkWanted(asset, of: database, scope)
+            }
             for stamp in row.frontier {
                 expect(.change(zone.number, stamp.dot, name), [], .change)
             }
@@ -201,6 +210,64 @@ package struct DerivedRows {
         if let birth { value.dot(birth) }
         let key = RowKey.backReference(zone, target: target, kind, child: child, field: field)
         expect(key, value.bytes, .backReference)
+    }
+
+    // MARK: Assets
+
+    /// What a record names is whole, or on the list of what is to be fetched.
+    private mutating func checkWanted(
+        _ asset: Bytes,
+        of database: DatabaseID,
+        _ scope: ScopeNumber
+    ) throws {
+        guard let number = try reader.database(scope, database) else { return }
+        if try reader.asset(asset, in: number)?.isComplete == true { return }
+        if try reader.get(.wantedAsset(number, asset)) != nil { return }
+        differences.append("asset \(asset.hex) is not whole, and nobody fetches it")
+    }
+
+    private mutating func addAssets() throws {
+        var usage: [RowKey: UInt64] = [:]
+        for (key, value) in try rows(.asset) {
+            let (database, asset) = try DerivedRows.split(key)
+            let row = try AssetRow(row: value)
+            guard let list = try reader.chunkList(of: asset, in: database) else {
+                differences.append("asset \(asset.hex) has no list")
+                continue
+            }
+            var missing = 0
+            for entry in list.distinct {
+                expect(.chunkUse(database, entry.digest, asset), [], .chunkUse)
+                if try reader.chunk(entry.digest, in: database) == nil { missing += 1 }
+            }
+            if missing != row.missing {
+                differences.append(
+                    "asset \(asset.hex) lacks \(missing) chunks, not \(row.missing)"
+                )
+            }
+            usage[.assetUsage(database, row.user), default: 0] += list.size
+        }
+        for (key, bytes) in usage where bytes > 0 {
+            expect(key, AssetUsageRow(bytes: bytes).rowBytes, .assetUsage)
+        }
+        try addChunks()
+    }
+
+    private mutating func addChunks() throws {
+        let packs = Dictionary(uniqueKeysWithValues: try rows(.pack).map { ($0.key, $0.value) })
+        for (key, value) in try rows(.chunk) {
+            let (database, chunk) = try DerivedRows.split(key)
+            let row = try ChunkRow(row: value)
+            let packed = PackedRow(database: database, digest: chunk)
+            expect(.packed(row.pack, row.offset), packed.rowBytes, .packed)
+            let pack = RowKey.pack(row.pack)
+            expect(pack, packs[pack.bytes] ?? PackRow(length: row.length).rowBytes, .pack)
+        }
+    }
+
+    private static func split(_ key: Bytes) throws -> (DatabaseNumber, Bytes) {
+        var parts = KeyReader(key)
+        return (try parts.number(), try parts.bytes(32))
     }
 
     // MARK: From the log

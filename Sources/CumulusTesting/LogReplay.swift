@@ -75,7 +75,7 @@ package struct LogReplay {
         let replayed = ReadTransaction(engine, reach: .disk)
         let subspaces: [Subspace] = [
             .scope, .database, .zone, .zoneState, .zoneHead, .vector, .register, .record, .sibling,
-            .change, .backReference, .conflict, .commit, .order, .increment,
+            .change, .backReference, .assetUse, .conflict, .commit, .order, .increment,
         ]
         for subspace in subspaces {
             let before = try source.rows(subspace.family, .all(subspace)).map(StoredRow.init)

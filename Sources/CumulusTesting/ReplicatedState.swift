@@ -75,7 +75,10 @@ package enum ReplicatedState {
             let state = try reader.get(.zoneState(number))
             found["zone state \(name)"] = state ?? ZoneState().rowBytes
             try addRecords(of: number, named: name, forgetting, reader, &found)
-            var ranges = [(Subspace.backReference, KeyRange.backReferences(of: number))]
+            var ranges = [
+                (Subspace.backReference, KeyRange.backReferences(of: number)),
+                (.assetUse, .assetUses(of: number)),
+            ]
             if !forgetting { ranges.append((.change, .changes(of: number))) }
             for (subspace, range) in ranges {
                 for (key, value) in try reader.rows(.index, range) {

@@ -28,6 +28,7 @@ package final class TestServer: Sendable {
     /// Starts a node on a free port of loopback.
     package init(
         engine: any StorageEngine = MemoryEngine(),
+        packs: any PackFiles = MemoryPacks(),
         limits: Limits = .standard,
         diskReserve: UInt64 = 0,
         startsThreads: Bool = true,
@@ -49,6 +50,7 @@ package final class TestServer: Sendable {
         let node = try Node(
             configuration,
             engine: engine,
+            packs: packs,
             environment: TestServer.environment(lead)
         )
         if startsThreads { node.start() }
@@ -79,6 +81,7 @@ package final class TestServer: Sendable {
         let collector = Collector(node, schedule: schedule)
         try await collector.truncateLogs()
         try await collector.purge()
+        try await collector.collectAssets()
     }
 
     package func stop() async throws {
@@ -130,13 +133,15 @@ package final class TestServer: Sendable {
         token: String? = nil,
         timeout: Duration = .seconds(60),
         connections: Int = 1,
-        encryptionKeys: [EncryptionKey] = []
+        encryptionKeys: [EncryptionKey] = [],
+        assetDirectory: String? = nil
     ) -> Container {
         var configuration = Container.Configuration(endpoints: [endpoint])
         configuration.accessToken = token
         configuration.timeout = timeout
         configuration.connections = connections
         configuration.encryptionKeys = encryptionKeys
+        configuration.assetDirectory = assetDirectory
         return Container(identifier: TestServer.container, configuration: configuration)
     }
 

@@ -156,7 +156,8 @@ extension Limits {
         let numbers = [
             itemsPerRequest, requestBytes, recordBytes, nameBytes, fieldsPerType, ownersPerRecord,
             frameBytes, streamsPerConnection, unansweredBytes, initialCredit,
-            Int(requestMemoryMilliseconds), zonesPerDatabase,
+            Int(requestMemoryMilliseconds), zonesPerDatabase, assetBytes, userAssetBytes,
+            assetsPerRequest,
         ]
         for (index, number) in numbers.enumerated() {
             writer.field(index + 1, varint: UInt64(number))
@@ -177,6 +178,9 @@ extension Limits {
         initialCredit = Int(raw.initial_credit)
         requestMemoryMilliseconds = Int64(clamping: raw.request_memory_ms)
         zonesPerDatabase = Int(raw.zones_per_database)
+        assetBytes = Int(clamping: raw.asset_bytes)
+        userAssetBytes = Int(clamping: raw.user_asset_bytes)
+        assetsPerRequest = Int(raw.assets_per_request)
     }
 }
 
@@ -209,6 +213,7 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case peersPull = 64
     case peersState = 65
     case peersReport = 66
+    case peersAsset = 67
     case changesDatabase = 80
     case changesZone = 81
     case schemaRead = 96
@@ -218,11 +223,14 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case indexesRebuild = 100
     case indexesVerify = 101
     case schemaReset = 102
+    case assetsPrepare = 112
+    case assetsUpload = 113
+    case assetsDownload = 114
 
     /// For nodes of the cluster only.
     package var isPeers: Bool {
         switch self {
-        case .peersPull, .peersState, .peersReport: true
+        case .peersPull, .peersState, .peersReport, .peersAsset: true
         default: false
         }
     }

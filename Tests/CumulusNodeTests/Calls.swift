@@ -10,6 +10,7 @@ import Testing
 /// Runs a test against a node that ends with it.
 func withServer(
     engine: any StorageEngine = MemoryEngine(),
+    packs: any PackFiles = MemoryPacks(),
     limits: Limits = .standard,
     diskReserve: UInt64 = 0,
     startsThreads: Bool = true,
@@ -17,6 +18,7 @@ func withServer(
 ) async throws {
     let server = try await TestServer(
         engine: engine,
+        packs: packs,
         limits: limits,
         diskReserve: diskReserve,
         startsThreads: startsThreads

@@ -109,7 +109,7 @@ import Testing
         #expect(try save("u", [:], type: "Users") == .invalidArguments)
     }
 
-    @Test func assetsCantBeSavedYet() throws {
+    @Test func assetsAreUploadedFirst() throws {
         let asset = FieldValue.asset(Asset(digest: Bytes(repeating: 1, count: 32), size: 5))
         #expect(try save("n", ["file": asset]) == .assetNotAvailable)
         #expect(try save("n", ["files": .list([asset])]) == .assetNotAvailable)

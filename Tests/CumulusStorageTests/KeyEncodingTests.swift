@@ -43,8 +43,23 @@ import Testing
             .conflict(1, Stamp(HybridTime(5), dot), 2), .log,
             "640001000000000000000501020304050607080000000000000009" + "0002"
         ),
+        (.asset(7, digest), .records, "2200000007" + digest.hex),
+        (.chunkList(7, digest), .records, "2300000007" + digest.hex),
+        (.chunk(7, digest), .records, "2400000007" + digest.hex),
+        (.pack(9), .records, "250000000000000009"),
+        (.assetUse(7, digest, "n"), .index, "4300000007" + digest.hex + "6e0001"),
+        (
+            .assetLoss(digest, of: RowKey(.conflict, bytes: [0x64, 5])), .index,
+            "44" + digest.hex + "64050001"
+        ),
+        (.chunkUse(7, digest, digest), .index, "4500000007" + digest.hex + digest.hex),
+        (.packed(9, 10), .index, "460000000000000009" + "0000000a"),
+        (.wantedAsset(7, digest), .log, "6600000007" + digest.hex),
+        (.assetUsage(7, "_u"), .meta, "0e000000075f750001"),
         (.request(request, 1, "_u"), .log, "63" + request.bytes.hex + "00015f750001"),
     ]
+
+    static let digest = Bytes(0..<32)
 
     static let request: RequestID = {
         var dice = SeededGenerator(seed: 1)

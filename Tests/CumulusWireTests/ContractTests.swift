@@ -97,6 +97,9 @@ import Testing
             ("streams_per_connection", limits.streamsPerConnection, "256"),
             ("unanswered_bytes", limits.unansweredBytes >> 20, "8 MiB"),
             ("initial_credit", limits.initialCredit >> 10, "64 KiB"),
+            ("asset_bytes", limits.assetBytes >> 30, "1 GiB"),
+            ("user_asset_bytes", limits.userAssetBytes >> 30, "100 GiB"),
+            ("assets_per_request", limits.assetsPerRequest / 1_000, "1,000"),
             ("request_memory_ms", Int(limits.requestMemoryMilliseconds / 3_600_000), "24 hours"),
         ]
         for (name, value, text) in rows {
@@ -112,6 +115,7 @@ import Testing
         #expect(limits.callMilliseconds == 60_000)
         #expect(limits.longestCallMilliseconds == 3_600_000)
         #expect(limits.requestLeadMilliseconds == 600_000)
+        #expect(limits.assetGraceMilliseconds == 24 * 3_600_000)
         #expect(limits.deviceBytes == 64)
     }
 

@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct GoldenTests {
     @Test func everyRequestAndResponseHasOne() throws {
-        let files = ["connection", "records", "zones", "changes", "operator", "peers"]
+        let files = ["connection", "records", "zones", "changes", "operator", "peers", "assets"]
         let declared = try files.flatMap { file in
             try Golden.text("\(file).proto").matches(of: /message (\w+(?:Request|Response))\s/)
                 .map { String($0.output.1) }
@@ -72,6 +72,16 @@ import Testing
         "IndexesResponse": { WireIndex.answer(try WireIndex.list(wire: $0)) },
         "DeploySchemaResponse": { SchemaChanges.encoded(try SchemaChanges.changes(wire: $0)) },
         "QueryRecordsRequest": { try QueryRecordsRequest(wire: $0).encoded() },
+        "PrepareAssetsRequest": { try PrepareAssetsRequest(wire: $0).encoded() },
+        "PrepareAssetsResponse": {
+            PrepareAssetsResponse.encoded(try PrepareAssetsResponse.results(wire: $0))
+        },
+        "UploadChunksRequest": { try UploadChunksRequest(wire: $0).encoded() },
+        "Chunks": { try WireChunks(wire: $0).encoded() },
+        "UploadChunksResponse": { try UploadChunksResponse(wire: $0).encoded() },
+        "DownloadAssetRequest": { try DownloadAssetRequest(wire: $0).encoded() },
+        "DownloadAssetResponse": { try DownloadAssetResponse(wire: $0).encoded() },
+        "PeerAssetRequest": { try PeerAssetRequest(wire: $0).encoded() },
         "WhoAmIResponse": { try WireCaller(wire: $0).encoded() },
         "NodeStatusResponse": { try NodeStatus(wire: $0).encoded() },
         "ListContainersResponse": {

@@ -33,14 +33,18 @@ enum ImportRules {
         "CumulusWire": [
             "CCumulusWire", "CumulusAssets", "CumulusModel", "NIOCore", "Synchronization",
         ],
-        "CumulusStorage": ["Crypto", "CumulusModel", "Foundation", "Synchronization"],
+        "CumulusStorage": [
+            "Crypto", "CumulusAssets", "CumulusModel", "Foundation", "Synchronization",
+        ],
         // Core.
-        "CumulusOperations": ["Crypto", "CumulusModel", "CumulusStorage", "Synchronization"],
+        "CumulusOperations": [
+            "Crypto", "CumulusAssets", "CumulusModel", "CumulusStorage", "Synchronization",
+        ],
         "CumulusReplication": ["Crypto", "CumulusModel", "CumulusStorage"],
         // Shell and real I/O.
         "CumulusNode": system.union([
-            "CumulusModel", "CumulusOperations", "CumulusReplication", "CumulusStorage",
-            "CumulusWire", "Logging",
+            "Crypto", "CumulusAssets", "CumulusModel", "CumulusOperations", "CumulusReplication",
+            "CumulusStorage", "CumulusWire", "Logging",
         ]),
         "CumulusTransport": system.union([
             "Crypto", "CumulusModel", "CumulusWire", "NIOCore", "NIOPosix", "NIOSSL", "NIOTLS",
@@ -48,7 +52,7 @@ enum ImportRules {
         "RocksDBStorage": system.union(["CRocksDB", "CumulusModel", "CumulusStorage"]),
         // Edges, harness, programs.
         "Cumulus": system.union([
-            "Crypto", "CumulusModel", "CumulusTransport", "CumulusWire", "NIOCore",
+            "Crypto", "CumulusAssets", "CumulusModel", "CumulusTransport", "CumulusWire", "NIOCore",
         ]),
         "CumulusTesting": system.union([
             "Crypto", "Cumulus", "CumulusAssets", "CumulusModel", "CumulusNode",

@@ -90,6 +90,10 @@ typedef enum _Cumulus__V1__Method {
    */
   CUMULUS__V1__METHOD__PEERS_STATE = 65,
   CUMULUS__V1__METHOD__PEERS_REPORT = 66,
+  /*
+   * server stream
+   */
+  CUMULUS__V1__METHOD__PEERS_ASSET = 67,
   CUMULUS__V1__METHOD__CHANGES_DATABASE = 80,
   CUMULUS__V1__METHOD__CHANGES_ZONE = 81,
   CUMULUS__V1__METHOD__SCHEMA_READ = 96,
@@ -98,7 +102,16 @@ typedef enum _Cumulus__V1__Method {
   CUMULUS__V1__METHOD__INDEXES_LIST = 99,
   CUMULUS__V1__METHOD__INDEXES_REBUILD = 100,
   CUMULUS__V1__METHOD__INDEXES_VERIFY = 101,
-  CUMULUS__V1__METHOD__SCHEMA_RESET = 102
+  CUMULUS__V1__METHOD__SCHEMA_RESET = 102,
+  CUMULUS__V1__METHOD__ASSETS_PREPARE = 112,
+  /*
+   * client stream
+   */
+  CUMULUS__V1__METHOD__ASSETS_UPLOAD = 113,
+  /*
+   * server stream
+   */
+  CUMULUS__V1__METHOD__ASSETS_DOWNLOAD = 114
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__METHOD)
 } Cumulus__V1__Method;
 /*
@@ -193,7 +206,15 @@ typedef enum _Cumulus__V1__Reason {
   /*
    * code 6: another process is alive that has this node id
    */
-  CUMULUS__V1__REASON__NODE_ID_IN_USE = 22
+  CUMULUS__V1__REASON__NODE_ID_IN_USE = 22,
+  /*
+   * code 35: chunks of it are missing here
+   */
+  CUMULUS__V1__REASON__ASSET_INCOMPLETE = 23,
+  /*
+   * code 12: a chunk that no prepared asset of the database contains
+   */
+  CUMULUS__V1__REASON__ASSET_NOT_PREPARED = 24
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__REASON)
 } Cumulus__V1__Reason;
 
@@ -371,10 +392,22 @@ struct  Cumulus__V1__Limits
    */
   uint64_t request_memory_ms;
   uint32_t zones_per_database;
+  /*
+   * plain bytes of one asset
+   */
+  uint64_t asset_bytes;
+  /*
+   * of all assets of one user in one database
+   */
+  uint64_t user_asset_bytes;
+  /*
+   * lists in one PREPARE
+   */
+  uint32_t assets_per_request;
 };
 #define CUMULUS__V1__LIMITS__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__limits__descriptor) \
-    , 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    , 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 
 typedef enum {

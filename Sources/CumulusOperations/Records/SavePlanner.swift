@@ -49,6 +49,7 @@ struct SavePlanner {
             }
             if let old = dropped[name] { put.absorbed.append(old.birth.dot) }
             try forgetDropped(&put, row, in: &transaction)
+            try checkAssets(put, in: &transaction)
             try planReferences(&put, row, &plan, in: &transaction)
             try planParent(content, &put, plan, in: &transaction)
             try planCounters(&put, row, in: &transaction)
@@ -225,16 +226,53 @@ struct SavePlanner {
                 )
             )
         }
-        guard type == .one(.asset) || type == .list(.asset) else { return }
-        throw .item(
-            ServiceError(
-                .assetNotAvailable,
-                """
-                field '\(StoredName.shown(name))' holds an asset whose content was not uploaded to \
-                this server
-                """
-            )
-        )
+    }
+
+    /// Assets of a record are whole, and of its database; one that a record of the zone names
+    /// already may still be on its way to this node.
+    private func checkAssets(
+        _ put: Commit.Put,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) {
+        for entry in put.fields.entries where entry.type?.holdsAssets == true {
+            let assets = try malformed { () throws(MalformedBytes) in
+                try put.fields.assets(entry)
+            }
+            for asset in assets {
+                let why = try engine { () throws(EngineError) in
+                    try problem(with: asset, in: &transaction)
+                }
+                guard let why else { continue }
+                let field = StoredName.shown(put.fields.name(of: entry))
+                throw .item(
+                    ServiceError(
+                        .assetNotAvailable,
+                        .assetIncomplete,
+                        "field '\(field)' holds an asset \(why)"
+                    )
+                )
+            }
+        }
+    }
+
+    private func problem(
+        with asset: Asset,
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) -> String? {
+        let database = try transaction.database(scope, found.zone.database)
+        guard let database, let known = try transaction.asset(asset.digest, in: database) else {
+            // Where its content is on its way, so is the word of its size.
+            if let zone = found.number, try transaction.isNamed(asset.digest, in: zone) {
+                return nil
+            }
+            return "whose content was not uploaded to this database; upload it and save again"
+        }
+        guard known.size == asset.size else {
+            return "that is said to have \(asset.size) bytes and has \(known.size)"
+        }
+        if known.isComplete { return nil }
+        if let zone = found.number, try transaction.isNamed(asset.digest, in: zone) { return nil }
+        return "of which \(known.missing) chunks are missing; upload them and save again"
     }
 
     private func item<Value>(

@@ -1,0 +1,213 @@
+// Downloaded assets as files of a directory, the least recently used of which go when they take too
+// much room.
+//
+// One per container. A whole asset is a file named by its digest; beside it lies its list, where it
+// has several chunks, so that other assets with the same chunks need not fetch them. One that is on
+// its way has a name of its own, and goes on from there, also in another process.
+
+import CumulusAssets
+import CumulusModel
+import Foundation
+import Synchronization
+
+final class AssetCache: Sendable {
+    let directory: String
+    private let byteLimit: UInt64
+    private let state = Mutex(State())
+
+    private struct State {
+        /// By asset.
+        var running: [Bytes: Running] = [:]
+        /// Chunks that are on their way, and in which asset.
+        var claims: [Bytes: Bytes] = [:]
+        /// Where chunks of whole assets are; nil: nobody looked.
+        var places: [Bytes: Place]?
+    }
+
+    private struct Running {
+        let task: Task<String, any Error>
+        var waiters: Int
+    }
+
+    /// Where a chunk's plain bytes are.
+    struct Place: Sendable {
+        let asset: Bytes
+        let offset: UInt64
+        let size: Int
+    }
+
+    init(directory: String, byteLimit: UInt64) {
+        self.directory = directory
+        self.byteLimit = byteLimit
+    }
+
+    /// In the user's caches, a folder per container.
+    static func standardDirectory(_ container: String) -> String {
+        let caches = FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
+        let folder = caches?.path(percentEncoded: false) ?? NSTemporaryDirectory()
+        let name = String(container.map { $0 == "/" ? "_" : $0 })
+        return "\(folder)/cumulus/\(name)"
+    }
+
+    // MARK: Whole assets
+
+    func path(of asset: Bytes) -> String { "\(directory)/\(asset.hex)" }
+    func listPath(of asset: Bytes) -> String { "\(directory)/\(asset.hex).list" }
+    func partPath(of asset: Bytes) -> String { "\(directory)/\(asset.hex).part" }
+
+    /// The file of a whole asset, which counts as used now; nil: it is not here.
+    func file(of asset: Asset) -> String? {
+        let path = path(of: asset.digest)
+        var status = stat()
+        guard stat(path, &status) == 0, UInt64(status.st_size) == asset.size else { return nil }
+        utimes(path, nil)
+        return path
+    }
+
+    /// An asset is whole: it takes its name, and others go if need be.
+    func finish(_ asset: Asset, _ list: ChunkList, from part: String) throws(ServiceError) -> String
+    {
+        let path = path(of: asset.digest)
+        guard rename(part, path) == 0 else { throw AssetCache.problem(path) }
+        state.withLock { state in
+            if state.places != nil { AssetCache.note(list, of: asset.digest, in: &state.places) }
+        }
+        if list.count < 2 { unlink(listPath(of: asset.digest)) }
+        evict(keeping: asset.digest)
+        return path
+    }
+
+    private func evict(keeping kept: Bytes) {
+        let busy = Set(state.withLock { $0.running.keys.map(\.hex) } + [kept.hex])
+        let manager = FileManager.default
+        guard let names = try? manager.contentsOfDirectory(atPath: directory) else { return }
+        var files: [(name: String, size: UInt64, used: Double)] = []
+        for name in names {
+            var status = stat()
+            guard stat("\(directory)/\(name)", &status) == 0 else { continue }
+            let used = Double(status.st_mtim.tv_sec) + Double(status.st_mtim.tv_nsec) / 1e9
+            files.append((name, UInt64(status.st_size), used))
+        }
+        var total = files.reduce(0) { $0 + $1.size }
+        for file in files.sorted(by: { $0.used < $1.used }) where total > byteLimit {
+            guard !busy.contains(String(file.name.prefix(64))) else { continue }
+            unlink("\(directory)/\(file.name)")
+            total -= file.size
+        }
+    }
+
+    // MARK: Chunks that are here
+
+    /// Where a chunk of another asset is.
+    func place(of chunk: Bytes) -> Place? {
+        state.withLock { state in
+            if state.places == nil { state.places = readPlaces() }
+            return state.places?[chunk]
+        }
+    }
+
+    private func readPlaces() -> [Bytes: Place] {
+        var places: [Bytes: Place]? = [:]
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+        for name in names where name.hasSuffix(".list") {
+            guard let digest = Bytes(hex: String(name.dropLast(5))),
+                let list = list(of: digest),
+                FileManager.default.fileExists(atPath: path(of: digest))
+            else { continue }
+            AssetCache.note(list, of: digest, in: &places)
+        }
+        return places ?? [:]
+    }
+
+    private static func note(_ list: ChunkList, of asset: Bytes, in places: inout [Bytes: Place]?) {
+        guard list.count > 1 else { return }
+        var offset: UInt64 = 0
+        for entry in list.entries {
+            places?[entry.digest] = Place(asset: asset, offset: offset, size: entry.size)
+            offset += UInt64(entry.size)
+        }
+    }
+
+    /// The list that lies beside an asset, if it is that asset's.
+    func list(of asset: Bytes) -> ChunkList? {
+        guard let data = FileManager.default.contents(atPath: listPath(of: asset)),
+            let list = try? ChunkList(checking: Bytes(data)), list.digest == asset
+        else { return nil }
+        return list
+    }
+
+    func keep(_ list: ChunkList, of asset: Bytes) {
+        _ = FileManager.default.createFile(atPath: listPath(of: asset), contents: Data(list.bytes))
+    }
+
+    // MARK: Downloads
+
+    /// The file of an asset, from `download` unless somebody downloads it already.
+    ///
+    /// The download ends when nobody waits for it any more.
+    func file(
+        of asset: Asset,
+        _ download: @escaping @Sendable () async throws -> String
+    ) async throws -> String {
+        let task = state.withLock { state in
+            if var running = state.running[asset.digest] {
+                running.waiters += 1
+                state.running[asset.digest] = running
+                return running.task
+            }
+            let task = Task { [self] in
+                defer { end(asset.digest) }
+                return try await download()
+            }
+            state.running[asset.digest] = Running(task: task, waiters: 1)
+            return task
+        }
+        return try await withTaskCancellationHandler {
+            try await task.value
+        } onCancel: {
+            leave(asset.digest)
+        }
+    }
+
+    private func leave(_ asset: Bytes) {
+        state.withLock { state in
+            state.running[asset]?.waiters -= 1
+            if state.running[asset]?.waiters == 0 { state.running[asset]?.task.cancel() }
+        }
+    }
+
+    private func end(_ asset: Bytes) {
+        state.withLock { state in
+            state.running[asset] = nil
+            state.claims = state.claims.filter { $0.value != asset }
+        }
+    }
+
+    /// Claims chunks for an asset; those that another one has claimed are returned, with the
+    /// download to wait for.
+    func claim(
+        _ chunks: [Bytes],
+        for asset: Bytes
+    ) -> [(chunk: Bytes, download: Task<String, any Error>)] {
+        state.withLock { state in
+            var elsewhere: [(Bytes, Task<String, any Error>)] = []
+            for chunk in chunks {
+                if let other = state.claims[chunk], other != asset,
+                    let running = state.running[other]
+                {
+                    elsewhere.append((chunk, running.task))
+                } else {
+                    state.claims[chunk] = asset
+                }
+            }
+            return elsewhere
+        }
+    }
+
+    static func problem(_ path: String, _ code: Int32 = errno) -> ServiceError {
+        ServiceError(
+            .internalError,
+            "the asset cache can't be used: \(path): \(String(cString: strerror(code)))"
+        )
+    }
+}

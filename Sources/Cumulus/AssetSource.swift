@@ -1,0 +1,144 @@
+// The content of an asset on this machine, and how it is cut: a file is read block by block, and
+// what was cut of one block is hashed while the next one is read.
+//
+// Called by uploads. A file is never mapped: one that shrinks meanwhile must not end the process.
+// hot: once per byte of an asset.
+
+import CumulusAssets
+import CumulusModel
+import Foundation
+
+final class AssetSource: Sendable {
+    private let content: Content
+    let size: UInt64
+
+    private enum Content: Sendable {
+        case bytes(Bytes)
+        case file(descriptor: Int32, path: String)
+    }
+
+    init(_ source: Asset.Source) throws(ServiceError) {
+        switch source {
+        case .bytes(let bytes):
+            content = .bytes(bytes)
+            size = UInt64(bytes.count)
+        case .file(let path):
+            let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+            var status = stat()
+            guard descriptor >= 0, fstat(descriptor, &status) == 0,
+                status.st_mode & S_IFMT == S_IFREG
+            else {
+                let reason = descriptor < 0 ? String(cString: strerror(errno)) : "not a file"
+                if descriptor >= 0 { close(descriptor) }
+                throw ServiceError(.assetFileNotFound, "\(path): \(reason)")
+            }
+            content = .file(descriptor: descriptor, path: path)
+            size = UInt64(status.st_size)
+        }
+    }
+
+    deinit {
+        if case .file(let descriptor, _) = content { close(descriptor) }
+    }
+
+    /// Part of the content; shorter where a file has become shorter.
+    func read(_ start: UInt64, _ count: Int) throws(ServiceError) -> Bytes {
+        switch content {
+        case .bytes(let bytes):
+            return Bytes(bytes.dropFirst(Int(start)).prefix(count))
+        case .file(let descriptor, let path):
+            var problem: Int32 = 0
+            let bytes = Bytes(unsafeUninitializedCapacity: count) { room, filled in
+                let room = UnsafeMutableRawBufferPointer(room)
+                while filled < count {
+                    let rest = UnsafeMutableRawBufferPointer(rebasing: room[filled...])
+                    let place = off_t(start) + off_t(filled)
+                    let got = pread(descriptor, rest.baseAddress, rest.count, place)
+                    if got < 0, errno == EINTR { continue }
+                    if got < 0 { problem = errno }
+                    guard got > 0 else { return }
+                    filled += got
+                }
+            }
+            guard problem == 0 else {
+                throw ServiceError(
+                    .assetFileNotFound,
+                    "\(path): \(String(cString: strerror(problem)))"
+                )
+            }
+            return bytes
+        }
+    }
+
+    // MARK: Cutting
+
+    private static let blockBytes = 8 << 20
+    /// Blocks that are hashed at once.
+    private static let hashers = 2
+
+    /// The chunks that a block was cut into.
+    private struct Block: Sendable {
+        let bytes: Bytes
+        let sizes: [Int]
+
+        func hashed() -> [ChunkList.Entry] {
+            bytes.withUnsafeBytes { bytes in
+                var start = 0
+                return sizes.map { size in
+                    defer { start += size }
+                    let chunk = UnsafeRawBufferPointer(rebasing: bytes[start..<start + size])
+                    return ChunkList.Entry(digest: Chunk.digest(of: chunk), size: size)
+                }
+            }
+        }
+    }
+
+    /// Cuts and names the content.
+    ///
+    /// `onBytes` is told of every stretch that is done.
+    func chunkList(onBytes: (Int) -> Void = { _ in }) async throws -> ChunkList {
+        try await withThrowingTaskGroup(of: (Int, [ChunkList.Entry]).self) { group in
+            var done: [Int: [ChunkList.Entry]] = [:]
+            var (position, rest, count, running) = (UInt64(0), Bytes(), 0, 0)
+            while position < size || !rest.isEmpty {
+                try Task.checkCancellation()
+                let wanted = min(UInt64(AssetSource.blockBytes - rest.count), size - position)
+                let read = try self.read(position, Int(wanted))
+                guard read.count == Int(wanted) else { throw AssetSource.modified }
+                position += UInt64(read.count)
+                let block = AssetSource.cut(rest + read, isLast: position == size, rest: &rest)
+                onBytes(block.sizes.reduce(0, +))
+                if running == AssetSource.hashers, let next = try await group.next() {
+                    done[next.0] = next.1
+                    running -= 1
+                }
+                let number = count
+                group.addTask { (number, block.hashed()) }
+                (count, running) = (count + 1, running + 1)
+            }
+            for try await next in group { done[next.0] = next.1 }
+            var list = ChunkList()
+            for number in 0..<count { for entry in done[number] ?? [] { list.append(entry) } }
+            return list
+        }
+    }
+
+    /// Cuts what can be cut of the bytes so far; what is left waits for more.
+    private static func cut(_ bytes: Bytes, isLast: Bool, rest: inout Bytes) -> Block {
+        var (sizes, start) = ([Int](), 0)
+        bytes.withUnsafeBytes { bytes in
+            while start < bytes.count, isLast || bytes.count - start >= ContentCutter.largest {
+                let chunk = UnsafeRawBufferPointer(rebasing: bytes[start...])
+                sizes.append(ContentCutter.cut(chunk))
+                start += sizes[sizes.count - 1]
+            }
+        }
+        rest = Bytes(bytes[start...])
+        return Block(bytes: bytes, sizes: sizes)
+    }
+
+    static let modified = ServiceError(
+        .assetFileModified,
+        "the file of an asset changed while it was read; save the record again"
+    )
+}

@@ -1,0 +1,158 @@
+// Assets: content is uploaded before the records that name it are saved, and downloaded when it is
+// asked for.
+
+import CumulusAssets
+public import CumulusModel
+import CumulusWire
+
+extension Database {
+    /// The same records, with their assets on the server.
+    ///
+    /// Saves do that themselves; call it to send large content ahead.
+    ///
+    /// - Parameters:
+    ///   - records: Records whose assets were made from files or data; others stay as they are.
+    ///   - progress: Follows what is sent.
+    public func uploadAssets(
+        of records: [Record],
+        progress: AssetProgress? = nil
+    ) async throws -> [Record] {
+        var local: [Asset] = []
+        for record in records { local += record.localAssets }
+        if local.isEmpty { return records }
+        let upload = AssetUpload(core: core, database: databaseScope, progress: progress)
+        var uploaded = try await upload.run(local)[...]
+        return records.map { $0.replacingLocalAssets(with: &uploaded) }
+    }
+
+    /// An asset with its content in a file: see `Asset.fileURL`.
+    ///
+    /// What is in the container's cache already is not fetched again.
+    ///
+    /// - Parameters:
+    ///   - asset: Of a record of this database.
+    ///   - progress: Follows what arrives.
+    public func download(_ asset: Asset, progress: AssetProgress? = nil) async throws -> Asset {
+        defer { progress?.finish() }
+        return try await downloaded(asset, progress)
+    }
+
+    func downloaded(_ asset: Asset, _ progress: AssetProgress?) async throws -> Asset {
+        if asset.source != nil { return asset }
+        guard asset.digest.count == 32 else {
+            throw ServiceError(.assetFileNotFound, "the asset has neither content nor a digest")
+        }
+        let cache = core.assetCache
+        let download = AssetDownload(
+            core: core,
+            database: databaseScope,
+            asset: asset,
+            cache: cache,
+            progress: progress
+        )
+        var whole = asset
+        let known = cache.file(of: asset)
+        let path =
+            if let known { known } else {
+                try await cache.file(of: asset) { try await download.run() }
+            }
+        whole.source = .file(path: path)
+        return whole
+    }
+
+    /// Part of an asset's content, fetched without the cache.
+    ///
+    /// - Parameters:
+    ///   - asset: Of a record of this database.
+    ///   - range: Bytes of its content; what lies behind its end is left out.
+    public func bytes(of asset: Asset, in range: Range<UInt64>) async throws -> [UInt8] {
+        let range = range.clamped(to: 0..<asset.size)
+        if range.isEmpty { return [] }
+        var request = DownloadAssetRequest(database: databaseScope, asset: asset.digest)
+        request.offset = range.lowerBound
+        request.length = UInt64(range.count)
+        let messages = try await core.read(.assetsDownload, request.encoded())
+        let answers = try decoding { try messages.map { try DownloadAssetResponse(wire: $0) } }
+        let list = try AssetDownload.list(answers.first?.list ?? [], of: asset)
+        let (indexes, start) = list.chunks(holding: range)
+        let codec = ChunkCodec()
+        var plain: [Bytes: Bytes] = [:]
+        for chunk in answers.flatMap(\.chunks) {
+            do {
+                plain[chunk.digest] = try chunk.plain(codec)
+            } catch {
+                throw ServiceError(
+                    .internalError,
+                    "the server sent a damaged chunk: \(error.reason)"
+                )
+            }
+        }
+        var content: Bytes = []
+        for index in indexes {
+            guard let bytes = plain[list[index].digest] else {
+                throw AssetDownload.incomplete(asset)
+            }
+            content += bytes
+        }
+        return Bytes(content.dropFirst(Int(range.lowerBound - start)).prefix(range.count))
+    }
+
+    /// The same records with the content of their assets in files.
+    func downloadingAssets(of record: Record) async throws -> Record {
+        var record = record
+        for key in record.allKeys() {
+            switch record[key] {
+            case .asset(let asset):
+                record.receive(.asset(try await downloaded(asset, nil)), for: key)
+            case .list(let elements):
+                var whole: [FieldValue] = []
+                for element in elements {
+                    guard case .asset(let asset) = element else { break }
+                    whole.append(.asset(try await downloaded(asset, nil)))
+                }
+                if !whole.isEmpty { record.receive(.list(whole), for: key) }
+            default: break
+            }
+        }
+        return record
+    }
+}
+
+extension Record {
+    /// Assets in changed fields whose content is not on the server yet, in a fixed order.
+    fileprivate var localAssets: [Asset] {
+        changedKeys().flatMap { key -> [Asset] in
+            switch self[key] {
+            case .asset(let asset): asset.isLocal ? [asset] : []
+            case .list(let elements):
+                elements.compactMap { element in
+                    guard case .asset(let asset) = element, asset.isLocal else { return nil }
+                    return asset
+                }
+            default: []
+            }
+        }
+    }
+
+    /// The same record with uploaded assets in the same order.
+    fileprivate func replacingLocalAssets(with uploaded: inout ArraySlice<Asset>) -> Record {
+        var record = self
+        func replacement(_ value: FieldValue) -> FieldValue {
+            guard case .asset(let asset) = value, asset.isLocal, let next = uploaded.popFirst()
+            else { return value }
+            return .asset(next)
+        }
+        for key in changedKeys() {
+            switch self[key] {
+            case .asset(let asset): record.receive(replacement(.asset(asset)), for: key)
+            case .list(let elements): record.receive(.list(elements.map(replacement)), for: key)
+            default: break
+            }
+        }
+        return record
+    }
+}
+
+extension Asset {
+    fileprivate var isLocal: Bool { digest.isEmpty && source != nil }
+}

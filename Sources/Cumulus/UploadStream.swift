@@ -1,0 +1,110 @@
+// A call whose caller sends many messages: each waits until the server has room for it, and the
+// server says of each when it is done with it.
+//
+// Made by uploads. The server's credit is both: room for more, and word that what was sent before
+// is durable.
+
+import CumulusModel
+import CumulusWire
+import Synchronization
+
+final class UploadStream: Sendable {
+    private struct State {
+        var credit: Int
+        var ending: ClientCall.Ending?
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private final class Shared: Sendable {
+        let state: Mutex<State>
+
+        init(credit: Int) {
+            state = Mutex(State(credit: credit))
+        }
+
+        func change(_ body: (inout State) -> Void) {
+            let waiting = state.withLock { state in
+                body(&state)
+                defer { state.waiting = [] }
+                return state.waiting
+            }
+            for waiter in waiting { waiter.resume() }
+        }
+
+        /// Returns when `isReady`, or when the call has ended.
+        func wait(until isReady: (State) -> Bool) async {
+            while true {
+                if state.withLock({ isReady($0) || $0.ending != nil }) { return }
+                await withCheckedContinuation { continuation in
+                    let isNow = state.withLock { state in
+                        if isReady(state) || state.ending != nil { return true }
+                        state.waiting.append(continuation)
+                        return false
+                    }
+                    if isNow { continuation.resume() }
+                }
+            }
+        }
+    }
+
+    private let call: ClientCall
+    private let connection: ClientConnection
+    private let shared: Shared
+
+    /// - Parameter onCredit: Told how many bytes the server is done with, or makes room for.
+    static func open(
+        _ core: ClientCore,
+        _ header: CallHeader,
+        _ request: Bytes,
+        onCredit: @escaping @Sendable (Int) -> Void
+    ) async throws -> UploadStream {
+        let credit = try await core.hello().limits.initialCredit
+        let shared = Shared(credit: credit)
+        let (call, connection) = try await core.stream(
+            header,
+            request,
+            isOpen: true,
+            onMessage: { _ in },
+            onCredit: { byteCount in
+                onCredit(byteCount)
+                shared.change { $0.credit += byteCount }
+            },
+            onEnd: { ending in shared.change { $0.ending = ending } }
+        )
+        return UploadStream(call: call, connection: connection, shared: shared)
+    }
+
+    private init(call: ClientCall, connection: ClientConnection, shared: Shared) {
+        self.call = call
+        self.connection = connection
+        self.shared = shared
+    }
+
+    deinit {
+        let (call, connection) = (call, connection)
+        connection.link.loop.execute { connection.cancel(call) }
+    }
+
+    /// Sends a message once there is room for it.
+    ///
+    /// - Returns: False if the call has ended: `finish` tells how.
+    func send(_ message: Bytes) async -> Bool {
+        await shared.wait { $0.credit > 0 }
+        let isOpen = shared.state.withLock { state in
+            state.credit -= message.count
+            return state.ending == nil
+        }
+        guard isOpen else { return false }
+        let (call, connection) = (call, connection)
+        connection.link.loop.execute { connection.send(message, of: call, isEnd: false) }
+        return true
+    }
+
+    /// Says that nothing more comes, and waits for the answer.
+    func finish() async -> ClientCall.Ending {
+        let (call, connection) = (call, connection)
+        connection.link.loop.execute { connection.send([], of: call, isEnd: true) }
+        await shared.wait { _ in false }
+        return shared.state.withLock { $0.ending } ?? .lost(wasSent: true)
+    }
+}

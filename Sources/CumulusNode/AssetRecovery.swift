@@ -1,0 +1,63 @@
+// What a start finds among the packs: files that no row names go, and chunks whose file is gone are
+// missing from now on, so that they are fetched again.
+//
+// Run once, before the node has threads. A crash leaves files without rows; a restored backup may
+// come without files.
+
+import CumulusModel
+import CumulusStorage
+
+struct AssetRecovery {
+    let engine: any StorageEngine
+    let packs: any PackFiles
+    private static let packsAtOnce = 100
+
+    /// The writer's state behind what was written, the next pack's number, and how many packs were
+    /// missing.
+    func run(
+        _ state: WriterState,
+        now: Int64
+    ) throws -> (state: WriterState, next: PackNumber, missing: Int) {
+        let files = try packs.all()
+        var state = state
+        var known: Set<PackNumber> = []
+        var missing: [PackNumber] = []
+        let reader = ReadTransaction(engine, reach: .disk)
+        for (key, value) in try reader.rows(.records, .all(.pack)) {
+            var parts = KeyReader(key)
+            let pack: PackNumber = try parts.number()
+            known.insert(pack)
+            let length = try PackRow(row: value).length
+            if files[pack] ?? -1 < length { missing.append(pack) }
+        }
+        for start in stride(from: 0, to: missing.count, by: AssetRecovery.packsAtOnce) {
+            let part = missing[start..<min(start + AssetRecovery.packsAtOnce, missing.count)]
+            var group = GroupCommit(engine: engine, state: state)
+            try group.run(now: now) { transaction throws(EngineError) in
+                for pack in part { try lose(pack, &transaction) }
+                return ((), true)
+            }
+            state = try group.commit()
+        }
+        for pack in files.keys where !known.contains(pack) { packs.remove(pack) }
+        for pack in missing { packs.remove(pack) }
+        let highest = max(known.max() ?? 0, files.keys.max() ?? 0)
+        return (state, highest + 1, missing.count)
+    }
+
+    private func lose(
+        _ pack: PackNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        for (key, value) in try transaction.rows(.index, .packed(pack)) {
+            let packed = try transaction.decoding(key) { () throws(MalformedBytes) in
+                try PackedRow(row: value)
+            }
+            guard let row = try transaction.chunk(packed.digest, in: packed.database) else {
+                continue
+            }
+            _ = try transaction.lose(packed.digest, at: row, in: packed.database)
+        }
+        transaction.put(.pack(pack), nil)
+    }
+}

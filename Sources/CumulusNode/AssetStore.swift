@@ -1,0 +1,198 @@
+// The node's chunks: packs on the disk, and the threads that check, pack and read them.
+//
+// Owned by `Node`; sessions, the collector and the fetcher hand it work. Where a chunk lies is told
+// by rows, which only the writer changes: a pack is written before the rows that name it, and goes
+// after the rows that forgot it. hot: once per chunk.
+
+import Crypto
+package import CumulusAssets
+import CumulusModel
+import CumulusStorage
+import CumulusWire
+import Synchronization
+
+package final class AssetStore: Sendable {
+    package typealias Work = @Sendable (ChunkCodec) -> Void
+
+    private let packs: any PackFiles
+    private let freeBytes: @Sendable () -> UInt64?
+    private let diskReserve: UInt64
+    private let next: Atomic<PackNumber>
+    private let queue: WorkQueue<Work>
+    private let workers = Mutex<[Worker]>([])
+    /// While somebody copies the packs, none goes.
+    private let removal = Mutex(Removal())
+
+    private struct Removal {
+        var isHeld = false
+        var waiting: Set<PackNumber> = []
+    }
+
+    /// - Parameter next: Higher than the number of any pack that was.
+    init(
+        _ packs: any PackFiles,
+        next: PackNumber,
+        capacity: Int,
+        diskReserve: UInt64,
+        freeBytes: @escaping @Sendable () -> UInt64?
+    ) {
+        self.packs = packs
+        self.next = Atomic(next)
+        self.diskReserve = diskReserve
+        self.freeBytes = freeBytes
+        queue = WorkQueue(capacity: capacity)
+    }
+
+    // MARK: Threads
+
+    func start(threads: Int) {
+        workers.withLock { workers in
+            for _ in 0..<threads {
+                workers.append(
+                    Worker(named: "cumulus assets") {
+                        let codec = ChunkCodec()
+                        while self.runWork(codec) {}
+                    }
+                )
+            }
+        }
+    }
+
+    /// Finishes what is queued and ends the threads.
+    func stop() {
+        queue.close()
+        let ending = workers.withLock { workers in
+            defer { workers = [] }
+            return workers
+        }
+        for worker in ending { worker.join() }
+    }
+
+    /// False if too much is waiting.
+    func perform(_ work: @escaping Work) -> Bool {
+        queue.append(work)
+    }
+
+    /// Something waits for a thread: `runWork` has something to do.
+    package var hasWork: Bool { !queue.isEmpty }
+
+    /// Waits for work and does it.
+    ///
+    /// False when the queue is closed and empty.
+    package func runWork(_ codec: ChunkCodec) -> Bool {
+        guard let work = queue.take() else { return false }
+        work(codec)
+        return true
+    }
+
+    // MARK: Packs
+
+    /// A pack whose file is durable and that no row names yet.
+    struct Pack: Sendable {
+        let number: PackNumber
+        let chunks: [PackedChunk]
+        let length: Int
+    }
+
+    /// Checks chunks and writes them into one pack.
+    func pack(_ chunks: [Chunk], _ codec: ChunkCodec) throws(ServiceError) -> Pack {
+        for chunk in chunks {
+            do {
+                _ = try chunk.plain(codec)
+            } catch {
+                throw ServiceError(
+                    .invalidArguments,
+                    .invalidValue,
+                    "chunk \(chunk.digest.hex): \(error.reason)"
+                )
+            }
+        }
+        return try write(chunks)
+    }
+
+    /// Writes chunks that are known to be good.
+    func write(_ chunks: [Chunk]) throws(ServiceError) -> Pack {
+        let length = chunks.reduce(0) { $0 + $1.content.count }
+        guard freeBytes().map({ $0 > diskReserve + UInt64(length) }) ?? true else {
+            throw StoreGate.diskFull
+        }
+        let number = next.wrappingAdd(1, ordering: .relaxed).oldValue
+        var offset = 0
+        let packed = chunks.map { chunk in
+            defer { offset += chunk.content.count }
+            return PackedChunk(
+                digest: chunk.digest,
+                row: ChunkRow(
+                    pack: number,
+                    offset: offset,
+                    length: chunk.content.count,
+                    size: chunk.size,
+                    isCompressed: chunk.isCompressed,
+                    checksum: AssetStore.checksum(of: chunk)
+                )
+            )
+        }
+        do {
+            try packs.write(number, chunks.map(\.content))
+        } catch {
+            switch error {
+            case .full: throw StoreGate.diskFull
+            case .failed(let why): throw ServiceError(.internalError, "no chunk was stored: \(why)")
+            }
+        }
+        return Pack(number: number, chunks: packed, length: length)
+    }
+
+    /// Of plain bytes it is known already.
+    private static func checksum(of chunk: Chunk) -> Bytes {
+        chunk.isCompressed ? checksum(of: chunk.content) : Bytes(chunk.digest.prefix(8))
+    }
+
+    private static func checksum(of stored: Bytes) -> Bytes {
+        stored.withUnsafeBytes { bytes in
+            var hash = SHA256()
+            hash.update(bufferPointer: bytes)
+            return Bytes(hash.finalize().prefix(8))
+        }
+    }
+
+    /// A chunk, as it was stored; nil if its bytes are gone, or damaged.
+    func read(_ digest: Bytes, _ row: ChunkRow) -> Chunk? {
+        let range = row.offset..<row.offset + row.length
+        guard let content = try? packs.read(row.pack, range),
+            AssetStore.checksum(of: content) == row.checksum
+        else { return nil }
+        return Chunk(
+            digest: digest,
+            size: row.size,
+            isCompressed: row.isCompressed,
+            content: content
+        )
+    }
+
+    // MARK: Removal
+
+    /// Removes packs that no durable row names.
+    func remove(_ numbers: Set<PackNumber>) {
+        if numbers.isEmpty { return }
+        let isHeld = removal.withLock { removal in
+            if removal.isHeld { removal.waiting.formUnion(numbers) }
+            return removal.isHeld
+        }
+        if isHeld { return }
+        for number in numbers { packs.remove(number) }
+    }
+
+    /// Runs while no pack goes: all that the store names is there.
+    func keepingPacks<Value>(_ body: (any PackFiles) throws -> Value) rethrows -> Value {
+        removal.withLock { $0.isHeld = true }
+        defer {
+            let waiting = removal.withLock { removal in
+                defer { removal = Removal() }
+                return removal.waiting
+            }
+            remove(waiting)
+        }
+        return try body(packs)
+    }
+}

@@ -1,0 +1,354 @@
+// The calls on assets: prepare, upload, download; and what peers ask of an asset.
+//
+// An upload is a stream of messages, each of which becomes a pack; its credit comes back when that
+// is durable, so credit is also what tells the caller how far it is. A download is a stream of
+// pages like any list, read by the threads of the asset store. hot: once per message of chunks.
+
+import CumulusAssets
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+import Logging
+
+/// What comes of an upload, on its session's loop.
+struct ChunkUpload {
+    let database: DatabaseScope
+    let scope: ScopeID
+    /// Bytes that the caller may still send.
+    var credit: Int
+    /// Messages on their way to the disk.
+    var inProgress = 0
+    /// Chunks that are durable.
+    var stored: UInt64 = 0
+    /// The caller has sent all.
+    var isEnd = false
+    /// When the caller has been silent too long; nil: it is this node's turn.
+    var stallDeadline: Instant?
+}
+
+/// Part of an asset has not reached this node: the page is read again after a while.
+struct NotHereYet: Error {}
+
+extension ClientSession {
+    // MARK: Prepare
+
+    func prepareAssets(_ call: Call) throws {
+        let message = try PrepareAssetsRequest(wire: call.message)
+        let lists = message.lists.map { bytes -> Result<ChunkList, ServiceError> in
+            do throws(MalformedBytes) {
+                return .success(try ChunkList(checking: bytes))
+            } catch {
+                return .failure(ServiceError(.invalidArguments, .invalidValue, error.reason))
+            }
+        }
+        let request = PrepareAssets(
+            database: try database(message.database),
+            lists: lists,
+            limits: limits
+        )
+        change(call, .prepareAssets(request), in: try callScope(call.header)) { _, answer in
+            guard case .prepared(let outcome) = answer else { return [] }
+            return [PrepareAssetsResponse.encoded(outcome.map { $0.mapError(\.error) })]
+        }
+    }
+
+    private func database(_ number: UInt32) throws(ServiceError) -> DatabaseScope {
+        try RequestParser(caller: identity.caller, limits: limits).database(number)
+    }
+
+    // MARK: Upload
+
+    func beginUpload(_ call: Call) throws {
+        let message = try UploadChunksRequest(wire: call.message)
+        let kind = try database(message.database)
+        let id = try Authorisation.database(kind, for: identity.caller)
+        if let refusal = Authorisation.refusal(
+            .create,
+            in: id,
+            creator: nil,
+            by: identity.caller
+        ) {
+            throw refusal
+        }
+        guard let state = calls[call.stream] else { return }
+        let window = max(limits.initialCredit, limits.uploadWindowBytes)
+        state.upload = ChunkUpload(
+            database: kind,
+            scope: try callScope(call.header),
+            credit: window
+        )
+        makeEndless(call.stream)
+        sendCredit(window - limits.initialCredit, on: call.stream)
+        if call.isEnd { endUpload(call.stream) }
+        awaitMore(state)
+    }
+
+    /// The next message of a stream that a caller sends.
+    func receive(_ frame: Frame, now: Instant) throws(ProtocolFault) {
+        guard let call = calls[frame.stream], call.upload?.isEnd == false else {
+            throw ProtocolFault(
+                "a MESSAGE on stream \(frame.stream), which takes no more of them"
+            )
+        }
+        let byteCount = frame.payload.count
+        guard byteCount == 0 || call.upload?.credit ?? 0 > 0 else {
+            throw ProtocolFault("a MESSAGE on stream \(frame.stream) without credit")
+        }
+        if byteCount > 0 {
+            call.upload?.credit -= byteCount
+            call.upload?.inProgress += 1
+            keep(byteCount, of: call)
+            store(frame.payload, call, frame.stream)
+        }
+        if frame.isEnd { endUpload(frame.stream) }
+        awaitMore(call)
+    }
+
+    private func endUpload(_ stream: UInt32) {
+        guard let call = calls[stream] else { return }
+        call.upload?.isEnd = true
+        finishUpload(stream)
+    }
+
+    /// Answers when all that came is durable.
+    private func finishUpload(_ stream: UInt32) {
+        guard let upload = calls[stream]?.upload, upload.isEnd, upload.inProgress == 0 else {
+            return
+        }
+        finish(stream, [UploadChunksResponse(chunks: upload.stored).encoded()])
+    }
+
+    /// A caller that owes a message has so long to begin with it.
+    private func awaitMore(_ call: CallState) {
+        guard let upload = call.upload else { return }
+        let isTheirTurn = upload.inProgress == 0 && !upload.isEnd
+        call.upload?.stallDeadline =
+            isTheirTurn ? node.environment.now() + limits.stalledStateMilliseconds : nil
+    }
+
+    /// Checks the chunks of a message, writes them, and enters them: on the threads of the asset
+    /// store, and then the writer's.
+    private func store(_ message: Bytes, _ call: CallState, _ stream: UInt32) {
+        guard let upload = call.upload else { return }
+        let caller = identity.caller
+        let isQueued = node.assets.perform { [self] codec in
+            do {
+                let chunks = try WireChunks(wire: message).chunks
+                if chunks.isEmpty { return resume { $0.stored(0, message.count, stream) } }
+                let pack = try node.assets.pack(chunks, codec)
+                enter(pack, upload, caller, message.count, stream)
+            } catch let error as MalformedMessage {
+                let error = ServiceError(.invalidArguments, .protocolError, error.message)
+                resume { $0.fail(stream, error) }
+            } catch {
+                let error = serviceError(error)
+                resume { $0.fail(stream, error) }
+            }
+        }
+        if !isQueued { fail(stream, overloaded("too many chunks are waiting")) }
+    }
+
+    private func enter(
+        _ pack: AssetStore.Pack,
+        _ upload: ChunkUpload,
+        _ caller: Caller,
+        _ byteCount: Int,
+        _ stream: UInt32
+    ) {
+        let request = WriteRequest(
+            .storeChunks(
+                StoreChunks(database: upload.database, chunks: pack.chunks, length: pack.length)
+            ),
+            scope: upload.scope,
+            caller: caller
+        )
+        let token = CallToken(deadline: node.environment.now() + limits.callMilliseconds)
+        let count = UInt64(pack.chunks.count)
+        let work = StoreGate.Work.request(request, token) { [self] answer in
+            var refusal: ServiceError?
+            switch answer {
+            case .success(.stored(let outcome)):
+                if !outcome.isUsed { discard(pack) }
+                refusal = outcome.refusal?.error
+            case .success: break
+            case .failure(let error):
+                discard(pack)
+                refusal = error
+            }
+            run { session in
+                if let refusal { return session.fail(stream, refusal) }
+                session.stored(count, byteCount, stream)
+            }
+        }
+        let write = StoreGate.QueuedWrite(work, byteCount: 64 * pack.chunks.count, loop: link.loop)
+        guard node.gate.submit(write) else {
+            discard(pack)
+            let error = overloaded("too many writes are waiting")
+            return resume { $0.fail(stream, error) }
+        }
+    }
+
+    /// Nothing names it.
+    private func discard(_ pack: AssetStore.Pack) {
+        let isQueued = node.assets.perform { [node] _ in node.assets.remove([pack.number]) }
+        if !isQueued { node.assets.remove([pack.number]) }
+    }
+
+    /// A message's chunks are durable.
+    private func stored(_ chunks: UInt64, _ byteCount: Int, _ stream: UInt32) {
+        guard let call = calls[stream], call.upload != nil else { return }
+        keep(-byteCount, of: call)
+        call.upload?.inProgress -= 1
+        call.upload?.stored += chunks
+        call.upload?.credit += byteCount
+        if call.upload?.isEnd == false { sendCredit(byteCount, on: stream) }
+        awaitMore(call)
+        finishUpload(stream)
+    }
+
+    // MARK: Download
+
+    func downloadAsset(_ call: Call) throws {
+        let message = try DownloadAssetRequest(wire: call.message)
+        let kind = try database(message.database)
+        let (offset, rest) = (message.offset, UInt64.max - message.offset)
+        let length = message.length == 0 ? rest : min(message.length, rest)
+        let skipped = Set(message.except)
+        let caller = identity.caller
+        let scope = try callScope(call.header)
+        stream(call, scope) { [node] number, reader in
+            let found = try ReadAsset(asset: message.asset).run(
+                number,
+                in: kind,
+                by: caller,
+                reader
+            )
+            let range = found.list.chunks(holding: offset..<offset + length).chunks
+            let wanted = AssetPages.distinct(range.map { $0 }, of: found.list, except: skipped)
+            return AssetPages(
+                node: node,
+                found: found,
+                asset: message.asset,
+                chunks: message.onlyList ? [] : wanted
+            )
+        }
+    }
+
+    /// A node asks for what it lacks.
+    func servePeerAsset(_ call: Call) throws {
+        let message = try PeerAssetRequest(wire: call.message)
+        let id = DatabaseID(
+            kind: try database(message.database),
+            owner: String(decoding: message.owner, as: UTF8.self)
+        )
+        let scope = try scope(call.header.container, call.header.environment)
+        stream(call, scope) { [node] number, reader in
+            let found = try ReadAsset(asset: message.asset).find(number, in: id, reader)
+            let wanted = message.chunks.filter { found.list.entries.indices.contains($0) }
+            return AssetPages(node: node, found: found, asset: message.asset, chunks: wanted)
+        }
+    }
+
+    private func stream(
+        _ call: Call,
+        _ scope: ScopeID,
+        _ open: @escaping @Sendable (ScopeNumber, ReadTransaction) throws -> AssetPages
+    ) {
+        calls[call.stream]?.readsAssets = true
+        makeEndless(call.stream, patience: limits.stalledStateMilliseconds)
+        readLater(call.stream) { [node] in
+            let reader = node.gate.latest(reach: .disk)
+            guard let number = try reader.scope(scope) else {
+                throw Containers.unknown(scope.container)
+            }
+            return try open(number, reader).first(reader)
+        }
+    }
+}
+
+/// An asset on its way to somebody: its list, then its chunks, page by page.
+///
+/// Every page looks anew where its chunks lie: they may move, and the asset may go.
+struct AssetPages: Sendable {
+    let node: Node
+    let found: ReadAsset.Found
+    let asset: Bytes
+    /// Indexes into the list.
+    let chunks: [Int]
+
+    /// Each chunk once, without those that the caller has.
+    static func distinct(
+        _ chunks: [Int],
+        of list: ChunkList,
+        except skipped: Set<Bytes>
+    ) -> [Int] {
+        var seen = skipped
+        return chunks.filter { seen.insert(list[$0].digest).inserted }
+    }
+
+    func first(_ reader: ReadTransaction) throws -> Page {
+        var answer = DownloadAssetResponse(list: found.list.bytes)
+        answer.missing = UInt32(clamping: found.row.missing)
+        // Who wants the chunks doesn't wait for that.
+        for entry in chunks.isEmpty ? found.list.distinct : [] {
+            let row = try reader.chunk(entry.digest, in: found.database)
+            answer.storedBytes += UInt64(row?.length ?? 0)
+        }
+        return page(answer, next: 0)
+    }
+
+    private func page(_ answer: DownloadAssetResponse, next index: Int) -> Page {
+        guard index < chunks.count else { return Page(message: answer.encoded()) }
+        return Page(message: answer.encoded()) { try read(from: index) }
+    }
+
+    private func read(from start: Int) throws -> Page {
+        let reader = node.gate.latest(reach: .disk)
+        var answer = DownloadAssetResponse()
+        var (index, byteCount) = (start, 0)
+        while index < chunks.count, byteCount < node.configuration.limits.answerBytes {
+            let chunk = try read(found.list[chunks[index]].digest, reader)
+            byteCount += chunk.content.count
+            // Two large ones are two messages.
+            if !answer.chunks.isEmpty, byteCount > node.configuration.limits.answerBytes { break }
+            answer.chunks.append(chunk)
+            index += 1
+        }
+        return page(answer, next: index)
+    }
+
+    private func read(_ digest: Bytes, _ reader: ReadTransaction) throws -> Chunk {
+        guard let row = try reader.chunk(digest, in: found.database) else {
+            throw ReadAsset(asset: asset).notHereYet
+        }
+        if let chunk = node.assets.read(digest, row) { return chunk }
+        // It may have moved meanwhile.
+        let newest = node.gate.latest(reach: .disk)
+        if let moved = try newest.chunk(digest, in: found.database), moved != row,
+            let chunk = node.assets.read(digest, moved)
+        {
+            return chunk
+        }
+        node.lose(digest, at: row, in: found.database)
+        throw ReadAsset(asset: asset).notHereYet
+    }
+}
+
+extension Node {
+    /// A chunk's bytes are gone or damaged: it counts as missing from now on.
+    func lose(_ digest: Bytes, at row: ChunkRow, in database: DatabaseNumber) {
+        meter.damagedRows.add(1)
+        environment.logger.error(
+            "a chunk of an asset is damaged, and counts as missing",
+            metadata: ["chunk": "\(digest.hex)", "pack": "\(row.pack)"]
+        )
+        let job = StoreGate.Job(.housekeeping) { transaction throws(EngineError) in
+            try transaction.lose(digest, at: row, in: database)
+        } then: { [assets] outcome in
+            if case .success(let freed) = outcome { assets.remove(freed) }
+        }
+        let write = StoreGate.QueuedWrite(.job(job), byteCount: 0, loop: InPlaceLoop.shared)
+        _ = gate.submit(write)
+    }
+}

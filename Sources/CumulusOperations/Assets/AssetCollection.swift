@@ -1,0 +1,75 @@
+// Which assets may go: nothing has named them for the time of grace.
+//
+// A walk through all assets of a database, in steps: each looks at some on a snapshot, and hands
+// the writer what it found, which looks again. So nothing goes that was named or prepared in
+// between.
+
+package import CumulusModel
+package import CumulusStorage
+
+package struct AssetCollection: Sendable {
+    /// What a step found about an asset that its row doesn't say.
+    package struct Finding: Hashable, Sendable {
+        package var asset: Bytes
+        package var isNamed: Bool
+    }
+
+    /// Assets that have been idle since before, in milliseconds since 1970 UTC, go.
+    package var idleBefore: Int64
+
+    package init(idleBefore: Int64) {
+        self.idleBefore = idleBefore
+    }
+
+    /// - Returns: What is to be done about the next assets, and the last of them; nil: it was the
+    ///   last one.
+    package func find(
+        in database: DatabaseNumber,
+        after asset: Bytes,
+        limit: Int,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> (findings: [Finding], last: Bytes?) {
+        let range = KeyRange.assets(of: database, after: asset)
+        let rows = try reader.rows(.records, range, limit: limit)
+        var findings: [Finding] = []
+        var last: Bytes?
+        for (key, value) in rows {
+            let digest = Bytes(key.suffix(32))
+            last = digest
+            let row = try reader.decoding(key) { () throws(MalformedBytes) in
+                try AssetRow(row: value)
+            }
+            let isNamed = try reader.isNamed(digest, inDatabase: database)
+            if isNamed == (row.idleSince == nil), !isDue(row) { continue }
+            findings.append(Finding(asset: digest, isNamed: isNamed))
+        }
+        return (findings, rows.count < limit ? nil : last)
+    }
+
+    private func isDue(_ row: AssetRow) -> Bool {
+        row.idleSince.map { $0 < idleBefore } ?? false
+    }
+
+    /// Runs in the writer.
+    ///
+    /// - Returns: Packs whose files may go once the batch is durable, and how many assets went.
+    package func settle(
+        _ findings: [Finding],
+        in database: DatabaseNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> (freed: Set<PackNumber>, assets: Int) {
+        var freed: Set<PackNumber> = []
+        var count = 0
+        for finding in findings {
+            guard let row = try transaction.asset(finding.asset, in: database) else { continue }
+            let isNamed = try transaction.isNamed(finding.asset, inDatabase: database)
+            if !isNamed, isDue(row) {
+                freed.formUnion(try transaction.forget(asset: finding.asset, in: database))
+                count += 1
+            } else {
+                try transaction.note(asset: finding.asset, in: database, isNamed: isNamed)
+            }
+        }
+        return (freed, count)
+    }
+}

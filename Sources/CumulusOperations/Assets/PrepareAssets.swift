@@ -1,0 +1,91 @@
+// Makes assets known in the caller's database before their chunks are sent: judges their sizes, and
+// says which chunks are missing.
+//
+// Run by the writer. Repeating it is harmless: it keeps the asset for another day and tells what is
+// missing now, which is how an interrupted upload goes on.
+
+package import CumulusAssets
+package import CumulusModel
+package import CumulusStorage
+
+package struct PrepareAssets: Sendable {
+    package var database: DatabaseScope
+    /// Or why one can't be a list.
+    package var lists: [Result<ChunkList, ServiceError>]
+    package var limits: Limits
+
+    package init(
+        database: DatabaseScope,
+        lists: [Result<ChunkList, ServiceError>],
+        limits: Limits
+    ) {
+        self.database = database
+        self.lists = lists
+        self.limits = limits
+    }
+
+    /// Per asset: indexes of the chunks that are missing.
+    package typealias Outcome = [Result<[Int], ModifyOutcome.Failure>]
+
+    package func run(
+        _ scope: ScopeNumber,
+        by caller: Caller,
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) -> Result<Outcome, ServiceError> {
+        let id: DatabaseID
+        do throws(ServiceError) {
+            id = try Authorisation.database(database, for: caller)
+            if let refusal = Authorisation.refusal(.create, in: id, creator: nil, by: caller) {
+                throw refusal
+            }
+            guard lists.count <= limits.assetsPerRequest else {
+                throw .tooManyItems(lists.count, limit: limits.assetsPerRequest)
+            }
+        } catch {
+            return .failure(error)
+        }
+        let number = try transaction.makeDatabase(scope, id)
+        var outcome: Outcome = []
+        for list in lists {
+            switch list {
+            case .failure(let error): outcome.append(.failure(ModifyOutcome.Failure(error)))
+            case .success(let list):
+                if let refusal = try refusal(of: list, by: caller, in: number, transaction) {
+                    outcome.append(.failure(ModifyOutcome.Failure(refusal)))
+                } else {
+                    let missing = try transaction.enter(list, by: caller.user, in: number)
+                    outcome.append(.success(missing))
+                }
+            }
+        }
+        return .success(outcome)
+    }
+
+    private func refusal(
+        of list: ChunkList,
+        by caller: Caller,
+        in database: DatabaseNumber,
+        _ transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> ServiceError? {
+        guard list.size <= limits.assetBytes else {
+            return ServiceError(
+                .limitExceeded,
+                .tooLarge,
+                "the asset has \(list.size) bytes; the limit is \(limits.assetBytes)"
+            )
+        }
+        if try transaction.asset(list.digest, in: database) != nil { return nil }
+        let usage: AssetUsageRow? = try transaction.row(.assetUsage(database, caller.user))
+        let taken = usage?.bytes ?? 0
+        guard taken + list.size <= limits.userAssetBytes else {
+            return ServiceError(
+                .quotaExceeded,
+                """
+                your assets take \(taken) of \(limits.userAssetBytes) bytes here, which leaves no \
+                room for \(list.size) more; remove some, their space is free a day later
+                """
+            )
+        }
+        return nil
+    }
+}

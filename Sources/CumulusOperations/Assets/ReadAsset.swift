@@ -1,0 +1,74 @@
+// What an asset consists of and which of it is here, for somebody who wants to read it.
+//
+// Run on a snapshot. Bytes are read later, from the packs that the rows name. Callers ask for their
+// own databases, peers for any.
+
+package import CumulusAssets
+package import CumulusModel
+package import CumulusStorage
+
+package struct ReadAsset: Sendable {
+    package struct Found: Sendable {
+        package var database: DatabaseNumber
+        package var list: ChunkList
+        package var row: AssetRow
+    }
+
+    /// Digest of its list.
+    package var asset: Bytes
+
+    package init(asset: Bytes) {
+        self.asset = asset
+    }
+
+    package func run(
+        _ scope: ScopeNumber,
+        in database: DatabaseScope,
+        by caller: Caller,
+        _ reader: ReadTransaction
+    ) throws -> Found {
+        guard asset.count == 32 else {
+            throw ServiceError(
+                .invalidArguments,
+                .invalidValue,
+                "an asset is named by a digest of 32 bytes"
+            )
+        }
+        let id = try Authorisation.database(database, for: caller)
+        return try find(scope, in: id, reader)
+    }
+
+    package func find(
+        _ scope: ScopeNumber,
+        in database: DatabaseID,
+        _ reader: ReadTransaction
+    ) throws -> Found {
+        guard let number = try reader.database(scope, database) else { throw unknown }
+        guard let row = try reader.asset(asset, in: number),
+            let list = try reader.chunkList(of: asset, in: number)
+        else {
+            throw try isWanted(in: number, reader) ? notHereYet : unknown
+        }
+        return Found(database: number, list: list, row: row)
+    }
+
+    /// A record names it, and nothing of it has come yet.
+    private func isWanted(
+        in database: DatabaseNumber,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> Bool {
+        try reader.get(.wantedAsset(database, asset)) != nil
+    }
+
+    private var unknown: ServiceError {
+        ServiceError(.assetNotAvailable, "there is no asset \(asset.hex) in this database")
+    }
+
+    package var notHereYet: ServiceError {
+        ServiceError(
+            .assetNotAvailable,
+            .assetIncomplete,
+            "the asset \(asset.hex) has not reached this node yet; try again, or elsewhere"
+        )
+    }
+}

@@ -1,0 +1,117 @@
+// The keys of assets, see `Keyspace`: digests have 32 bytes, so they stand in keys as they are.
+
+package import CumulusModel
+
+extension RowKey {
+    package static func asset(_ database: DatabaseNumber, _ asset: Bytes) -> RowKey {
+        RowKey(.asset) {
+            $0.add(database)
+            $0.add(fixed: asset)
+        }
+    }
+
+    package static func chunkList(_ database: DatabaseNumber, _ asset: Bytes) -> RowKey {
+        RowKey(.chunkList) {
+            $0.add(database)
+            $0.add(fixed: asset)
+        }
+    }
+
+    package static func chunk(_ database: DatabaseNumber, _ chunk: Bytes) -> RowKey {
+        RowKey(.chunk) {
+            $0.add(database)
+            $0.add(fixed: chunk)
+        }
+    }
+
+    package static func pack(_ pack: PackNumber) -> RowKey {
+        RowKey(.pack) { $0.add(pack) }
+    }
+
+    package static func packed(_ pack: PackNumber, _ offset: Int) -> RowKey {
+        RowKey(.packed) {
+            $0.add(pack)
+            $0.add(UInt32(truncatingIfNeeded: offset))
+        }
+    }
+
+    package static func chunkUse(
+        _ database: DatabaseNumber,
+        _ chunk: Bytes,
+        _ asset: Bytes
+    ) -> RowKey {
+        RowKey(.chunkUse) {
+            $0.add(database)
+            $0.add(fixed: chunk)
+            $0.add(fixed: asset)
+        }
+    }
+
+    /// A record of a zone names an asset.
+    package static func assetUse(_ zone: ZoneNumber, _ asset: Bytes, _ name: String) -> RowKey {
+        RowKey(.assetUse) {
+            $0.add(zone)
+            $0.add(fixed: asset)
+            $0.add(name)
+        }
+    }
+
+    /// An entry of the conflict log names an asset.
+    package static func assetLoss(_ asset: Bytes, of conflict: RowKey) -> RowKey {
+        RowKey(.assetLoss) {
+            $0.add(fixed: asset)
+            $0.add(text: conflict.bytes)
+        }
+    }
+
+    /// A record names an asset that is not whole here.
+    package static func wantedAsset(_ database: DatabaseNumber, _ asset: Bytes) -> RowKey {
+        RowKey(.wantedAsset) {
+            $0.add(database)
+            $0.add(fixed: asset)
+        }
+    }
+
+    package static func assetUsage(_ database: DatabaseNumber, _ user: String) -> RowKey {
+        RowKey(.assetUsage) {
+            $0.add(database)
+            $0.add(user)
+        }
+    }
+}
+
+extension KeyRange {
+    /// Assets that contain a chunk.
+    package static func chunkUses(_ database: DatabaseNumber, _ chunk: Bytes) -> KeyRange {
+        let prefix = RowKey(.chunkUse) {
+            $0.add(database)
+            $0.add(fixed: chunk)
+        }
+        return KeyRange(prefix: prefix.bytes)
+    }
+
+    /// What lies in a pack.
+    package static func packed(_ pack: PackNumber) -> KeyRange {
+        KeyRange(prefix: RowKey(.packed) { $0.add(pack) }.bytes)
+    }
+
+    /// Uses of assets by records of a zone; of one asset, or of all.
+    package static func assetUses(of zone: ZoneNumber, _ asset: Bytes = []) -> KeyRange {
+        let prefix = RowKey(.assetUse) {
+            $0.add(zone)
+            $0.add(fixed: asset)
+        }
+        return KeyRange(prefix: prefix.bytes)
+    }
+
+    package static func assetLosses(of asset: Bytes) -> KeyRange {
+        KeyRange(prefix: RowKey(.assetLoss) { $0.add(fixed: asset) }.bytes)
+    }
+
+    /// The assets of a database, from behind one of them.
+    package static func assets(of database: DatabaseNumber, after asset: Bytes = []) -> KeyRange {
+        var range = KeyRange(prefix: RowKey(.asset) { $0.add(database) }.bytes)
+        if !asset.isEmpty { range.start = RowKey.asset(database, asset).bytes + [0] }
+        return range
+    }
+}

@@ -1,0 +1,150 @@
+// Packs as files of a directory: a thousand to a folder, named by their numbers.
+//
+// Opened once by `cumulusd`. A file is flushed, and then the folder that names it; nothing is ever
+// changed in place, so a copy is a directory of hard links.
+
+package import CumulusModel
+import Foundation
+
+package final class PackDirectory: PackFiles {
+    package let path: String
+
+    /// Makes the directory if it is missing; its parent is there.
+    package init(_ path: String) throws(PackError) {
+        self.path = path
+        try PackDirectory.makeFolder(path)
+    }
+
+    // MARK: PackFiles
+
+    package func write(_ pack: PackNumber, _ pieces: [Bytes]) throws(PackError) {
+        try PackDirectory.makeFolder(folder(of: pack))
+        let file = file(of: pack)
+        let descriptor = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw PackDirectory.problem(file) }
+        do throws(PackError) {
+            defer { close(descriptor) }
+            for piece in pieces { try PackDirectory.write(piece, to: descriptor, file) }
+            guard fdatasync(descriptor) == 0 else { throw PackDirectory.problem(file) }
+        } catch {
+            unlink(file)
+            throw error
+        }
+        try PackDirectory.flush(folder(of: pack))
+    }
+
+    package func read(_ pack: PackNumber, _ range: Range<Int>) throws(PackError) -> Bytes? {
+        let file = file(of: pack)
+        let descriptor = open(file, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw PackDirectory.problem(file)
+        }
+        defer { close(descriptor) }
+        var problem: PackError?
+        let bytes = Bytes(unsafeUninitializedCapacity: range.count) { room, filled in
+            while filled < range.count {
+                let rest = UnsafeMutableRawBufferPointer(
+                    rebasing: UnsafeMutableRawBufferPointer(room)[filled...]
+                )
+                let place = off_t(range.lowerBound + filled)
+                let count = pread(descriptor, rest.baseAddress, range.count - filled, place)
+                if count < 0, errno == EINTR { continue }
+                if count < 0 { problem = PackDirectory.problem(file) }
+                guard count > 0 else { return }
+                filled += count
+            }
+        }
+        if let problem { throw problem }
+        return bytes.count == range.count ? bytes : nil
+    }
+
+    package func remove(_ pack: PackNumber) {
+        unlink(file(of: pack))
+    }
+
+    package func all() throws(PackError) -> [PackNumber: Int] {
+        var found: [PackNumber: Int] = [:]
+        for folder in try names(in: path) where PackNumber(folder) != nil {
+            for name in try names(in: "\(path)/\(folder)") {
+                var status = stat()
+                guard let pack = PackDirectory.number(name),
+                    stat("\(path)/\(folder)/\(name)", &status) == 0
+                else { continue }
+                found[pack] = Int(status.st_size)
+            }
+        }
+        return found
+    }
+
+    package func copy(to directory: String) throws(PackError) {
+        try PackDirectory.makeFolder(directory)
+        let copy = try PackDirectory(directory)
+        for pack in try all().keys.sorted() {
+            let (file, target) = (file(of: pack), copy.file(of: pack))
+            try PackDirectory.makeFolder(copy.folder(of: pack))
+            if link(file, target) == 0 { continue }
+            do {
+                // Another file system.
+                try FileManager.default.copyItem(atPath: file, toPath: target)
+            } catch {
+                throw .failed("\(file) can't be copied: \(error.localizedDescription)")
+            }
+        }
+    }
+
+    // MARK: Parts
+
+    private func folder(of pack: PackNumber) -> String { "\(path)/\(pack / 1_000)" }
+
+    private func file(of pack: PackNumber) -> String { "\(folder(of: pack))/\(pack).pack" }
+
+    private static func number(_ name: String) -> PackNumber? {
+        name.hasSuffix(".pack") ? PackNumber(name.dropLast(5)) : nil
+    }
+
+    private func names(in folder: String) throws(PackError) -> [String] {
+        do {
+            return try FileManager.default.contentsOfDirectory(atPath: folder)
+        } catch {
+            throw .failed("\(folder) can't be read: \(error.localizedDescription)")
+        }
+    }
+
+    private static func makeFolder(_ path: String) throws(PackError) {
+        if mkdir(path, 0o700) == 0 {
+            try flush("\(path)/..")
+        } else if errno != EEXIST {
+            throw problem(path)
+        }
+    }
+
+    private static func flush(_ folder: String) throws(PackError) {
+        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw problem(folder) }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw problem(folder) }
+    }
+
+    private static func write(
+        _ piece: Bytes,
+        to descriptor: Int32,
+        _ file: String
+    ) throws(PackError) {
+        var written = 0
+        while written < piece.count {
+            let count = piece.withUnsafeBytes { bytes in
+                let rest = UnsafeRawBufferPointer(rebasing: bytes[written...])
+                return Foundation.write(descriptor, rest.baseAddress, rest.count)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw problem(file) }
+            written += count
+        }
+    }
+
+    private static func problem(_ path: String, _ code: Int32 = errno) -> PackError {
+        if code == ENOSPC || code == EDQUOT { return .full }
+        return .failed("\(path): \(String(cString: strerror(code)))")
+    }
+}

@@ -1,0 +1,348 @@
+// Assets in the store: who names them, which chunks they are made of, where those lie, and when
+// they may go.
+//
+// Every change of these rows is the writer's, in one batch with what it belongs to: so an asset
+// can't go while a record that names it comes, nor a chunk while somebody sends it. Files are
+// written before the batch that names them and removed after the one that forgets them.
+
+package import CumulusAssets
+package import CumulusModel
+
+extension RowReader where Self: ~Copyable {
+    package borrowing func asset(
+        _ asset: Bytes,
+        in database: DatabaseNumber
+    ) throws(EngineError) -> AssetRow? {
+        try row(.asset(database, asset))
+    }
+
+    package borrowing func chunkList(
+        of asset: Bytes,
+        in database: DatabaseNumber
+    ) throws(EngineError) -> ChunkList? {
+        let key = RowKey.chunkList(database, asset)
+        guard let bytes = try get(key) else { return nil }
+        return try decoding(key.bytes) { () throws(MalformedBytes) in
+            try ChunkList(checking: bytes)
+        }
+    }
+
+    package borrowing func chunk(
+        _ chunk: Bytes,
+        in database: DatabaseNumber
+    ) throws(EngineError) -> ChunkRow? {
+        try row(.chunk(database, chunk))
+    }
+
+    /// Whether a record of a zone names an asset.
+    package borrowing func isNamed(
+        _ asset: Bytes,
+        in zone: ZoneNumber
+    ) throws(EngineError) -> Bool {
+        try !rows(.index, .assetUses(of: zone, asset), limit: 1).isEmpty
+    }
+
+    /// Whether a record of a database names an asset, or an entry of the conflict log.
+    package borrowing func isNamed(
+        _ asset: Bytes,
+        inDatabase database: DatabaseNumber
+    ) throws(EngineError) -> Bool {
+        for (key, value) in try rows(.meta, .zones(of: database)) {
+            let zone = try decoding(key) { () throws(MalformedBytes) in try ZoneRow(row: value) }
+            if zone.exists, try isNamed(asset, in: zone.number) { return true }
+        }
+        for (key, _) in try rows(.index, .assetLosses(of: asset)) {
+            var parts = KeyReader(key)
+            _ = try parts.bytes(32)
+            if try get(RowKey(.conflict, bytes: try parts.content())) != nil { return true }
+        }
+        return false
+    }
+}
+
+extension ChunkList {
+    /// Its chunks, each once, in the order in which they first occur.
+    package var distinct: [Entry] {
+        var seen: Set<Bytes> = []
+        return entries.filter { seen.insert($0.digest).inserted }
+    }
+}
+
+// MARK: - Names
+
+extension RecordBody {
+    /// The digests of all assets in it.
+    package func assets() throws(MalformedBytes) -> Set<Bytes> {
+        var found: Set<Bytes> = []
+        for entry in entries { for asset in try assets(entry) { found.insert(asset.digest) } }
+        return found
+    }
+
+    /// The assets of a field, in order; none if it holds something else.
+    package func assets(_ entry: Entry) throws(MalformedBytes) -> [Asset] {
+        var reader = CanonicalReader(bytes, entry.value)
+        if entry.type == .one(.asset) { return [try Asset(reading: &reader)] }
+        guard entry.type == .list(.asset) else { return [] }
+        var assets: [Asset] = []
+        while try reader.nextField() != nil {
+            var element = try reader.message()
+            assets.append(try Asset(reading: &element))
+        }
+        return assets
+    }
+}
+
+extension WriteTransaction {
+    /// Keeps the index of who names which asset, over all lives of a record.
+    mutating func storeAssetUses(
+        of name: String,
+        _ before: [RecordRow],
+        _ after: [RecordRow],
+        at place: ZonePlace
+    ) throws(EngineError) {
+        let (old, new) = (try assets(of: before), try assets(of: after))
+        guard old != new else { return }
+        for gone in old.subtracting(new) { put(.assetUse(place.number, gone, name), nil) }
+        for added in new.subtracting(old).sorted(by: { precedes($0, $1) }) {
+            put(.assetUse(place.number, added, name), Bytes())
+            if try asset(added, in: place.database)?.isComplete != true {
+                put(.wantedAsset(place.database, added), Bytes())
+            }
+        }
+    }
+
+    private borrowing func assets(of rows: [RecordRow]) throws(EngineError) -> Set<Bytes> {
+        var found: Set<Bytes> = []
+        for row in rows {
+            guard row.body.entries.contains(where: { $0.type?.holdsAssets == true }) else {
+                continue
+            }
+            found.formUnion(
+                try decoding([]) { () throws(MalformedBytes) in try row.body.assets() }
+            )
+        }
+        return found
+    }
+
+    /// What the conflict log says was lost can be looked at for as long as it says so.
+    mutating func noteAssetLosses(_ conflict: Conflict, _ key: RowKey) throws(EngineError) {
+        let assets = try decoding(key.bytes) { () throws(MalformedBytes) in
+            try RecordBody(stored: conflict.lost).assets()
+        }
+        for asset in assets { put(.assetLoss(asset, of: key), Bytes()) }
+    }
+}
+
+extension FieldType {
+    package var holdsAssets: Bool { self == .one(.asset) || self == .list(.asset) }
+}
+
+// MARK: - Chunks
+
+/// A chunk in a pack whose file is durable.
+package struct PackedChunk: Sendable {
+    /// Of its plain bytes.
+    package var digest: Bytes
+    package var row: ChunkRow
+
+    package init(digest: Bytes, row: ChunkRow) {
+        self.digest = digest
+        self.row = row
+    }
+}
+
+extension WriteTransaction {
+    /// Makes an asset known in a database; the caller judged its size.
+    ///
+    /// - Parameter user: Whose space it takes, if it is new.
+    /// - Returns: Indexes of the chunks that are missing, each chunk once.
+    package mutating func enter(
+        _ list: ChunkList,
+        by user: String,
+        in database: DatabaseNumber
+    ) throws(EngineError) -> [Int] {
+        let digest = list.digest
+        let missing = try missingChunks(of: list, in: database)
+        if var known = try asset(digest, in: database) {
+            known.idleSince = now
+            put(.asset(database, digest), known)
+            return missing
+        }
+        let row = AssetRow(size: list.size, missing: missing.count, idleSince: now, user: user)
+        put(.asset(database, digest), row)
+        put(.chunkList(database, digest), list.bytes)
+        for entry in list.distinct { put(.chunkUse(database, entry.digest, digest), Bytes()) }
+        try charge(Int64(list.size), to: user, in: database)
+        if row.isComplete { put(.wantedAsset(database, digest), nil) }
+        return missing
+    }
+
+    private borrowing func missingChunks(
+        of list: ChunkList,
+        in database: DatabaseNumber
+    ) throws(EngineError) -> [Int] {
+        var seen: Set<Bytes> = []
+        var missing: [Int] = []
+        for (index, entry) in list.entries.enumerated() where seen.insert(entry.digest).inserted {
+            if try chunk(entry.digest, in: database) == nil { missing.append(index) }
+        }
+        return missing
+    }
+
+    /// Enters chunks that lie in a durable pack; those that nobody wants, or that are here already,
+    /// stay out.
+    ///
+    /// - Returns: Which of them are here now; if none is of this pack, its file is of no use.
+    package mutating func enter(
+        _ chunks: [PackedChunk],
+        length: Int,
+        in database: DatabaseNumber
+    ) throws(EngineError) -> (isHere: [Bool], isUsed: Bool) {
+        var isUsed = false
+        var isHere: [Bool] = []
+        for chunk in chunks {
+            let key = RowKey.chunk(database, chunk.digest)
+            if try get(key) != nil {
+                isHere.append(true)
+                continue
+            }
+            let assets = try users(of: chunk.digest, in: database)
+            isHere.append(!assets.isEmpty)
+            if assets.isEmpty { continue }
+            isUsed = true
+            put(key, chunk.row)
+            let packed = PackedRow(database: database, digest: chunk.digest)
+            put(.packed(chunk.row.pack, chunk.row.offset), packed)
+            for asset in assets { try count(-1, missingOf: asset, in: database) }
+        }
+        if isUsed, let pack = chunks.first?.row.pack { put(.pack(pack), PackRow(length: length)) }
+        return (isHere, isUsed)
+    }
+
+    /// The assets that contain a chunk.
+    private borrowing func users(
+        of chunk: Bytes,
+        in database: DatabaseNumber
+    ) throws(EngineError) -> [Bytes] {
+        try rows(.index, .chunkUses(database, chunk)).map { (key, _) throws(EngineError) in
+            var parts = KeyReader(key)
+            _ = try parts.number(DatabaseNumber.self)
+            _ = try parts.bytes(32)
+            return try parts.bytes(32)
+        }
+    }
+
+    private mutating func count(
+        _ change: Int,
+        missingOf digest: Bytes,
+        in database: DatabaseNumber
+    ) throws(EngineError) {
+        guard var row = try asset(digest, in: database) else { return }
+        row.missing += change
+        put(.asset(database, digest), row)
+        // What is prepared and named by nobody is its caller's to send again.
+        let isWanted = row.isComplete ? false : try isNamed(digest, inDatabase: database)
+        put(.wantedAsset(database, digest), isWanted ? Bytes() : nil)
+    }
+
+    private mutating func charge(
+        _ byteCount: Int64,
+        to user: String,
+        in database: DatabaseNumber
+    ) throws(EngineError) {
+        let key = RowKey.assetUsage(database, user)
+        let usage: AssetUsageRow? = try row(key)
+        let bytes = max(0, Int64(usage?.bytes ?? 0) + byteCount)
+        put(key, bytes == 0 ? nil : AssetUsageRow(bytes: UInt64(bytes)).rowBytes)
+    }
+
+    // MARK: Forgetting
+
+    /// Forgets an asset that nobody names any more, with the chunks that only it contained.
+    ///
+    /// - Returns: Packs of which nothing is left; their files may go once the batch is durable.
+    package mutating func forget(
+        asset digest: Bytes,
+        in database: DatabaseNumber
+    ) throws(EngineError) -> Set<PackNumber> {
+        guard let row = try asset(digest, in: database) else { return [] }
+        let list = try chunkList(of: digest, in: database) ?? ChunkList()
+        put(.asset(database, digest), nil)
+        put(.chunkList(database, digest), nil)
+        put(.wantedAsset(database, digest), nil)
+        try charge(-Int64(row.size), to: row.user, in: database)
+        var touched: Set<PackNumber> = []
+        for entry in list.distinct {
+            put(.chunkUse(database, entry.digest, digest), nil)
+            guard try rows(.index, .chunkUses(database, entry.digest), limit: 1).isEmpty,
+                let chunk = try chunk(entry.digest, in: database)
+            else { continue }
+            put(.chunk(database, entry.digest), nil)
+            put(.packed(chunk.pack, chunk.offset), nil)
+            touched.insert(chunk.pack)
+        }
+        return try forgetEmpty(touched)
+    }
+
+    /// A chunk's bytes are gone or damaged: who contains it lacks it from now on.
+    ///
+    /// - Parameter row: Where it was; if it lies elsewhere by now, nothing happens.
+    package mutating func lose(
+        _ digest: Bytes,
+        at row: ChunkRow,
+        in database: DatabaseNumber
+    ) throws(EngineError) -> Set<PackNumber> {
+        guard try chunk(digest, in: database) == row else { return [] }
+        put(.chunk(database, digest), nil)
+        put(.packed(row.pack, row.offset), nil)
+        for asset in try users(of: digest, in: database) {
+            try count(1, missingOf: asset, in: database)
+        }
+        return try forgetEmpty([row.pack])
+    }
+
+    /// Chunks of a pack were copied into another one, which is durable.
+    package mutating func move(
+        _ chunks: [(database: DatabaseNumber, from: ChunkRow, to: PackedChunk)],
+        length: Int
+    ) throws(EngineError) -> (freed: Set<PackNumber>, isUsed: Bool) {
+        var (touched, isUsed) = (Set<PackNumber>(), false)
+        for (database, from, to) in chunks {
+            guard try chunk(to.digest, in: database) == from else { continue }
+            put(.chunk(database, to.digest), to.row)
+            put(.packed(from.pack, from.offset), nil)
+            put(
+                .packed(to.row.pack, to.row.offset),
+                PackedRow(database: database, digest: to.digest)
+            )
+            touched.insert(from.pack)
+            isUsed = true
+        }
+        if isUsed { put(.pack(chunks[0].to.row.pack), PackRow(length: length)) }
+        return (try forgetEmpty(touched), isUsed)
+    }
+
+    private mutating func forgetEmpty(
+        _ packs: Set<PackNumber>
+    ) throws(EngineError) -> Set<PackNumber> {
+        var empty: Set<PackNumber> = []
+        for pack in packs where try rows(.index, .packed(pack), limit: 1).isEmpty {
+            put(.pack(pack), nil)
+            empty.insert(pack)
+        }
+        return empty
+    }
+
+    /// Notes whether anything names an asset, as a walk through all assets found it.
+    package mutating func note(
+        asset digest: Bytes,
+        in database: DatabaseNumber,
+        isNamed: Bool
+    ) throws(EngineError) {
+        guard var row = try asset(digest, in: database), (row.idleSince == nil) != isNamed else {
+            return
+        }
+        row.idleSince = isNamed ? nil : now
+        put(.asset(database, digest), row)
+    }
+}

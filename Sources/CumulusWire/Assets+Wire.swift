@@ -1,0 +1,279 @@
+// The calls on assets: which chunks are missing, chunks on their way up, chunks on their way down.
+//
+// `assets.proto`. Chunks are the bulk of what a node moves: they are written in one pass. What is
+// in them is judged by `Chunk.plain`. hot: once per chunk.
+
+import CCumulusWire
+package import CumulusAssets
+package import CumulusModel
+
+extension Chunk {
+    fileprivate func encode(_ field: Int, to writer: inout CanonicalWriter) {
+        // What stands around the content has less than 64 bytes.
+        var head = CanonicalWriter(reserving: 64)
+        head.field(1, bytes: digest)
+        head.field(2, varint: UInt64(size))
+        head.field(3, varint: isCompressed ? 1 : 0)
+        if !content.isEmpty {
+            head.tag(4, .delimited)
+            head.varint(UInt64(content.count))
+        }
+        writer.tag(field, .delimited)
+        writer.varint(UInt64(head.bytes.count + content.count))
+        writer.raw(head.bytes)
+        writer.raw(content)
+    }
+
+    fileprivate init(wire raw: Cumulus__V1__Chunk) {
+        self.init(
+            digest: raw.digest.swiftBytes,
+            size: Int(raw.size),
+            isCompressed: raw.is_compressed != 0,
+            content: raw.content.swiftBytes
+        )
+    }
+}
+
+extension [Chunk] {
+    fileprivate var wireBytes: Int { reduce(256) { $0 + $1.content.count + 64 } }
+}
+
+// MARK: - Prepare
+
+package struct PrepareAssetsRequest: Hashable, Sendable {
+    /// `DatabaseScope`, or a number that this release doesn't know.
+    package var database: UInt32
+    package var lists: [Bytes]
+
+    package init(database: DatabaseScope, lists: [Bytes]) {
+        self.database = UInt32(database.rawValue)
+        self.lists = lists
+    }
+
+    package func encoded() -> Bytes {
+        var writer = CanonicalWriter(reserving: lists.reduce(16) { $0 + $1.count + 6 })
+        writer.field(1, varint: UInt64(database))
+        for list in lists { writer.present(2, bytes: list) }
+        return writer.bytes
+    }
+
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
+        let message = try CMessage(bytes[...], cumulus__v1__prepare_assets_request__unpack)
+        database = UInt32(message.raw.database.rawValue)
+        lists = elements(message.raw.n_lists, message.raw.lists).map(\.swiftBytes)
+    }
+}
+
+package enum PrepareAssetsResponse {
+    /// Per asset: indexes of the chunks that are missing.
+    package static func encoded(_ results: [Result<[Int], ServiceError>]) -> Bytes {
+        var writer = CanonicalWriter()
+        for result in results {
+            writer.message(1) { writer in
+                switch result {
+                case .success(let missing):
+                    writer.message(1) { $0.field(1, packed: missing) }
+                case .failure(let error): writer.present(2, bytes: error.encoded())
+                }
+            }
+        }
+        return writer.bytes
+    }
+
+    package static func results(
+        wire bytes: Bytes
+    ) throws(MalformedMessage) -> [Result<[Int], ServiceError>] {
+        let message = try CMessage(answer: bytes, cumulus__v1__prepare_assets_response__unpack)
+        return elements(message.raw.n_assets, message.raw.assets).map { raw in
+            switch raw.result_case {
+            case CUMULUS__V1__PREPARED_ASSET__RESULT_MISSING:
+                let missing = raw.missing.pointee
+                return .success(elements(missing.n_chunks, missing.chunks).map(Int.init))
+            case CUMULUS__V1__PREPARED_ASSET__RESULT_ERROR:
+                return .failure(ServiceError(wire: raw.error.pointee))
+            default: return .failure(ServiceError(.internalError, "a result is empty"))
+            }
+        }
+    }
+}
+
+extension CanonicalWriter {
+    /// proto3 packs numbers into one run.
+    fileprivate mutating func field(_ field: Int, packed numbers: [Int]) {
+        var run = CanonicalWriter(reserving: 2 * numbers.count)
+        for number in numbers { run.varint(UInt64(number)) }
+        self.field(field, bytes: run.bytes)
+    }
+}
+
+// MARK: - Upload
+
+package struct UploadChunksRequest: Hashable, Sendable {
+    /// `DatabaseScope`, or a number that this release doesn't know.
+    package var database: UInt32
+
+    package init(database: DatabaseScope) {
+        self.database = UInt32(database.rawValue)
+    }
+
+    package func encoded() -> Bytes {
+        var writer = CanonicalWriter()
+        writer.field(1, varint: UInt64(database))
+        return writer.bytes
+    }
+
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
+        let message = try CMessage(bytes[...], cumulus__v1__upload_chunks_request__unpack)
+        database = UInt32(message.raw.database.rawValue)
+    }
+}
+
+package struct WireChunks: Hashable, Sendable {
+    package var chunks: [Chunk]
+
+    package init(_ chunks: [Chunk]) {
+        self.chunks = chunks
+    }
+
+    package func encoded() -> Bytes {
+        var writer = CanonicalWriter(reserving: chunks.wireBytes)
+        for chunk in chunks { chunk.encode(1, to: &writer) }
+        return writer.bytes
+    }
+
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
+        let message = try CMessage(bytes[...], cumulus__v1__chunks__unpack)
+        chunks = elements(message.raw.n_chunks, message.raw.chunks).map(Chunk.init(wire:))
+    }
+}
+
+package struct UploadChunksResponse: Hashable, Sendable {
+    package var chunks: UInt64
+
+    package init(chunks: UInt64) {
+        self.chunks = chunks
+    }
+
+    package func encoded() -> Bytes {
+        var writer = CanonicalWriter()
+        writer.field(1, varint: chunks)
+        return writer.bytes
+    }
+
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
+        let message = try CMessage(answer: bytes, cumulus__v1__upload_chunks_response__unpack)
+        chunks = message.raw.chunks
+    }
+}
+
+// MARK: - Download
+
+package struct DownloadAssetRequest: Hashable, Sendable {
+    /// `DatabaseScope`, or a number that this release doesn't know.
+    package var database: UInt32
+    /// Digest of its list.
+    package var asset: Bytes
+    package var offset: UInt64 = 0
+    /// 0: to the end.
+    package var length: UInt64 = 0
+    package var onlyList = false
+    /// Digests of chunks that the caller has.
+    package var except: [Bytes] = []
+
+    package init(database: DatabaseScope, asset: Bytes) {
+        self.database = UInt32(database.rawValue)
+        self.asset = asset
+    }
+
+    package func encoded() -> Bytes {
+        var writer = CanonicalWriter(reserving: 64 + 34 * except.count)
+        writer.field(1, varint: UInt64(database))
+        writer.field(2, bytes: asset)
+        writer.field(3, varint: offset)
+        writer.field(4, varint: length)
+        writer.field(5, varint: onlyList ? 1 : 0)
+        for digest in except { writer.present(6, bytes: digest) }
+        return writer.bytes
+    }
+
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
+        let message = try CMessage(bytes[...], cumulus__v1__download_asset_request__unpack)
+        let raw = message.raw
+        database = UInt32(raw.database.rawValue)
+        asset = raw.asset.swiftBytes
+        offset = raw.offset
+        length = raw.length
+        onlyList = raw.only_list != 0
+        except = elements(raw.n_except, raw.except).map(\.swiftBytes)
+    }
+}
+
+package struct DownloadAssetResponse: Hashable, Sendable {
+    /// In the first message.
+    package var list: Bytes
+    package var chunks: [Chunk]
+    /// Chunks that the node has not got; with the list.
+    package var missing: UInt32 = 0
+    /// What those that it has take on its disk; with the list.
+    package var storedBytes: UInt64 = 0
+
+    package init(list: Bytes = [], chunks: [Chunk] = []) {
+        self.list = list
+        self.chunks = chunks
+    }
+
+    package func encoded() -> Bytes {
+        var writer = CanonicalWriter(reserving: chunks.wireBytes + list.count)
+        writer.field(1, bytes: list)
+        for chunk in chunks { chunk.encode(2, to: &writer) }
+        writer.field(3, varint: UInt64(missing))
+        writer.field(4, varint: storedBytes)
+        return writer.bytes
+    }
+
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
+        let message = try CMessage(answer: bytes, cumulus__v1__download_asset_response__unpack)
+        let raw = message.raw
+        list = raw.list.swiftBytes
+        chunks = elements(raw.n_chunks, raw.chunks).map(Chunk.init(wire:))
+        missing = raw.missing
+        storedBytes = raw.stored_bytes
+    }
+}
+
+// MARK: - Peers
+
+package struct PeerAssetRequest: Hashable, Sendable {
+    /// `DatabaseScope`, or a number that this release doesn't know.
+    package var database: UInt32
+    /// Of a private database.
+    package var owner: Bytes
+    package var asset: Bytes
+    /// Indexes into the list; none: the list only.
+    package var chunks: [Int]
+
+    package init(database: DatabaseID, asset: Bytes, chunks: [Int] = []) {
+        self.database = UInt32(database.kind.rawValue)
+        owner = Bytes(database.owner.utf8)
+        self.asset = asset
+        self.chunks = chunks
+    }
+
+    package func encoded() -> Bytes {
+        var writer = CanonicalWriter()
+        writer.field(1, varint: UInt64(database))
+        writer.field(2, bytes: owner)
+        writer.field(3, bytes: asset)
+        writer.field(4, packed: chunks)
+        return writer.bytes
+    }
+
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
+        let message = try CMessage(bytes[...], cumulus__v1__peer_asset_request__unpack)
+        let raw = message.raw
+        database = UInt32(raw.database.rawValue)
+        owner = raw.owner.swiftBytes
+        asset = raw.asset.swiftBytes
+        chunks = elements(raw.n_chunks, raw.chunks).map(Int.init)
+    }
+}

@@ -1,0 +1,229 @@
+// Assets through a node and the client: up and down, what travels and what doesn't, whose they are,
+// and when they go.
+
+import Cumulus
+import CumulusAssets
+import CumulusModel
+import CumulusStorage
+import CumulusTesting
+import CumulusWire
+import Foundation
+import Testing
+
+@Suite struct AssetTests {
+    private static let content = SampleAsset.stream(3_000_000)
+
+    /// A container of a user, with a cache of its own.
+    private func container(
+        _ server: TestServer,
+        user: String = "ada",
+        folder: TemporaryFolder
+    ) async throws -> Container {
+        server.container(token: try await server.makeUser(user), assetDirectory: folder.path)
+    }
+
+    // MARK: Up and down
+
+    @Test(arguments: [0, 1, 70_000, 3_000_000]) func contentComesBack(size: Int) async throws {
+        try await withServer { server in
+            let folder = try TemporaryFolder()
+            let container = try await container(server, folder: folder)
+            let database = container.privateCloudDatabase
+            let content = Bytes(Self.content.prefix(size))
+            var record = Record(recordType: "Photo", recordID: Record.ID(recordName: "p"))
+            record["image"] = .asset(Asset(data: Data(content)))
+            let saved = try await database.save(record)
+            guard case .asset(let asset) = saved["image"] else {
+                Issue.record("there is no asset")
+                return
+            }
+            #expect(asset.size == UInt64(size) && asset.digest.count == 32)
+            let fetched = try await database.record(for: record.recordID)
+            guard case .asset(let there) = fetched["image"] else {
+                Issue.record("no asset was fetched")
+                return
+            }
+            #expect(there == asset && there.fileURL == nil)
+            let url = try #require(try await database.download(there).fileURL)
+            #expect(try Bytes(Data(contentsOf: url)) == content)
+            await container.close()
+        }
+    }
+
+    @Test func textIsCompressedOnItsWay() async throws {
+        try await withServer { server in
+            let folder = try TemporaryFolder()
+            let container = try await container(server, folder: folder)
+            let database = container.privateCloudDatabase
+            let text = Data((0..<100_000).map { "line \($0)\n" }.joined().utf8)
+            var record = Record(recordType: "Text", recordID: Record.ID(recordName: "t"))
+            record["file"] = .asset(Asset(data: text))
+            let progress = AssetProgress()
+            let saved = try await database.save(record, progress: progress)
+            let step = progress.latest
+            #expect(step.completedBytes == UInt64(text.count) && step.fractionCompleted == 1)
+            #expect(step.transferredBytes < UInt64(text.count / 2) && step.skippedBytes == 0)
+            guard case .asset(let asset) = saved["file"] else { return }
+            let down = AssetProgress()
+            let url = try #require(try await database.download(asset, progress: down).fileURL)
+            #expect(try Data(contentsOf: url) == text)
+            #expect(down.latest.transferredBytes < UInt64(text.count / 2))
+            await container.close()
+        }
+    }
+
+    /// What is there already does not travel: the same file, and most of an edited one.
+    @Test func onlyWhatIsMissingTravels() async throws {
+        try await withServer { server in
+            let folder = try TemporaryFolder()
+            let container = try await container(server, folder: folder)
+            let database = container.privateCloudDatabase
+            func save(_ name: String, _ content: Bytes) async throws -> (Asset, AssetProgress.Step)
+            {
+                var record = Record(recordType: "File", recordID: Record.ID(recordName: name))
+                record["file"] = .asset(Asset(data: Data(content)))
+                let progress = AssetProgress()
+                let saved = try await database.save(record, progress: progress)
+                guard case .asset(let asset) = saved["file"] else { throw MissingAsset() }
+                return (asset, progress.latest)
+            }
+            let (first, sent) = try await save("a", Self.content)
+            #expect(sent.transferredBytes >= UInt64(Self.content.count))
+            let (again, second) = try await save("b", Self.content)
+            #expect(again == first && second.transferredBytes == 0)
+            #expect(second.skippedBytes == UInt64(Self.content.count))
+            let edited = Self.content[..<500] + Bytes("new".utf8) + Self.content[500...]
+            let (other, third) = try await save("c", Bytes(edited))
+            #expect(third.transferredBytes < UInt64(Self.content.count / 2))
+            _ = try await database.download(first)
+            let down = AssetProgress()
+            let url = try #require(try await database.download(other, progress: down).fileURL)
+            #expect(try Bytes(Data(contentsOf: url)) == Bytes(edited))
+            #expect(down.latest.transferredBytes < UInt64(Self.content.count / 2))
+            await container.close()
+        }
+    }
+
+    @Test func partsAreRead() async throws {
+        try await withServer { server in
+            let folder = try TemporaryFolder()
+            let container = try await container(server, folder: folder)
+            let database = container.privateCloudDatabase
+            var record = Record(recordType: "File", recordID: Record.ID(recordName: "f"))
+            record["files"] = .list([
+                .asset(Asset(data: Data(Self.content))), .asset(Asset(data: Data("small".utf8))),
+            ])
+            let saved = try await database.save(record)
+            guard case .list(let files) = saved["files"], case .asset(let asset) = files[0] else {
+                return
+            }
+            for range: Range<UInt64> in [
+                0..<1, 999_999..<1_400_000, 2_999_999..<5_000_000, 7..<7, 9_000_000..<9_000_001,
+            ] {
+                let part = try await database.bytes(of: asset, in: range)
+                #expect(
+                    part
+                        == Bytes(
+                            Self.content[
+                                Int(range.lowerBound).clamped(
+                                    Self.content
+                                )..<Int(range.upperBound).clamped(Self.content)
+                            ]
+                        )
+                )
+            }
+            let fetched = try await database.record(for: record.recordID, downloadingAssets: true)
+            guard case .list(let whole) = fetched["files"], case .asset(let small) = whole[1] else {
+                return
+            }
+            let url = try #require(small.fileURL)
+            #expect(try Data(contentsOf: url) == Data("small".utf8))
+            await container.close()
+        }
+    }
+
+    // MARK: Whose they are
+
+    @Test func anotherDatabasesAssetIsNotThere() async throws {
+        try await withServer { server in
+            let folder = try TemporaryFolder()
+            let ada = try await container(server, folder: folder)
+            var record = Record(recordType: "Photo", recordID: Record.ID(recordName: "p"))
+            record["image"] = .asset(Asset(data: Data(Self.content)))
+            let saved = try await ada.privateCloudDatabase.save(record)
+            guard case .asset(let asset) = saved["image"] else { return }
+            let other = try TemporaryFolder()
+            let bob = try await container(server, user: "bob", folder: other)
+            for database in [bob.privateCloudDatabase, bob.publicCloudDatabase] {
+                // Its digest alone opens nothing, and doesn't tell that somebody has it.
+                let unknown = Asset(digest: Bytes(repeating: 7, count: 32), size: asset.size)
+                let refusal = await error { _ = try await database.download(asset) }
+                let nothing = await error { _ = try await database.download(unknown) }
+                #expect(refusal?.code == .assetNotAvailable && nothing?.code == refusal?.code)
+                #expect(
+                    refusal?.message.replacing(asset.digest.hex, with: "")
+                        == nothing?.message.replacing(unknown.digest.hex, with: "")
+                )
+                var theft = Record(recordType: "Photo", recordID: Record.ID(recordName: "q"))
+                theft["image"] = .asset(asset)
+                let saving = await error { _ = try await database.save(theft) }
+                #expect(saving?.code == .assetNotAvailable)
+                // All of it has to be sent.
+                var mine = Record(recordType: "Photo", recordID: Record.ID(recordName: "mine"))
+                mine["image"] = .asset(Asset(data: Data(Self.content)))
+                let progress = AssetProgress()
+                _ = try await database.save(mine, progress: progress)
+                #expect(progress.latest.skippedBytes == 0)
+            }
+            await ada.close()
+            await bob.close()
+        }
+    }
+
+    // MARK: When they go
+
+    @Test func anAssetGoesWhenNothingNamesIt() async throws {
+        var limits = Limits.standard
+        limits.assetGraceMilliseconds = 10_000
+        let packs = MemoryPacks()
+        try await withServer(packs: packs, limits: limits) { server in
+            let folder = try TemporaryFolder()
+            let container = try await container(server, folder: folder)
+            let database = container.privateCloudDatabase
+            var record = Record(recordType: "Photo", recordID: Record.ID(recordName: "p"))
+            record["image"] = .asset(Asset(data: Data(Self.content)))
+            let saved = try await database.save(record)
+            guard case .asset(let asset) = saved["image"] else { return }
+            server.clockLead += 60_000
+            try await server.collect()
+            #expect(try packs.all().values.reduce(0, +) == Self.content.count)
+            _ = try await database.deleteRecord(withID: record.recordID)
+            // The first walk notes it, a later one lets it go.
+            try await server.collect()
+            server.clockLead += 5_000
+            try await server.collect()
+            #expect(try packs.all().values.reduce(0, +) == Self.content.count)
+            server.clockLead += 10_000
+            try await server.collect()
+            #expect(try await eventually { try packs.all().isEmpty })
+            let gone = await error { _ = try await database.download(asset) }
+            #expect(gone?.code == .assetNotAvailable)
+            await container.close()
+        }
+    }
+
+    private struct MissingAsset: Error {}
+
+    private func error(_ body: () async throws -> Void) async -> ServiceError? {
+        do {
+            try await body()
+            return nil
+        } catch {
+            return error as? ServiceError
+        }
+    }
+}
+
+extension Int {
+    fileprivate func clamped(_ bytes: Bytes) -> Int { Swift.min(self, bytes.count) }
+}
