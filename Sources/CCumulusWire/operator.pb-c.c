@@ -3342,7 +3342,7 @@ const ProtobufCMessageDescriptor cumulus__v1__verify_request__descriptor =
   (ProtobufCMessageInit) cumulus__v1__verify_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__verify_response__field_descriptors[5] =
+static const ProtobufCFieldDescriptor cumulus__v1__verify_response__field_descriptors[8] =
 {
   {
     "records",
@@ -3404,10 +3404,49 @@ static const ProtobufCFieldDescriptor cumulus__v1__verify_response__field_descri
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "chunks",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__VerifyResponse, chunks),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "damaged_chunks",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__VerifyResponse, damaged_chunks),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "incomplete_assets",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__VerifyResponse, incomplete_assets),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__verify_response__field_indices_by_name[] = {
+  5,   /* field[5] = chunks */
+  6,   /* field[6] = damaged_chunks */
   4,   /* field[4] = differences */
   2,   /* field[2] = different */
+  7,   /* field[7] = incomplete_assets */
   0,   /* field[0] = records */
   3,   /* field[3] = repaired */
   1,   /* field[1] = unsettled */
@@ -3415,7 +3454,7 @@ static const unsigned cumulus__v1__verify_response__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__verify_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 5 }
+  { 0, 8 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__verify_response__descriptor =
 {
@@ -3425,7 +3464,7 @@ const ProtobufCMessageDescriptor cumulus__v1__verify_response__descriptor =
   "Cumulus__V1__VerifyResponse",
   "cumulus.v1",
   sizeof(Cumulus__V1__VerifyResponse),
-  5,
+  8,
   cumulus__v1__verify_response__field_descriptors,
   cumulus__v1__verify_response__field_indices_by_name,
   1,  cumulus__v1__verify_response__number_ranges,

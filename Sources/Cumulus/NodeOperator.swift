@@ -127,6 +127,12 @@ package struct NodeOperator: Sendable {
         package var repaired: UInt64
         /// The first of them.
         package var differences: [Difference]
+        /// Of assets of the node that was asked: read and checked.
+        package var chunks: UInt64
+        /// They are fetched anew.
+        package var damagedChunks: UInt64
+        /// Which records name, and which lack chunks.
+        package var incompleteAssets: UInt64
     }
 
     package struct User: Sendable {
@@ -521,6 +527,9 @@ extension NodeOperator.Verdict {
         unsettled = wire.unsettled
         different = wire.different
         repaired = wire.repaired
+        chunks = wire.chunks
+        damagedChunks = wire.damagedChunks
+        incompleteAssets = wire.incompleteAssets
         differences = wire.differences.map { difference in
             let environment = Environment(rawValue: UInt8(clamping: difference.environment))
             let what =

@@ -191,14 +191,16 @@ extension ClusterCommand {
 
     struct Verify: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Compare all records of a node with what another one holds.",
+            abstract: "Compare all records of a node with another one's, and check its assets.",
             discussion: help(
                 "cumulus cluster verify 5d25f33e --operator-token-file operator.token",
                 note: """
                     The node that is asked reads everything from the other one; both go on \
                     meanwhile. Records of which one has read more than the other are left out; \
                     run it again for those. With --repair, what differs is replaced by what the \
-                    other node holds. Exit code 1 if anything differs and is not repaired.
+                    other node holds. The node also reads its own chunks of assets; what is \
+                    damaged it fetches anew. Exit code 1 if anything differs and is not \
+                    repaired, or is damaged.
                     """
             )
         )
@@ -214,7 +216,9 @@ extension ClusterCommand {
                 return try await cluster.verify(with: peer.nodeID, repairs: repair)
             }
             output.show(verdict.json, rows: verdict.rows)
-            if verdict.different > verdict.repaired { throw ExitCode.failure }
+            if verdict.different > verdict.repaired || verdict.damagedChunks > 0 {
+                throw ExitCode.failure
+            }
         }
     }
 
@@ -248,6 +252,9 @@ extension NodeOperator.Verdict {
         return .object([
             JSON.Member("records", count(records)), JSON.Member("unsettled", count(unsettled)),
             JSON.Member("different", count(different)), JSON.Member("repaired", count(repaired)),
+            JSON.Member("chunks", count(chunks)),
+            JSON.Member("damagedChunks", count(damagedChunks)),
+            JSON.Member("incompleteAssets", count(incompleteAssets)),
             JSON.Member("differences", .array(differences.map(\.json))),
         ])
     }
@@ -255,8 +262,16 @@ extension NodeOperator.Verdict {
     fileprivate var rows: [[String]] {
         let counts = "\(records) records compared, \(different) differ, \(repaired) repaired"
         let rest = unsettled == 0 ? "" : ", \(unsettled) not settled yet"
-        return [[counts + rest]]
+        return [[counts + rest], [assets]]
             + differences.map { ["\($0.what): \($0.place) '\($0.recordName)'"] }
+    }
+}
+
+extension NodeOperator.Verdict {
+    private var assets: String {
+        let counts = "\(chunks) chunks of assets read, \(damagedChunks) damaged"
+        return incompleteAssets == 0
+            ? counts : "\(counts), \(incompleteAssets) assets lack some of theirs"
     }
 }
 

@@ -22,17 +22,10 @@ struct AssetCollector: Sendable {
     /// One walk through everything.
     func run() async throws {
         for (_, scope) in try await node.gate.reading({ try ScopeDirectory.all(in: $0) }) {
-            for database in try await databases(of: scope) { try await forgetIdle(in: database) }
+            let databases = try await node.gate.reading { try $0.databases(of: scope) }
+            for (_, database) in databases { try await forgetIdle(in: database) }
         }
         try await rewriteSparse()
-    }
-
-    private func databases(of scope: ScopeNumber) async throws -> [DatabaseNumber] {
-        try await node.gate.reading { reader in
-            try reader.rows(.meta, .databases(of: scope)).map {
-                try NumberRow(row: $0.value).number
-            }
-        }
     }
 
     // MARK: Assets
@@ -55,34 +48,21 @@ struct AssetCollector: Sendable {
                     transaction throws(EngineError) in
                     try collection.settle(step.findings, in: database, &transaction)
                 }
-                remove(settled.freed)
+                node.assets.removeLater(settled.freed)
             }
             last = step.last
             if last != nil { try await node.environment.sleep(pause) }
         }
     }
 
-    private func remove(_ packs: Set<PackNumber>) {
-        if !node.assets.perform({ [node] _ in node.assets.remove(packs) }) {
-            node.assets.remove(packs)
-        }
-    }
-
     // MARK: Packs
-
-    /// A chunk that is still wanted, of a pack most of which is not.
-    private struct Survivor: Sendable {
-        let database: DatabaseNumber
-        let digest: Bytes
-        let row: ChunkRow
-    }
 
     private func rewriteSparse() async throws {
         var after: PackNumber? = 0
-        var waiting: [Survivor] = []
+        var waiting: [SparsePacks.Survivor] = []
         while let from = after {
             let (survivors, last) = try await node.gate.reading { reader in
-                try AssetCollector.sparse(after: from, reader)
+                try SparsePacks.find(after: from, limit: AssetCollector.packsAtOnce, reader)
             }
             for survivor in survivors {
                 waiting.append(survivor)
@@ -96,37 +76,9 @@ struct AssetCollector: Sendable {
         if !waiting.isEmpty { try await rewrite(waiting) }
     }
 
-    /// What is wanted of the next packs that are mostly waste.
-    private static func sparse(
-        after pack: PackNumber,
-        _ reader: ReadTransaction
-    ) throws -> (survivors: [Survivor], last: PackNumber?) {
-        var range = KeyRange.all(.pack)
-        range.start = RowKey.pack(pack).bytes + [0]
-        let rows = try reader.rows(.records, range, limit: packsAtOnce)
-        var survivors: [Survivor] = []
-        var last: PackNumber?
-        for (key, value) in rows {
-            var parts = KeyReader(key)
-            let number: PackNumber = try parts.number()
-            last = number
-            var live: [Survivor] = []
-            for (_, value) in try reader.rows(.index, .packed(number)) {
-                let packed = try PackedRow(row: value)
-                guard let row = try reader.chunk(packed.digest, in: packed.database) else {
-                    continue
-                }
-                live.append(Survivor(database: packed.database, digest: packed.digest, row: row))
-            }
-            let bytes = live.reduce(0) { $0 + $1.row.length }
-            if try 2 * bytes < PackRow(row: value).length { survivors += live }
-        }
-        return (survivors, rows.count < packsAtOnce ? nil : last)
-    }
-
-    private func rewrite(_ survivors: [Survivor]) async throws {
-        let (pack, moved) = try await working { [node] in
-            var kept: [Survivor] = []
+    private func rewrite(_ survivors: [SparsePacks.Survivor]) async throws {
+        let (pack, moved) = try await node.assets.performing { [node] _ in
+            var kept: [SparsePacks.Survivor] = []
             var chunks: [Chunk] = []
             for survivor in survivors {
                 guard let chunk = node.assets.read(survivor.digest, survivor.row) else {
@@ -145,16 +97,6 @@ struct AssetCollector: Sendable {
                 length: pack.length
             )
         }
-        remove(outcome.isUsed ? outcome.freed : outcome.freed.union([pack.number]))
-    }
-
-    /// Waits for work on a thread of the asset store.
-    private func working<Value: Sendable>(
-        _ work: @escaping @Sendable () throws -> Value
-    ) async throws -> Value {
-        try await withCheckedThrowingContinuation { waiting in
-            let isQueued = node.assets.perform { _ in waiting.resume(with: Result { try work() }) }
-            if !isQueued { waiting.resume(throwing: CancellationError()) }
-        }
+        node.assets.removeLater(outcome.isUsed ? outcome.freed : outcome.freed.union([pack.number]))
     }
 }

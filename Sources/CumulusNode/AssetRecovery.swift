@@ -5,16 +5,21 @@
 // come without files.
 
 import CumulusModel
-import CumulusStorage
+package import CumulusStorage
 
-struct AssetRecovery {
-    let engine: any StorageEngine
-    let packs: any PackFiles
+package struct AssetRecovery {
+    private let engine: any StorageEngine
+    private let packs: any PackFiles
     private static let packsAtOnce = 100
+
+    package init(engine: any StorageEngine, packs: any PackFiles) {
+        self.engine = engine
+        self.packs = packs
+    }
 
     /// The writer's state behind what was written, the next pack's number, and how many packs were
     /// missing.
-    func run(
+    package func run(
         _ state: WriterState,
         now: Int64
     ) throws -> (state: WriterState, next: PackNumber, missing: Int) {
@@ -34,7 +39,7 @@ struct AssetRecovery {
             let part = missing[start..<min(start + AssetRecovery.packsAtOnce, missing.count)]
             var group = GroupCommit(engine: engine, state: state)
             try group.run(now: now) { transaction throws(EngineError) in
-                for pack in part { try lose(pack, &transaction) }
+                for pack in part { try transaction.lose(pack: pack) }
                 return ((), true)
             }
             state = try group.commit()
@@ -43,21 +48,5 @@ struct AssetRecovery {
         for pack in missing { packs.remove(pack) }
         let highest = max(known.max() ?? 0, files.keys.max() ?? 0)
         return (state, highest + 1, missing.count)
-    }
-
-    private func lose(
-        _ pack: PackNumber,
-        _ transaction: inout WriteTransaction
-    ) throws(EngineError) {
-        for (key, value) in try transaction.rows(.index, .packed(pack)) {
-            let packed = try transaction.decoding(key) { () throws(MalformedBytes) in
-                try PackedRow(row: value)
-            }
-            guard let row = try transaction.chunk(packed.digest, in: packed.database) else {
-                continue
-            }
-            _ = try transaction.lose(packed.digest, at: row, in: packed.database)
-        }
-        transaction.put(.pack(pack), nil)
     }
 }

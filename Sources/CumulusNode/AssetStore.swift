@@ -6,8 +6,8 @@
 
 import Crypto
 package import CumulusAssets
-import CumulusModel
-import CumulusStorage
+package import CumulusModel
+package import CumulusStorage
 import CumulusWire
 import Synchronization
 
@@ -29,7 +29,7 @@ package final class AssetStore: Sendable {
     }
 
     /// - Parameter next: Higher than the number of any pack that was.
-    init(
+    package init(
         _ packs: any PackFiles,
         next: PackNumber,
         capacity: Int,
@@ -73,6 +73,22 @@ package final class AssetStore: Sendable {
         queue.append(work)
     }
 
+    /// Waits for work on one of the threads.
+    func performing<Value: Sendable>(
+        _ work: @escaping @Sendable (ChunkCodec) throws -> Value
+    ) async throws -> Value {
+        try await withCheckedThrowingContinuation { waiting in
+            let isQueued = perform { codec in waiting.resume(with: Result { try work(codec) }) }
+            if !isQueued { waiting.resume(throwing: AssetStore.busy) }
+        }
+    }
+
+    private static let busy = ServiceError(
+        .requestRateLimited,
+        .overloaded,
+        "too many chunks are waiting"
+    )
+
     /// Something waits for a thread: `runWork` has something to do.
     package var hasWork: Bool { !queue.isEmpty }
 
@@ -88,10 +104,10 @@ package final class AssetStore: Sendable {
     // MARK: Packs
 
     /// A pack whose file is durable and that no row names yet.
-    struct Pack: Sendable {
-        let number: PackNumber
-        let chunks: [PackedChunk]
-        let length: Int
+    package struct Pack: Sendable {
+        package let number: PackNumber
+        package let chunks: [PackedChunk]
+        package let length: Int
     }
 
     /// Checks chunks and writes them into one pack.
@@ -111,7 +127,7 @@ package final class AssetStore: Sendable {
     }
 
     /// Writes chunks that are known to be good.
-    func write(_ chunks: [Chunk]) throws(ServiceError) -> Pack {
+    package func write(_ chunks: [Chunk]) throws(ServiceError) -> Pack {
         let length = chunks.reduce(0) { $0 + $1.content.count }
         guard freeBytes().map({ $0 > diskReserve + UInt64(length) }) ?? true else {
             throw StoreGate.diskFull
@@ -157,7 +173,7 @@ package final class AssetStore: Sendable {
     }
 
     /// A chunk, as it was stored; nil if its bytes are gone, or damaged.
-    func read(_ digest: Bytes, _ row: ChunkRow) -> Chunk? {
+    package func read(_ digest: Bytes, _ row: ChunkRow) -> Chunk? {
         let range = row.offset..<row.offset + row.length
         guard let content = try? packs.read(row.pack, range),
             AssetStore.checksum(of: content) == row.checksum
@@ -170,10 +186,19 @@ package final class AssetStore: Sendable {
         )
     }
 
+    /// Whether a pack's file is there; one that can't be read may be.
+    func holds(_ pack: PackNumber) -> Bool {
+        do {
+            return try packs.read(pack, 0..<0) != nil
+        } catch {
+            return true
+        }
+    }
+
     // MARK: Removal
 
     /// Removes packs that no durable row names.
-    func remove(_ numbers: Set<PackNumber>) {
+    package func remove(_ numbers: Set<PackNumber>) {
         if numbers.isEmpty { return }
         let isHeld = removal.withLock { removal in
             if removal.isHeld { removal.waiting.formUnion(numbers) }
@@ -181,6 +206,12 @@ package final class AssetStore: Sendable {
         }
         if isHeld { return }
         for number in numbers { packs.remove(number) }
+    }
+
+    /// Removes packs that no durable row names, on one of the threads if there is room.
+    func removeLater(_ numbers: Set<PackNumber>) {
+        if numbers.isEmpty { return }
+        if !perform({ [self] _ in remove(numbers) }) { remove(numbers) }
     }
 
     /// Runs while no pack goes: all that the store names is there.

@@ -10,6 +10,7 @@ import CumulusOperations
 import CumulusStorage
 import CumulusWire
 import Logging
+import Synchronization
 
 /// What comes of an upload, on its session's loop.
 struct ChunkUpload {
@@ -217,20 +218,19 @@ extension ClientSession {
         let skipped = Set(message.except)
         let caller = identity.caller
         let scope = try callScope(call.header)
+        let began = node.environment.now()
         stream(call, scope) { [node] number, reader in
-            let found = try ReadAsset(asset: message.asset).run(
-                number,
-                in: kind,
-                by: caller,
-                reader
-            )
+            let found = try node.find(message.asset, since: began) { read in
+                try read.run(number, in: kind, by: caller, reader)
+            }
             let range = found.list.chunks(holding: offset..<offset + length).chunks
             let wanted = AssetPages.distinct(range.map { $0 }, of: found.list, except: skipped)
             return AssetPages(
                 node: node,
                 found: found,
                 asset: message.asset,
-                chunks: message.onlyList ? [] : wanted
+                chunks: message.onlyList ? [] : wanted,
+                since: began
             )
         }
     }
@@ -246,7 +246,13 @@ extension ClientSession {
         stream(call, scope) { [node] number, reader in
             let found = try ReadAsset(asset: message.asset).find(number, in: id, reader)
             let wanted = message.chunks.filter { found.list.entries.indices.contains($0) }
-            return AssetPages(node: node, found: found, asset: message.asset, chunks: wanted)
+            return AssetPages(
+                node: node,
+                found: found,
+                asset: message.asset,
+                chunks: wanted,
+                since: nil
+            )
         }
     }
 
@@ -276,6 +282,8 @@ struct AssetPages: Sendable {
     let asset: Bytes
     /// Indexes into the list.
     let chunks: [Int]
+    /// Since when the caller has waited for what is not here; nil: it doesn't.
+    let since: Instant?
 
     /// Each chunk once, without those that the caller has.
     static func distinct(
@@ -319,9 +327,7 @@ struct AssetPages: Sendable {
     }
 
     private func read(_ digest: Bytes, _ reader: ReadTransaction) throws -> Chunk {
-        guard let row = try reader.chunk(digest, in: found.database) else {
-            throw ReadAsset(asset: asset).notHereYet
-        }
+        guard let row = try reader.chunk(digest, in: found.database) else { throw missing() }
         if let chunk = node.assets.read(digest, row) { return chunk }
         // It may have moved meanwhile.
         let newest = node.gate.latest(reach: .disk)
@@ -330,12 +336,64 @@ struct AssetPages: Sendable {
         {
             return chunk
         }
-        node.lose(digest, at: row, in: found.database)
-        throw ReadAsset(asset: asset).notHereYet
+        // What happened to one may have happened to all.
+        let isQueued = node.assets.perform { [node, found] _ in
+            _ = node.loseDamaged(of: found.list, in: found.database)
+        }
+        if !isQueued { node.lose(digest, at: row, in: found.database) }
+        throw missing()
+    }
+
+    private func missing() -> any Error {
+        let key = AssetKey(database: found.database, asset: asset)
+        return node.missing(key, since: since)
     }
 }
 
 extension Node {
+    /// Finds an asset for somebody who waits for it if it has not come yet.
+    fileprivate func find(
+        _ asset: Bytes,
+        since: Instant,
+        _ find: (ReadAsset) throws -> ReadAsset.Found
+    ) throws -> ReadAsset.Found {
+        do {
+            return try find(ReadAsset(asset: asset))
+        } catch let wanted as ReadAsset.Wanted {
+            throw missing(AssetKey(database: wanted.database, asset: asset), since: since)
+        }
+    }
+
+    /// What to throw where part of an asset is not here: it is fetched, and the page read again,
+    /// unless that was in vain.
+    fileprivate func missing(_ key: AssetKey, since: Instant?) -> any Error {
+        let isLinked = connections.withLock { !$0.isEmpty }
+        if let since, isLinked, demand.wait(for: key, since: since) { return NotHereYet() }
+        let reader = gate.latest(reach: .disk)
+        let others = (try? Members.all(in: reader)) ?? []
+        let endpoints = others.filter { !$0.isRemoved && $0.nodeID != nodeID }.map(\.endpoint)
+        return ReadAsset(asset: key.asset).notHereYet(mayBeAt: endpoints.filter { !$0.isEmpty })
+    }
+
+    /// Looks at every chunk of an asset that is said to be here; on a thread of the asset store.
+    ///
+    /// - Returns: How many were looked at, and how many of them are gone or damaged.
+    func loseDamaged(
+        of list: ChunkList,
+        in database: DatabaseNumber
+    ) -> (checked: Int, damaged: Int) {
+        let reader = gate.latest(reach: .disk)
+        var (checked, damaged) = (0, 0)
+        for entry in list.distinct {
+            guard let row = try? reader.chunk(entry.digest, in: database) else { continue }
+            checked += 1
+            if assets.read(entry.digest, row) != nil { continue }
+            damaged += 1
+            lose(entry.digest, at: row, in: database)
+        }
+        return (checked, damaged)
+    }
+
     /// A chunk's bytes are gone or damaged: it counts as missing from now on.
     func lose(_ digest: Bytes, at row: ChunkRow, in database: DatabaseNumber) {
         meter.damagedRows.add(1)
@@ -343,8 +401,11 @@ extension Node {
             "a chunk of an asset is damaged, and counts as missing",
             metadata: ["chunk": "\(digest.hex)", "pack": "\(row.pack)"]
         )
+        let isPackThere = assets.holds(row.pack)
         let job = StoreGate.Job(.housekeeping) { transaction throws(EngineError) in
-            try transaction.lose(digest, at: row, in: database)
+            if isPackThere { return try transaction.lose(digest, at: row, in: database) }
+            try transaction.lose(pack: row.pack)
+            return []
         } then: { [assets] outcome in
             if case .success(let freed) = outcome { assets.remove(freed) }
         }

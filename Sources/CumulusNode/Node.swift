@@ -52,6 +52,7 @@ package final class Node: Sendable {
     package let environment: NodeEnvironment
     package let gate: StoreGate
     package let assets: AssetStore
+    let demand = AssetDemand()
     package let meter = NodeMeter()
     package let nodeID: Bytes
     let clusterID: Bytes

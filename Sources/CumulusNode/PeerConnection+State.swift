@@ -1,5 +1,5 @@
 // What a connection to a peer takes where the peer's log doesn't reach: its state. And what it
-// reads of that for an operator who compares.
+// reads for others: that state for an operator who compares, and assets.
 
 import CumulusModel
 import CumulusStorage
@@ -53,12 +53,17 @@ extension PeerConnection {
     }
 
     /// Asks for all that the peer holds of a scope, without taking it; from any thread.
-    func readState(of scope: ScopeID) -> StateReading {
-        let reading = StateReading()
+    func readState(of scope: ScopeID) -> PeerReading {
+        let request = StateRequest(vector: VersionVector(), format: OpenStore.formatVersion)
+        return read(.peersState, scope, request.encoded())
+    }
+
+    /// Makes a call whose answer somebody reads message by message; from any thread.
+    func read(_ method: Method, _ scope: ScopeID, _ request: Bytes) -> PeerReading {
+        let reading = PeerReading()
         onLoop { connection in
             guard !connection.isClosing else { return reading.fail(connection.lost) }
-            let request = StateRequest(vector: VersionVector(), format: OpenStore.formatVersion)
-            let stream = connection.call(.peersState, scope, request.encoded())
+            let stream = connection.call(method, scope, request)
             connection.credit(PeerConnection.stateCredit, stream)
             connection.readings[stream] = reading
             reading.begin { [weak connection] size in

@@ -38,7 +38,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     var pulls: [UInt32: Pull] = [:]
     var transfers: [UInt32: StateTransfer] = [:]
     /// Who reads the peer's state only.
-    var readings: [UInt32: StateReading] = [:]
+    var readings: [UInt32: PeerReading] = [:]
     /// What this peer was told last, and when the next report is due.
     var reported: [ScopeID: (vector: VersionVector, time: Instant)] = [:]
     var reports: [UInt32: ScopeID] = [:]

@@ -1,5 +1,5 @@
 // Keeps a connection to every other node of the cluster: dials, waits for the end, dials again
-// after a growing pause.
+// after a growing pause. What assets lack is fetched over them.
 //
 // Run by `cumulusd` beside the listener, until it is cancelled. The nodes are those that its
 // settings name, and all others that are listed as members: one address is enough to join.
@@ -26,6 +26,7 @@ package struct PeerLinks: Sendable {
     package func run(_ endpoints: [String]) async {
         let kept = Kept()
         await withDiscardingTaskGroup { group in
+            group.addTask { await AssetFetcher(node).run() }
             for endpoint in endpoints where kept.add(endpoint) {
                 group.addTask { await keep(endpoint) }
             }

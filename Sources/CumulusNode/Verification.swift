@@ -13,6 +13,7 @@ import Synchronization
 extension Node {
     /// Differences that are told one by one.
     private static let mostTold = 1_000
+    private static let assetsAtOnce = 1_000
 
     /// - Parameter repairs: What differs is replaced by what the peer holds.
     func verify(with peerID: Bytes, repairs: Bool) async throws -> WireVerdict {
@@ -25,7 +26,49 @@ extension Node {
         let scopes = try await gate.reading { try ScopeDirectory.all(in: $0).map(\.scope) }
         var verdict = WireVerdict()
         for scope in scopes { try await verify(scope, with: peer, repairs, &verdict) }
+        try await checkAssets(&verdict)
         return verdict
+    }
+
+    /// Reads all chunks of this node; what is damaged counts as missing from then on.
+    private func checkAssets(_ verdict: inout WireVerdict) async throws {
+        let databases = try await gate.reading { reader in
+            try ScopeDirectory.all(in: reader).flatMap { try reader.databases(of: $0.number) }
+        }
+        for (_, database) in databases {
+            var last: Bytes? = []
+            while let after = last {
+                let rows = try await gate.reading { reader in
+                    let range = KeyRange.assets(of: database, after: after)
+                    return try reader.rows(.records, range, limit: Node.assetsAtOnce)
+                }
+                for (key, _) in rows {
+                    try await check(Bytes(key.suffix(32)), in: database, &verdict)
+                }
+                last =
+                    rows.count < Node.assetsAtOnce
+                    ? nil : rows.last.map { Bytes($0.key.suffix(32)) }
+            }
+        }
+    }
+
+    private func check(
+        _ asset: Bytes,
+        in database: DatabaseNumber,
+        _ verdict: inout WireVerdict
+    ) async throws {
+        let (list, lacks) = try await gate.reading { reader in
+            let isWhole = try reader.asset(asset, in: database)?.isComplete ?? false
+            let isNamed = try reader.isNamed(asset, inDatabase: database)
+            return (try reader.chunkList(of: asset, in: database), isNamed && !isWhole)
+        }
+        guard let list else { return }
+        let (checked, damaged) = try await assets.performing { [self] _ in
+            loseDamaged(of: list, in: database)
+        }
+        verdict.chunks += UInt64(checked)
+        verdict.damagedChunks += UInt64(damaged)
+        if lacks { verdict.incompleteAssets += 1 }
     }
 
     private func verify(

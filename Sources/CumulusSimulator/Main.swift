@@ -22,12 +22,14 @@ struct Simulator: ParsableCommand {
               cumulus-sim --seeds 1..200 --break causality
               cumulus-sim --whole --seeds 1..100
               cumulus-sim --queries --seeds 1..200
+              cumulus-sim --assets --seeds 1..10000
 
             Without --whole it is stores that work and exchange commits, by the rules of \
             replication alone. With it, whole nodes run on simulated machines: their sessions, \
             their links to each other and their collectors, over a network that fails. With \
             --queries, each seed asks 100 random queries over random records, in memory and on \
-            the disk, and compares with what a plain loop finds.
+            the disk, and compares with what a plain loop finds. With --assets, uploads, saves, \
+            deletions, the collection of assets and power cuts race with each other.
 
             Exit codes: 0 nothing was found, 1 an invariant was broken, 64 wrong usage.
             """
@@ -38,6 +40,7 @@ struct Simulator: ParsableCommand {
     @Flag(help: "Tell the story of the seed, a line per step.") var trace = false
     @Flag(help: "Simulate whole nodes, not only their stores.") var whole = false
     @Flag(help: "Hold random queries against a plain loop, in both stores.") var queries = false
+    @Flag(help: "Race uploads and saves with the collection of assets.") var assets = false
     @Option(help: "Nodes of each cluster, 2 to 9.") var nodes = 3
     @Option(help: "Steps of each history.") var steps = 160
     @Option(help: "Seconds of each history of whole nodes, in virtual time.") var seconds = 30
@@ -49,7 +52,8 @@ struct Simulator: ParsableCommand {
 
     func run() throws {
         let range = try seedRange()
-        let simulate = queries ? randomQueries : whole ? try wholeNodes() : try stores()
+        let simulate =
+            queries ? randomQueries : assets ? assetRaces : whole ? try wholeNodes() : try stores()
         let start = Date()
         let (failures, counts) = try run(range, simulate)
         let seconds = String(format: "%.1f", Date().timeIntervalSince(start))
@@ -70,8 +74,10 @@ struct Simulator: ParsableCommand {
         guard (1...100_000).contains(seconds) else {
             throw ValidationError("--seconds: from 1 to 100000")
         }
-        guard !queries || !whole && !trace && broken == nil else {
-            throw ValidationError("--queries: takes seeds only")
+        guard !queries && !assets || queries != assets && !whole && !trace && broken == nil else {
+            throw ValidationError(
+                "--queries, --assets: one of them, and only with seeds and --steps"
+            )
         }
         guard !whole || broken == nil else {
             throw ValidationError("--break: rules are broken between stores; leave out --whole")
@@ -98,6 +104,10 @@ struct Simulator: ParsableCommand {
         simulation.seconds = Int64(seconds)
         simulation.isTold = trace
         return { [simulation] seed in try simulation.run(seed: seed) }
+    }
+
+    private var assetRaces: Simulate {
+        { [steps] seed in try AssetSimulation.run(seed: seed, steps: steps) }
     }
 
     private var randomQueries: Simulate {

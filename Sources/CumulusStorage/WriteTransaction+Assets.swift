@@ -34,6 +34,19 @@ extension RowReader where Self: ~Copyable {
         try row(.chunk(database, chunk))
     }
 
+    /// Indexes of the chunks that are not here, each chunk once.
+    package borrowing func missingChunks(
+        of list: ChunkList,
+        in database: DatabaseNumber
+    ) throws(EngineError) -> [Int] {
+        var seen: Set<Bytes> = []
+        var missing: [Int] = []
+        for (index, entry) in list.entries.enumerated() where seen.insert(entry.digest).inserted {
+            if try chunk(entry.digest, in: database) == nil { missing.append(index) }
+        }
+        return missing
+    }
+
     /// Whether a record of a zone names an asset.
     package borrowing func isNamed(
         _ asset: Bytes,
@@ -105,9 +118,11 @@ extension WriteTransaction {
         for gone in old.subtracting(new) { put(.assetUse(place.number, gone, name), nil) }
         for added in new.subtracting(old).sorted(by: { precedes($0, $1) }) {
             put(.assetUse(place.number, added, name), Bytes())
-            if try asset(added, in: place.database)?.isComplete != true {
-                put(.wantedAsset(place.database, added), Bytes())
-            }
+            let known = try asset(added, in: place.database)
+            if known?.isComplete != true { put(.wantedAsset(place.database, added), Bytes()) }
+            guard var row = known, row.idleSince != nil else { continue }
+            row.idleSince = nil
+            put(.asset(place.database, added), row)
         }
     }
 
@@ -174,18 +189,6 @@ extension WriteTransaction {
         for entry in list.distinct { put(.chunkUse(database, entry.digest, digest), Bytes()) }
         try charge(Int64(list.size), to: user, in: database)
         if row.isComplete { put(.wantedAsset(database, digest), nil) }
-        return missing
-    }
-
-    private borrowing func missingChunks(
-        of list: ChunkList,
-        in database: DatabaseNumber
-    ) throws(EngineError) -> [Int] {
-        var seen: Set<Bytes> = []
-        var missing: [Int] = []
-        for (index, entry) in list.entries.enumerated() where seen.insert(entry.digest).inserted {
-            if try chunk(entry.digest, in: database) == nil { missing.append(index) }
-        }
         return missing
     }
 
@@ -299,6 +302,18 @@ extension WriteTransaction {
             try count(1, missingOf: asset, in: database)
         }
         return try forgetEmpty([row.pack])
+    }
+
+    /// A pack's file is gone: so are all chunks in it.
+    package mutating func lose(pack: PackNumber) throws(EngineError) {
+        for (key, value) in try rows(.index, .packed(pack)) {
+            let packed = try decoding(key) { () throws(MalformedBytes) in
+                try PackedRow(row: value)
+            }
+            guard let row = try chunk(packed.digest, in: packed.database) else { continue }
+            _ = try lose(packed.digest, at: row, in: packed.database)
+        }
+        put(.pack(pack), nil)
     }
 
     /// Chunks of a pack were copied into another one, which is durable.

@@ -5,6 +5,7 @@
 // it is moved.
 
 package import CumulusModel
+import CumulusNode
 package import CumulusOperations
 package import CumulusReplication
 package import CumulusStorage
@@ -71,6 +72,15 @@ package final class TestStore {
         if let memory = engine as? MemoryEngine { engine = MemoryEngine(reopening: memory) }
         state = try OpenStore.open(engine, using: &dice)
         (state.broken, state.inherited) = (broken, inherited)
+    }
+
+    /// Looks through the packs as a node does at its start.
+    ///
+    /// - Returns: The number of the next pack.
+    package func recover(_ packs: any PackFiles) throws -> PackNumber {
+        let found = try AssetRecovery(engine: engine, packs: packs).run(state, now: now)
+        state = found.state
+        return found.next
     }
 
     // MARK: Requests

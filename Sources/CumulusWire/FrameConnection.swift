@@ -22,6 +22,10 @@ package struct Instant: Hashable, Comparable, Sendable {
     package static func + (left: Instant, milliseconds: Int64) -> Instant {
         Instant(milliseconds: left.milliseconds + milliseconds)
     }
+
+    package static func - (left: Instant, right: Instant) -> Int64 {
+        left.milliseconds - right.milliseconds
+    }
 }
 
 package struct FrameConnection: Sendable {

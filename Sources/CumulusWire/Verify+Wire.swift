@@ -73,6 +73,11 @@ package struct WireVerdict: Hashable, Sendable {
     package var repaired: UInt64 = 0
     /// The first of them.
     package var differences: [Difference] = []
+    /// Of assets of the node that was asked: read and checked.
+    package var chunks: UInt64 = 0
+    package var damagedChunks: UInt64 = 0
+    /// Which records name, and which lack chunks.
+    package var incompleteAssets: UInt64 = 0
 
     package init() {}
 
@@ -83,6 +88,9 @@ package struct WireVerdict: Hashable, Sendable {
         writer.field(3, varint: different)
         writer.field(4, varint: repaired)
         for difference in differences { writer.message(5) { difference.encode(to: &$0) } }
+        writer.field(6, varint: chunks)
+        writer.field(7, varint: damagedChunks)
+        writer.field(8, varint: incompleteAssets)
         return writer.bytes
     }
 
@@ -92,6 +100,9 @@ package struct WireVerdict: Hashable, Sendable {
         unsettled = message.raw.unsettled
         different = message.raw.different
         repaired = message.raw.repaired
+        chunks = message.raw.chunks
+        damagedChunks = message.raw.damaged_chunks
+        incompleteAssets = message.raw.incomplete_assets
         differences = try elements(message.raw.n_differences, message.raw.differences)
             .map { raw throws(MalformedMessage) in try Difference(wire: raw) }
     }

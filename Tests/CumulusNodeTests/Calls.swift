@@ -55,6 +55,15 @@ func eventually(_ condition: () async throws -> Bool) async throws -> Bool {
     return false
 }
 
+/// Waits until a node knows a user that another one made.
+func waitForUser(_ token: String, at server: TestServer) async throws {
+    for _ in 0..<500 {
+        if (try? RawClient(greeting: server.endpoint, token: token)) != nil { return }
+        try await Task.sleep(for: .milliseconds(10))
+    }
+    Issue.record("the user's token did not arrive")
+}
+
 extension Record {
     init(_ name: String, _ fields: [String: FieldValue] = ["title": "a note"]) {
         self.init(recordType: "Note", recordID: Record.ID(recordName: name))

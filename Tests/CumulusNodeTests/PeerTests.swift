@@ -234,14 +234,6 @@ extension Bytes {
         }
     }
 
-    private func waitForUser(_ token: String, at server: TestServer) async throws {
-        for _ in 0..<500 {
-            if (try? RawClient(greeting: server.endpoint, token: token)) != nil { return }
-            try await Task.sleep(for: .milliseconds(10))
-        }
-        Issue.record("the user's token did not arrive")
-    }
-
     /// A chain: the ends never speak with each other.
     @Test func commitsTravelThroughOtherNodes() async throws {
         try await withCluster([MemoryEngine(), MemoryEngine(), MemoryEngine()]) { servers in

@@ -209,7 +209,7 @@ struct  Cumulus__V1__DownloadAssetResponse
    */
   uint32_t missing;
   /*
-   * with the list: what the chunks that it has take on its disk
+   * with the list, if no chunks follow: what they take on its disk
    */
   uint64_t stored_bytes;
 };

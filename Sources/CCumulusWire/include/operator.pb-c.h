@@ -570,10 +570,22 @@ struct  Cumulus__V1__VerifyResponse
    */
   size_t n_differences;
   Cumulus__V1__Difference **differences;
+  /*
+   * of assets of the node that was asked: read and checked
+   */
+  uint64_t chunks;
+  /*
+   * of those; they are fetched anew
+   */
+  uint64_t damaged_chunks;
+  /*
+   * which records name, and which lack chunks on that node
+   */
+  uint64_t incomplete_assets;
 };
 #define CUMULUS__V1__VERIFY_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__verify_response__descriptor) \
-    , 0, 0, 0, 0, 0,NULL }
+    , 0, 0, 0, 0, 0,NULL, 0, 0, 0 }
 
 
 /*

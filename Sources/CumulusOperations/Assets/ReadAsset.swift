@@ -14,6 +14,11 @@ package struct ReadAsset: Sendable {
         package var row: AssetRow
     }
 
+    /// A record names it, and nothing of it has come yet.
+    package struct Wanted: Error {
+        package let database: DatabaseNumber
+    }
+
     /// Digest of its list.
     package var asset: Bytes
 
@@ -47,7 +52,8 @@ package struct ReadAsset: Sendable {
         guard let row = try reader.asset(asset, in: number),
             let list = try reader.chunkList(of: asset, in: number)
         else {
-            throw try isWanted(in: number, reader) ? notHereYet : unknown
+            if try isWanted(in: number, reader) { throw Wanted(database: number) }
+            throw unknown
         }
         return Found(database: number, list: list, row: row)
     }
@@ -64,11 +70,16 @@ package struct ReadAsset: Sendable {
         ServiceError(.assetNotAvailable, "there is no asset \(asset.hex) in this database")
     }
 
-    package var notHereYet: ServiceError {
-        ServiceError(
+    /// - Parameter endpoints: Of the nodes that may have it.
+    package func notHereYet(mayBeAt endpoints: [String]) -> ServiceError {
+        let advice =
+            endpoints.isEmpty
+            ? "this node is alone: only who has the content can bring it back, by saving it again"
+            : "these nodes may have it: \(endpoints.joined(separator: ", "))"
+        return ServiceError(
             .assetNotAvailable,
             .assetIncomplete,
-            "the asset \(asset.hex) has not reached this node yet; try again, or elsewhere"
+            "asset \(asset.hex) is not whole on this node, and could not be fetched; \(advice)"
         )
     }
 }

@@ -1,15 +1,15 @@
-// A peer's state on its way to somebody who only looks at it.
+// A peer's answer on its way to somebody who waits for each message: its state, or an asset.
 //
-// Made by the connection to the peer, which hands it each message; read by `Verification`. Messages
-// come in their order, and more of them once the reader has granted the bytes of those it dealt
-// with.
+// Made by the connection to the peer, which hands it each message; read by `Verification` and
+// `AssetFetch`. Messages come in their order, and more of them once the reader has granted the
+// bytes of those it dealt with.
 
 import CumulusModel
 import CumulusStorage
 import CumulusWire
 import Synchronization
 
-final class StateReading: Sendable {
+final class PeerReading: Sendable {
     let messages: AsyncThrowingStream<Bytes, any Error>
     private let source: AsyncThrowingStream<Bytes, any Error>.Continuation
     private let granted = Mutex<@Sendable (Int) -> Void>({ _ in })

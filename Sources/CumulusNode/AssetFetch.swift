@@ -1,0 +1,154 @@
+// Fetches one asset: asks one peer after the other for the list and for the chunks that are
+// missing, until none is.
+//
+// Made by `AssetFetcher`. What comes is checked like an upload, lies in packs like one, and is
+// entered message by message, so that what came stays. In the background at least half of the time
+// is left to others: as long as a message took, so long nothing is asked for.
+
+import CumulusAssets
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+import Logging
+import Synchronization
+
+struct AssetFetch: Sendable {
+    let node: Node
+    let key: AssetKey
+    /// Somebody waits for it.
+    let isUrgent: Bool
+
+    /// True if all of it is here now, or nothing names it any more.
+    func run() async throws -> Bool {
+        guard let place = try await place(), try await isNamed() else {
+            try await forget()
+            return true
+        }
+        for peer in peers() {
+            do {
+                try await take(from: peer, place)
+                if try await missing()?.isEmpty == true { return true }
+            } catch is CancellationError {
+                throw CancellationError()
+            } catch {
+                // The next one may have it.
+                node.environment.logger.debug(
+                    "an asset could not be fetched",
+                    metadata: ["asset": "\(key.asset.hex)", "why": "\(error)"]
+                )
+            }
+        }
+        return false
+    }
+
+    /// Another one comes first each time.
+    private func peers() -> [PeerConnection] {
+        var dice = NodeDice(node.environment)
+        return node.connections.withLock { connections in
+            connections.sorted { precedes($0.key, $1.key) }.compactMap(\.value.connection)
+        }.shuffled(using: &dice)
+    }
+
+    // MARK: The store
+
+    private func place() async throws -> AssetPlace? {
+        if let known = node.demand.place(of: key.database) { return known }
+        let places = try await node.gate.reading { reader in
+            var places: [DatabaseNumber: AssetPlace] = [:]
+            for (scope, number) in try ScopeDirectory.all(in: reader) {
+                for (database, number) in try reader.databases(of: number) {
+                    places[number] = AssetPlace(scope: scope, database: database)
+                }
+            }
+            return places
+        }
+        node.demand.note(places)
+        return places[key.database]
+    }
+
+    private func isNamed() async throws -> Bool {
+        try await node.gate.reading { [key] reader in
+            try reader.isNamed(key.asset, inDatabase: key.database)
+        }
+    }
+
+    /// Nobody wants it any more.
+    private func forget() async throws {
+        try await node.gate.change(.housekeeping) { [key] transaction throws(EngineError) in
+            if try transaction.isNamed(key.asset, inDatabase: key.database) { return }
+            transaction.put(.wantedAsset(key.database, key.asset), nil)
+        }
+    }
+
+    /// The chunks that are not here; nil: not even the list is.
+    private func missing() async throws -> [Int]? {
+        try await node.gate.reading { [key] reader in
+            guard let list = try reader.chunkList(of: key.asset, in: key.database) else {
+                return nil
+            }
+            return try reader.missingChunks(of: list, in: key.database)
+        }
+    }
+
+    // MARK: From a peer
+
+    private func take(from peer: PeerConnection, _ place: AssetPlace) async throws {
+        let wanted: [Int]
+        if let known = try await missing() {
+            wanted = known
+        } else {
+            wanted = try await takeList(from: peer, place)
+        }
+        if wanted.isEmpty { return }
+        let request = PeerAssetRequest(database: place.database, asset: key.asset, chunks: wanted)
+        var began = node.environment.now()
+        let answer = peer.read(.peersAsset, place.scope, request.encoded())
+        for try await payload in answer.messages {
+            try Task.checkCancellation()
+            let chunks = try DownloadAssetResponse(wire: payload).chunks
+            if !chunks.isEmpty { try await enter(chunks) }
+            if !isUrgent { try await node.environment.sleep(node.environment.now() - began) }
+            began = node.environment.now()
+            answer.grant(payload.count)
+        }
+    }
+
+    private func takeList(from peer: PeerConnection, _ place: AssetPlace) async throws -> [Int] {
+        let request = PeerAssetRequest(database: place.database, asset: key.asset)
+        var bytes: Bytes = []
+        let answer = peer.read(.peersAsset, place.scope, request.encoded())
+        for try await payload in answer.messages {
+            bytes += try DownloadAssetResponse(wire: payload).list
+            answer.grant(payload.count)
+        }
+        let list = try ChunkList(checking: bytes)
+        guard list.digest == key.asset else {
+            throw ServiceError(.internalError, "a peer sent the list of another asset")
+        }
+        return try await node.gate.change(.housekeeping) { [key] transaction throws(EngineError) in
+            try transaction.enter(list, by: "", in: key.database)
+        }
+    }
+
+    private func enter(_ chunks: [Chunk]) async throws {
+        let pack = try await node.assets.performing { codec in
+            try node.assets.pack(chunks, codec)
+        }
+        do {
+            let isUsed = try await node.gate.change(.housekeeping) {
+                [key] transaction throws(EngineError) in
+                try transaction.enter(pack.chunks, length: pack.length, in: key.database).isUsed
+            }
+            if isUsed { return }
+            discard(pack)
+        } catch {
+            discard(pack)
+            throw error
+        }
+    }
+
+    private func discard(_ pack: AssetStore.Pack) {
+        node.assets.removeLater([pack.number])
+    }
+}

@@ -1,0 +1,153 @@
+// Fetches from other nodes what this one lacks of assets that its records name: by itself, in the
+// background, and at once where a caller waits.
+//
+// Run beside the links to peers. Which assets are wanted stands in the store (`wantedAsset`), so a
+// restart forgets nothing; what failed is tried again after a growing pause.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+import Synchronization
+
+/// An asset of a database of this node.
+struct AssetKey: Hashable, Sendable {
+    let database: DatabaseNumber
+    let asset: Bytes
+}
+
+/// What a database is called elsewhere.
+struct AssetPlace: Hashable, Sendable {
+    let scope: ScopeID
+    let database: DatabaseID
+}
+
+/// What callers wait for, and how earlier tries went: what sessions and the fetcher share.
+final class AssetDemand: Sendable {
+    private struct State {
+        var running: Set<AssetKey> = []
+        var failures: [AssetKey: Failure] = [:]
+        /// What the numbers of databases stand for, which never changes.
+        var places: [DatabaseNumber: AssetPlace] = [:]
+    }
+
+    private struct Failure {
+        var when: Instant
+        var pause: Int64
+    }
+
+    private static let firstPause: Int64 = 1_000
+    private static let longestPause: Int64 = 30_000
+    /// Failures that are remembered; others are tried in every walk.
+    private static let mostFailures = 10_000
+
+    private let state = Mutex(State())
+    let calls: AsyncStream<AssetKey>
+    private let source: AsyncStream<AssetKey>.Continuation
+
+    init() {
+        (calls, source) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1_000))
+    }
+
+    /// Somebody waits for an asset.
+    ///
+    /// - Parameter since: When they began to wait.
+    /// - Returns: false if it was tried since, in vain.
+    func wait(for key: AssetKey, since: Instant) -> Bool {
+        let (isRunning, failure) = state.withLock { ($0.running.contains(key), $0.failures[key]) }
+        if isRunning { return true }
+        if let failure, failure.when >= since { return false }
+        source.yield(key)
+        return true
+    }
+
+    /// False if it is being fetched already, or was in vain a moment ago.
+    ///
+    /// - Parameter isUrgent: Tries it again nevertheless.
+    func begin(_ key: AssetKey, isUrgent: Bool, now: Instant) -> Bool {
+        state.withLock { state in
+            if state.running.contains(key) { return false }
+            if !isUrgent, let failure = state.failures[key], now < failure.when + failure.pause {
+                return false
+            }
+            state.running.insert(key)
+            return true
+        }
+    }
+
+    func place(of database: DatabaseNumber) -> AssetPlace? {
+        state.withLock { $0.places[database] }
+    }
+
+    func note(_ places: [DatabaseNumber: AssetPlace]) {
+        state.withLock { $0.places = places }
+    }
+
+    func end(_ key: AssetKey, isWhole: Bool, now: Instant) {
+        state.withLock { state in
+            state.running.remove(key)
+            let last = state.failures.removeValue(forKey: key)
+            if isWhole || state.failures.count >= AssetDemand.mostFailures { return }
+            let pause = last.map { min(2 * $0.pause, AssetDemand.longestPause) }
+            state.failures[key] = Failure(when: now, pause: pause ?? AssetDemand.firstPause)
+        }
+    }
+}
+
+struct AssetFetcher: Sendable {
+    let node: Node
+    private static let walkPause: Int64 = 500
+    private static let assetsAtOnce = 1_000
+    private static let urgentAtOnce = 8
+
+    init(_ node: Node) {
+        self.node = node
+    }
+
+    /// Returns when the task is cancelled.
+    func run() async {
+        await withDiscardingTaskGroup { group in
+            group.addTask { await walk() }
+            for _ in 0..<AssetFetcher.urgentAtOnce {
+                group.addTask {
+                    for await key in node.demand.calls { await fetch(key, isUrgent: true) }
+                }
+            }
+        }
+    }
+
+    /// Goes through all that is wanted, over and over.
+    private func walk() async {
+        while !Task.isCancelled {
+            var last: Bytes? = []
+            while let after = last, !Task.isCancelled {
+                guard let (keys, next) = try? await wanted(after: after) else { break }
+                for key in keys where !Task.isCancelled { await fetch(key, isUrgent: false) }
+                last = next
+            }
+            try? await node.environment.sleep(AssetFetcher.walkPause)
+        }
+    }
+
+    private func wanted(after: Bytes) async throws -> (keys: [AssetKey], next: Bytes?) {
+        try await node.gate.reading { reader in
+            var range = KeyRange.all(.wantedAsset)
+            if !after.isEmpty { range.start = after + [0] }
+            let rows = try reader.rows(.log, range, limit: AssetFetcher.assetsAtOnce)
+            let keys = try rows.map { key, _ in
+                var parts = KeyReader(key)
+                return AssetKey(database: try parts.number(), asset: try parts.bytes(32))
+            }
+            return (keys, rows.count < AssetFetcher.assetsAtOnce ? nil : rows.last?.key)
+        }
+    }
+
+    private func fetch(_ key: AssetKey, isUrgent: Bool) async {
+        guard node.demand.begin(key, isUrgent: isUrgent, now: node.environment.now()) else {
+            return
+        }
+        let fetch = AssetFetch(node: node, key: key, isUrgent: isUrgent)
+        let isWhole = (try? await fetch.run()) ?? false
+        node.demand.end(key, isWhole: isWhole, now: node.environment.now())
+    }
+}

@@ -1,0 +1,182 @@
+// Assets between nodes: the record comes at once, its bytes follow, or come when somebody asks.
+
+import Cumulus
+import CumulusAssets
+import CumulusModel
+import CumulusNode
+import CumulusStorage
+import CumulusTesting
+import Foundation
+import Testing
+
+@Suite(.serialized) struct AssetPeerTests {
+    private static let key = Bytes(repeating: 0x5A, count: 32)
+    private static let content = SampleAsset.stream(1_200_000)
+
+    /// Two nodes that pull from each other, and what lies in their packs.
+    private func withPair(
+        _ body: (_ servers: [TestServer], _ packs: [MemoryPacks]) async throws -> Void
+    ) async throws {
+        let packs = [MemoryPacks(), MemoryPacks()]
+        var servers: [TestServer] = []
+        for packs in packs {
+            servers.append(try await TestServer(packs: packs, clusterKey: Self.key))
+        }
+        defer { Task { [servers] in for server in servers { try await server.stop() } } }
+        servers[0].follow([servers[1]])
+        servers[1].follow([servers[0]])
+        try await body(servers, packs)
+    }
+
+    private func save(
+        _ name: String,
+        _ content: Bytes,
+        at server: TestServer,
+        _ token: String
+    ) async throws -> Asset {
+        let folder = try TemporaryFolder()
+        let container = server.container(token: token, assetDirectory: folder.path)
+        var record = Record(recordType: "Photo", recordID: Record.ID(recordName: name))
+        record["image"] = .asset(Asset(data: Data(content)))
+        let saved = try await container.privateCloudDatabase.save(record)
+        await container.close()
+        guard case .asset(let asset) = saved["image"] else { throw CancellationError() }
+        return asset
+    }
+
+    /// What a client of a node gets; waits for the record first.
+    private func download(
+        _ name: String,
+        at server: TestServer,
+        _ token: String,
+        timeout: Duration = .seconds(30)
+    ) async throws -> Bytes {
+        let folder = try TemporaryFolder()
+        let container = server.container(
+            token: token,
+            timeout: timeout,
+            assetDirectory: folder.path
+        )
+        defer { Task { await container.close() } }
+        let database = container.privateCloudDatabase
+        let id = Record.ID(recordName: name)
+        _ = try await eventually { (try? await database.record(for: id)) != nil }
+        guard case .asset(let asset) = try await database.record(for: id)["image"] else {
+            throw CancellationError()
+        }
+        let url = try #require(try await database.download(asset).fileURL)
+        return try Bytes(Data(contentsOf: url))
+    }
+
+    @Test func bytesFollowByThemselves() async throws {
+        try await withPair { servers, packs in
+            let token = try await servers[0].makeUser("ada")
+            _ = try await save("p", Self.content, at: servers[0], token)
+            let isThere = try await eventually {
+                try packs[1].all().values.reduce(0, +) == Self.content.count
+            }
+            #expect(isThere)
+            servers[1].clockLead += 100
+            #expect(try await eventually { try Self.differences(servers[1]) == [] })
+            try await servers[0].node.gate.engine.expectNothingWanted()
+            #expect(try await download("p", at: servers[1], token) == Self.content)
+        }
+    }
+
+    /// A caller who asks before the bytes have come waits for them.
+    @Test func whoAsksWaits() async throws {
+        try await withPair { servers, _ in
+            let token = try await servers[0].makeUser("ada")
+            try await waitForUser(token, at: servers[1])
+            for number in 0..<3 {
+                let content = SampleAsset.stream(600_000, from: UInt64(number) * 100_000)
+                _ = try await save("p\(number)", content, at: servers[0], token)
+                #expect(try await download("p\(number)", at: servers[1], token) == content)
+            }
+        }
+    }
+
+    /// A disk that lost its packs gets them back.
+    @Test func lostBytesComeBack() async throws {
+        try await withPair { servers, packs in
+            let token = try await servers[0].makeUser("ada")
+            _ = try await save("p", Self.content, at: servers[0], token)
+            _ = try await eventually {
+                try packs[1].all().values.reduce(0, +) == Self.content.count
+            }
+            for pack in try packs[0].all().keys { packs[0].remove(pack) }
+            #expect(try await download("p", at: servers[0], token) == Self.content)
+            #expect(try await eventually { try Self.differences(servers[0]) == [] })
+        }
+    }
+
+    /// An operator's comparison reads every chunk; what is damaged is fetched anew.
+    @Test func damagedBytesAreFoundAndMended() async throws {
+        try await withPair { servers, packs in
+            let token = try await servers[0].makeUser("ada")
+            _ = try await save("p", Self.content, at: servers[0], token)
+            _ = try await eventually {
+                try packs[1].all().values.reduce(0, +) == Self.content.count
+            }
+            let pack = try #require(try packs[0].all().keys.min())
+            var bytes = try #require(try packs[0].read(pack, 0..<70_000))
+            bytes[60_000] ^= 1
+            try packs[0].write(
+                pack,
+                [bytes, Bytes(packs[0].content[pack]?.dropFirst(70_000) ?? [])]
+            )
+            let admin = NodeOperator(
+                endpoint: servers[0].endpoint,
+                token: TestServer.operatorToken,
+                timeout: .seconds(60)
+            )
+            let verdict = try await admin.verify(with: servers[1].node.nodeID.hex, repairs: false)
+            #expect(verdict.chunks > 1 && verdict.damagedChunks == 1)
+            #expect(try await download("p", at: servers[0], token) == Self.content)
+            let again = try await admin.verify(with: servers[1].node.nodeID.hex, repairs: false)
+            #expect(again.damagedChunks == 0 && again.incompleteAssets == 0)
+            await admin.close()
+        }
+    }
+
+    /// Nobody has it: the caller hears that, and who might.
+    @Test func whatIsNowhereIsSaidSo() async throws {
+        try await withPair { servers, packs in
+            let token = try await servers[0].makeUser("ada")
+            let asset = try await save("p", Self.content, at: servers[0], token)
+            _ = try await eventually {
+                try packs[1].all().values.reduce(0, +) == Self.content.count
+            }
+            for packs in packs { for pack in try packs.all().keys { packs.remove(pack) } }
+            for server in servers {
+                var problem: ServiceError?
+                do {
+                    _ = try await download("p", at: server, token, timeout: .seconds(2))
+                } catch {
+                    problem = error as? ServiceError
+                }
+                #expect(problem?.code == .assetNotAvailable)
+                #expect(problem?.reason == .assetIncomplete)
+                let other = servers.first { $0 !== server }?.endpoint ?? ""
+                #expect(problem?.message.contains(other) == true, "\(problem?.message ?? "")")
+            }
+            // Saving it again brings it back, on both.
+            let again = try await save("q", Self.content, at: servers[1], token)
+            #expect(again == asset)
+            #expect(try await download("p", at: servers[0], token) == Self.content)
+        }
+    }
+
+    private static func differences(_ server: TestServer) throws -> [String] {
+        try DerivedRows.differences(in: server.node.gate.engine)
+    }
+}
+
+extension StorageEngine {
+    fileprivate func expectNothingWanted() async throws {
+        let isDone = try await eventually {
+            try ReadTransaction(self, reach: .disk).rows(.log, .all(.wantedAsset)).isEmpty
+        }
+        #expect(isDone)
+    }
+}
