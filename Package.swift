@@ -135,7 +135,7 @@ let package = Package(
         .executableTarget(
             name: "CumulusCLI",
             dependencies: [
-                "Cumulus", "CumulusModel", arguments, crypto,
+                "Cumulus", "CumulusAssets", "CumulusModel", arguments, crypto,
                 .product(name: "X509", package: "swift-certificates"),
                 .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "Histogram", package: "hdrhistogram-swift"),

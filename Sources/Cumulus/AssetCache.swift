@@ -14,6 +14,8 @@ final class AssetCache: Sendable {
     let directory: String
     private let byteLimit: UInt64
     private let state = Mutex(State())
+    /// Whether files from before the machine's last start have been marked.
+    private let suspectAfterBoot = Mutex(false)
 
     private struct State {
         /// By asset.
@@ -57,11 +59,48 @@ final class AssetCache: Sendable {
 
     /// The file of a whole asset, which counts as used now; nil: it is not here.
     func file(of asset: Asset) -> String? {
+        suspectAfterBoot.withLock { isDone in
+            if !isDone { suspectEarlierFiles() }
+            isDone = true
+        }
         let path = path(of: asset.digest)
         var status = stat()
         guard stat(path, &status) == 0, UInt64(status.st_size) == asset.size else { return nil }
+        if status.st_mtim.tv_sec == 0, !isWhole(path, asset.digest) {
+            unlink(path)
+            return nil
+        }
         utimes(path, nil)
         return path
+    }
+
+    // MARK: After a boot
+
+    /// Files are not flushed, so a loss of power may leave one with a name and without its bytes:
+    /// those from before the machine's last start are read once before they are used.
+    private func suspectEarlierFiles() {
+        let mark = "\(directory)/boot"
+        guard let boot = AssetCache.bootID, let names = try? names() else { return }
+        if let known = FileManager.default.contents(atPath: mark), known == boot { return }
+        var never = [timeval(), timeval()]
+        for name in names where name.count == 64 { utimes("\(directory)/\(name)", &never) }
+        _ = FileManager.default.createFile(atPath: mark, contents: boot)
+    }
+
+    private func isWhole(_ path: String, _ digest: Bytes) -> Bool {
+        guard let data = try? Data(contentsOf: URL(filePath: path), options: .alwaysMapped) else {
+            return false
+        }
+        return data.withUnsafeBytes { ChunkList(cutting: $0) }.digest == digest
+    }
+
+    /// nil where the system doesn't tell: then files are trusted.
+    private static let bootID = FileManager.default.contents(
+        atPath: "/proc/sys/kernel/random/boot_id"
+    )
+
+    private func names() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: directory)
     }
 
     /// An asset is whole: it takes its name, and others go if need be.
@@ -69,6 +108,7 @@ final class AssetCache: Sendable {
     {
         let path = path(of: asset.digest)
         guard rename(part, path) == 0 else { throw AssetCache.problem(path) }
+        utimes(path, nil)
         state.withLock { state in
             if state.places != nil { AssetCache.note(list, of: asset.digest, in: &state.places) }
         }
@@ -79,10 +119,9 @@ final class AssetCache: Sendable {
 
     private func evict(keeping kept: Bytes) {
         let busy = Set(state.withLock { $0.running.keys.map(\.hex) } + [kept.hex])
-        let manager = FileManager.default
-        guard let names = try? manager.contentsOfDirectory(atPath: directory) else { return }
+        guard let names = try? names() else { return }
         var files: [(name: String, size: UInt64, used: Double)] = []
-        for name in names {
+        for name in names where name != "boot" {
             var status = stat()
             guard stat("\(directory)/\(name)", &status) == 0 else { continue }
             let used = Double(status.st_mtim.tv_sec) + Double(status.st_mtim.tv_nsec) / 1e9
@@ -108,7 +147,7 @@ final class AssetCache: Sendable {
 
     private func readPlaces() -> [Bytes: Place] {
         var places: [Bytes: Place]? = [:]
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+        let names = (try? names()) ?? []
         for name in names where name.hasSuffix(".list") {
             guard let digest = Bytes(hex: String(name.dropLast(5))),
                 let list = list(of: digest),

@@ -37,7 +37,6 @@ struct AssetDownload: Sendable {
         }
         try await fetch(&writer, into: file)
         guard let writer, writer.missing.isEmpty else { throw AssetDownload.incomplete(asset) }
-        try file.finish()
         return try cache.finish(asset, writer.list, from: file.path)
     }
 
@@ -259,11 +258,6 @@ final class PartialFile: Sendable {
     func holds(_ chunk: Bytes, at offset: UInt64, _ size: Int) -> Bool {
         guard let bytes = PartialFile.read(descriptor, offset, size) else { return false }
         return bytes.withUnsafeBytes(Chunk.digest(of:)) == chunk
-    }
-
-    /// All of it is on the disk.
-    func finish() throws(ServiceError) {
-        guard fsync(descriptor) == 0 else { throw AssetCache.problem(path) }
     }
 
     /// Part of a file; nil if it isn't there.

@@ -41,18 +41,25 @@ final class AssetSource: Sendable {
         if case .file(let descriptor, _) = content { close(descriptor) }
     }
 
-    /// Part of the content; shorter where a file has become shorter.
-    func read(_ start: UInt64, _ count: Int) throws(ServiceError) -> Bytes {
+    /// Part of the content, behind other bytes; shorter where a file has become shorter.
+    func read(
+        _ start: UInt64,
+        _ count: Int,
+        behind front: ArraySlice<UInt8> = []
+    ) throws(ServiceError) -> Bytes {
         switch content {
         case .bytes(let bytes):
-            return Bytes(bytes.dropFirst(Int(start)).prefix(count))
+            return Bytes(front) + bytes.dropFirst(Int(start)).prefix(count)
         case .file(let descriptor, let path):
             var problem: Int32 = 0
-            let bytes = Bytes(unsafeUninitializedCapacity: count) { room, filled in
+            let all = front.count + count
+            let bytes = Bytes(unsafeUninitializedCapacity: all) { room, filled in
                 let room = UnsafeMutableRawBufferPointer(room)
-                while filled < count {
+                front.withUnsafeBytes { room.copyMemory(from: $0) }
+                filled = front.count
+                while filled < all {
                     let rest = UnsafeMutableRawBufferPointer(rebasing: room[filled...])
-                    let place = off_t(start) + off_t(filled)
+                    let place = off_t(start) + off_t(filled - front.count)
                     let got = pread(descriptor, rest.baseAddress, rest.count, place)
                     if got < 0, errno == EINTR { continue }
                     if got < 0 { problem = errno }
@@ -72,9 +79,9 @@ final class AssetSource: Sendable {
 
     // MARK: Cutting
 
-    private static let blockBytes = 8 << 20
+    private static let blockBytes = 4 << 20
     /// Blocks that are hashed at once.
-    private static let hashers = 2
+    private static let hashers = 3
 
     /// The chunks that a block was cut into.
     private struct Block: Sendable {
@@ -99,14 +106,14 @@ final class AssetSource: Sendable {
     func chunkList(onBytes: (Int) -> Void = { _ in }) async throws -> ChunkList {
         try await withThrowingTaskGroup(of: (Int, [ChunkList.Entry]).self) { group in
             var done: [Int: [ChunkList.Entry]] = [:]
-            var (position, rest, count, running) = (UInt64(0), Bytes(), 0, 0)
+            var (position, rest, count, running) = (UInt64(0), ArraySlice<UInt8>(), 0, 0)
             while position < size || !rest.isEmpty {
                 try Task.checkCancellation()
                 let wanted = min(UInt64(AssetSource.blockBytes - rest.count), size - position)
-                let read = try self.read(position, Int(wanted))
-                guard read.count == Int(wanted) else { throw AssetSource.modified }
-                position += UInt64(read.count)
-                let block = AssetSource.cut(rest + read, isLast: position == size, rest: &rest)
+                let bytes = try read(position, Int(wanted), behind: rest)
+                guard bytes.count == rest.count + Int(wanted) else { throw AssetSource.modified }
+                position += wanted
+                let block = AssetSource.cut(bytes, isLast: position == size, rest: &rest)
                 onBytes(block.sizes.reduce(0, +))
                 if running == AssetSource.hashers, let next = try await group.next() {
                     done[next.0] = next.1
@@ -124,7 +131,7 @@ final class AssetSource: Sendable {
     }
 
     /// Cuts what can be cut of the bytes so far; what is left waits for more.
-    private static func cut(_ bytes: Bytes, isLast: Bool, rest: inout Bytes) -> Block {
+    private static func cut(_ bytes: Bytes, isLast: Bool, rest: inout ArraySlice<UInt8>) -> Block {
         var (sizes, start) = ([Int](), 0)
         bytes.withUnsafeBytes { bytes in
             while start < bytes.count, isLast || bytes.count - start >= ContentCutter.largest {
@@ -133,7 +140,7 @@ final class AssetSource: Sendable {
                 start += sizes[sizes.count - 1]
             }
         }
-        rest = Bytes(bytes[start...])
+        rest = bytes[start...]
         return Block(bytes: bytes, sizes: sizes)
     }
 

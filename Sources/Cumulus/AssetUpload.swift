@@ -188,11 +188,13 @@ struct AssetUpload: Sendable {
             )
         case .refused(let error) where core.isRetryable(error) || error.reason == .assetNotPrepared:
             throw Interruption(why: error)
+        // The node found bytes that are not what they were when they were hashed.
+        case .refused(let error) where error.reason == .invalidValue: throw AssetSource.modified
         case .refused(let error): throw error
         }
     }
 
-    /// Reads, checks and compresses some messages ahead of the one that is sent.
+    /// Reads and compresses some messages ahead of the one that is sent.
     private func packing(
         _ pieces: [Piece],
         _ send: (Message) async -> Bool
@@ -241,13 +243,10 @@ struct AssetUpload: Sendable {
         var chunks: [Chunk] = []
         for piece in pieces {
             let plain = try piece.source.read(piece.start, piece.entry.size)
-            let chunk = try plain.withUnsafeBytes { bytes in
-                guard Chunk.digest(of: bytes) == piece.entry.digest else {
-                    throw AssetSource.modified
-                }
-                return codec.chunk(bytes, digest: piece.entry.digest)
-            }
-            chunks.append(chunk)
+            guard plain.count == piece.entry.size else { throw AssetSource.modified }
+            chunks.append(
+                plain.withUnsafeBytes { codec.chunk($0, digest: piece.entry.digest) }
+            )
         }
         return Message(
             bytes: WireChunks(chunks).encoded(),

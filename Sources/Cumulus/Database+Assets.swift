@@ -60,6 +60,30 @@ extension Database {
         return whole
     }
 
+    /// What a node has of an asset.
+    public struct AssetStatus: Hashable, Sendable {
+        /// All chunks of it, those that occur several times as often.
+        public var chunks: Int
+        /// Different chunks that have not reached that node.
+        public var missingChunks: Int
+        /// Bytes that its chunks take there, compressed as they are.
+        public var storedBytes: UInt64
+    }
+
+    /// What the node that answers has of an asset.
+    public func status(of asset: Asset) async throws -> AssetStatus {
+        var request = DownloadAssetRequest(database: databaseScope, asset: asset.digest)
+        request.onlyList = true
+        let messages = try await core.read(.assetsDownload, request.encoded())
+        guard let first = messages.first else { throw Database.missingResult }
+        let answer = try decoding { try DownloadAssetResponse(wire: first) }
+        return AssetStatus(
+            chunks: try AssetDownload.list(answer.list, of: asset).count,
+            missingChunks: Int(answer.missing),
+            storedBytes: answer.storedBytes
+        )
+    }
+
     /// Part of an asset's content, fetched without the cache.
     ///
     /// - Parameters:

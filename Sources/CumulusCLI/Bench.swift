@@ -3,7 +3,7 @@
 // Starts a private node from the folder of this executable and loads it from this process, so that
 // the processor time of server and client stand apart; or loads the node of `--endpoint`. One file
 // per path: `Bench+Fetch`, `Bench+Save`, `Bench+Batch`, `Bench+Idle`, `Bench+Query`,
-// `Bench+Replicate`, `Bench+Lag`.
+// `Bench+Replicate`, `Bench+Lag`, `Bench+Asset`.
 
 import ArgumentParser
 import Cumulus
@@ -20,6 +20,7 @@ struct Bench: AsyncParsableCommand {
             "cumulus bench query --records 1000000",
             "cumulus bench replicate --records 1000000",
             "cumulus bench lag --seconds 5",
+            "cumulus bench asset --megabytes 1000",
             "cumulus bench all --endpoint 127.0.0.1:7420 --token cumulus_...",
             note: """
                 Without --endpoint a private node is started, with its data in the current \
@@ -41,15 +42,18 @@ struct Bench: AsyncParsableCommand {
         case replicate
         case lag
         case query
+        case asset
     }
 
-    @Argument(help: "What to measure: fetch, save, batch, idle, query, replicate, lag or all.")
+    @Argument(
+        help: "What to measure: fetch, save, batch, idle, query, replicate, lag, asset or all."
+    )
     var path = Path.all
     @OptionGroup var options: BenchOptions
 
     func validate() throws {
         try options.validate()
-        guard ![.replicate, .lag, .query].contains(path) || options.endpoint == nil else {
+        guard ![.replicate, .lag, .query, .asset].contains(path) || options.endpoint == nil else {
             throw ValidationError("The path '\(path)' has nodes of its own: leave out --endpoint")
         }
     }
@@ -77,7 +81,7 @@ struct Bench: AsyncParsableCommand {
     private var paths: [[Path]] {
         if path != .all { return [[path]] }
         let alone: [[Path]] = [[.fetch, .save, .batch], [.idle]]
-        return options.endpoint == nil ? alone + [[.query], [.replicate], [.lag]] : alone
+        return options.endpoint == nil ? alone + [[.query], [.replicate], [.lag], [.asset]] : alone
     }
 
     private func figures(of paths: [Path], _ cleanup: BenchCleanup) async throws -> [BenchFigure] {
@@ -86,13 +90,14 @@ struct Bench: AsyncParsableCommand {
         var figures: [BenchFigure] = []
         let target = try await BenchTarget.open(options, cleanup)
         do {
-            if paths != [.idle], paths != [.query] { try await target.prepare(options) }
+            if ![[.idle], [.query], [.asset]].contains(paths) { try await target.prepare(options) }
             for path in paths {
                 switch path {
                 case .fetch: figures.append(try await fetch(target, cleanup))
                 case .save: figures += try await save(target, cleanup)
                 case .batch: figures.append(try await batch(target, cleanup))
                 case .idle: figures.append(try await idle(target))
+                case .asset: figures += try await asset(target, cleanup)
                 case .query: figures += try await query(target, cleanup)
                 case .replicate, .lag, .all: break
                 }

@@ -11,6 +11,7 @@ struct BenchOptions: ParsableArguments {
     @Option(name: .customLong("connections"), help: "Connections that share them. (default: 4)")
     var connectionLimit: Int?
     @Option(help: "Connections of the path 'idle'.") var idleConnections = 10_000
+    @Option(help: "Megabytes of each file of the path 'asset'.") var megabytes = 500
     @Option(help: "Memory of the private node: small or standard.") var profile = "standard"
     @Option(help: "Load this node instead of a private one.") var endpoint: String?
     @Option(help: "Access token of a user there.") var token: String?
@@ -38,6 +39,9 @@ struct BenchOptions: ParsableArguments {
         }
         guard (1...50_000).contains(idleConnections) else {
             throw ValidationError("--idle-connections: up to 50000")
+        }
+        guard (1...100_000).contains(megabytes) else {
+            throw ValidationError("--megabytes: from 1 to 100000")
         }
         guard ["small", "standard"].contains(profile) else {
             throw ValidationError("--profile: small or standard")

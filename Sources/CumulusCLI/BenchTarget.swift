@@ -15,7 +15,7 @@ final class BenchTarget: Sendable {
     let directory: String?
     private let container: Container
     private let node: BenchProcess?
-    private let zone: RecordZone.ID
+    let zone: RecordZone.ID
 
     private init(
         _ options: BenchOptions,
@@ -27,6 +27,7 @@ final class BenchTarget: Sendable {
         var configuration = Container.Configuration(endpoints: [endpoint])
         configuration.accessToken = token
         configuration.connections = options.connections
+        configuration.assetDirectory = directory.map { "\($0)/downloads" }
         let identifier = node == nil ? options.container : BenchTarget.container
         container = Container(identifier: identifier, configuration: configuration)
         // A node of somebody else has records of its own in the default zone.

@@ -201,12 +201,16 @@ struct Connection: ParsableArguments {
     // MARK: Clients
 
     /// Runs with a container and closes it after.
+    ///
+    /// - Parameter directory: Where downloads of assets go; nil: the user's cache.
     func withContainer<Value>(
         connections: Int = 1,
         timeout standard: Double = 10,
+        assets directory: String? = nil,
         _ body: (Container) async throws -> Value
     ) async throws -> Value {
         var configuration = try configuration(timeout: standard)
+        configuration.assetDirectory = directory
         configuration.environment = try environmentValue()
         configuration.accessToken = tokenSetting.value.isEmpty ? nil : tokenSetting.value
         configuration.connections = connections

@@ -18,8 +18,8 @@ struct Main: AsyncParsableCommand {
         ),
         version: Release.version,
         subcommands: [
-            RecordCommand.self, QueryCommand.self, ZoneCommand.self, ChangesCommand.self,
-            ImportCommand.self,
+            RecordCommand.self, AssetCommand.self, QueryCommand.self, ZoneCommand.self,
+            ChangesCommand.self, ImportCommand.self,
             ExportCommand.self, UserCommand.self, ClusterCommand.self,
             ConflictsCommand.self, PolicyCommand.self, SchemaCommand.self, IndexCommand.self,
             BackupCommand.self, ContainerCommand.self,

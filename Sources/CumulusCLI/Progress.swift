@@ -1,6 +1,6 @@
 // The progress bar on standard error: how far, how fast, how long still.
 //
-// Drawn by `Importer`. Nothing is drawn if standard error is no terminal.
+// Drawn by `Importer` and `AssetTransfer`. Nothing is drawn if standard error is no terminal.
 
 import Foundation
 
@@ -21,12 +21,16 @@ struct Progress {
 
     /// Draws it anew, at most ten times a second.
     mutating func update(bytes: Int, records: Int) {
+        let (total, seconds) = (total, seconds)
+        draw(Progress.line(bytes, of: total, records: records, seconds: seconds))
+    }
+
+    mutating func draw(_ line: @autoclosure () -> String) {
         guard isShown else { return }
         let now = ContinuousClock.now
         if let drawn, now - drawn < .milliseconds(100) { return }
         drawn = now
-        let line = Progress.line(bytes, of: total, records: records, seconds: seconds)
-        write("\r\(line)\u{1B}[K")
+        write("\r\(line())\u{1B}[K")
     }
 
     /// Makes room for a line of text.
@@ -40,7 +44,12 @@ struct Progress {
         let rate = seconds > 0 ? Int(Double(records) / seconds) : 0
         let count = "\(records) records  \(rate)/s"
         guard let total, total > 0 else { return count }
-        let part = min(1, Double(bytes) / Double(total))
+        return bar(Double(bytes) / Double(total), count, seconds: seconds)
+    }
+
+    /// - Parameter part: 0 to 1.
+    static func bar(_ part: Double, _ count: String, seconds: Double) -> String {
+        let part = min(1, part)
         let filled = Int(part * 24)
         let bar = String(repeating: "#", count: filled) + String(repeating: "-", count: 24 - filled)
         let left = part > 0 ? Int((seconds / part - seconds).rounded(.up)) : 0

@@ -20,6 +20,7 @@ extension RecordCommand {
                 "cumulus record save Greeting hello --field text=Hello",
                 #"cumulus record save Place home --json-fields '{"floors": 2, "name": null}'"#,
                 "cumulus record save Page front --increment visits=1",
+                "cumulus record save Photo front --field title=Front --asset image=front.jpg",
                 note: """
                     With the policies 'all' and 'changed' the record is saved whatever the server \
                     holds, with 'unchanged' only if it is not there yet.
@@ -46,6 +47,7 @@ extension RecordCommand {
         @Option(help: "A field with a text, KEY=TEXT.") var field: [Assignment] = []
         @Option(help: "Fields of any kind as a JSON object; null removes a field.")
         var jsonFields: String?
+        @Option(help: "A field with a file, KEY=FILE.") var asset: [Assignment] = []
         @Option(help: "Adds to an integer field, KEY=NUMBER.") var increment: [Assignment] = []
         @Option(help: "Record name of the parent.") var parent: String?
         @Option(help: "What a save overwrites.") var policy = Policy.all
@@ -62,16 +64,22 @@ extension RecordCommand {
 
         func run() async throws {
             let record = try record()
-            let saved = try await connection.withContainer { container in
-                let results = try await container.database(with: database.scope)
-                    .modifyRecords(
+            let transfer = AssetTransfer()
+            let timeout = asset.isEmpty ? 10.0 : 60
+            let saved = try await connection.withContainer(timeout: timeout) { container in
+                let results = try await transfer.following { progress in
+                    try await container.database(with: database.scope).modifyRecords(
                         saving: [record],
                         deleting: [],
-                        savePolicy: policy.savePolicy
+                        savePolicy: policy.savePolicy,
+                        progress: progress
                     )
+                }
                 return try results.saveResults[record.recordID]?.get()
             }
-            if let saved { output.show(saved.json, rows: saved.rows) }
+            guard let saved else { return }
+            let sent = asset.isEmpty ? [] : [["", transfer.text("sent")]]
+            output.show(saved.json, rows: saved.rows + sent)
         }
 
         func record() throws -> Record {
@@ -80,6 +88,9 @@ extension RecordCommand {
                 recordID: Record.ID(recordName: name, zoneID: zone.zoneID)
             )
             for field in field { record[field.key] = .string(field.value) }
+            for asset in asset {
+                record[asset.key] = .asset(try AssetFile.asset(asset.value))
+            }
             if let jsonFields { try set(jsonFields, in: &record) }
             for increment in increment {
                 record.increment(increment.key, by: Int64(increment.value) ?? 0)

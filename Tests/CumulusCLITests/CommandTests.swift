@@ -31,7 +31,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
             nouns == [
                 "record", "zone", "import", "export", "user", "container", "status", "bench",
                 "config", "cluster", "changes", "conflicts", "backup", "policy", "query", "schema",
-                "index",
+                "index", "asset",
             ]
         )
     }
@@ -198,6 +198,21 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
 
     @Test func whatATerminalActsOnIsNotPrinted() {
         #expect(Table.aligned([["a\u{1B}[2J\n\u{9B}b"]]) == "a\u{FFFD}[2J\u{FFFD}\u{FFFD}b")
+    }
+
+    @Test(arguments: [
+        ["asset", "get", "r", "f"], ["asset", "get", "r", "f", "-o", "x", "--range", "5"],
+        ["asset", "get", "r", "f", "-o", "x", "--range", "5-4"], ["asset", "put", "T", "r", "f"],
+        ["asset", "get", "r", "f", "-o", "-", "--json"], ["asset", "info", "r"],
+    ]) func assetCommandsThatCanNotBe(words: [String]) {
+        #expect(throws: (any Error).self) { try Main.parseAsRoot(words) }
+    }
+
+    @Test func bytesAreCountedInUnitsOfAThousand() {
+        #expect(ByteCount.text(999) == "999 bytes")
+        #expect(ByteCount.text(1_500) == "1.5 kB")
+        #expect(ByteCount.text(987_654_321) == "988 MB")
+        #expect(ByteCount.text(12_000_000_000_000_000) == "12000 TB")
     }
 
     @Test func aProgressLineSaysHowFarAndHowLong() {

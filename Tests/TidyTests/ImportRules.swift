@@ -64,7 +64,8 @@ enum ImportRules {
             "CumulusWire", "Logging", "RocksDBStorage", "UnixSignals",
         ]),
         "CumulusCLI": system.union([
-            "ArgumentParser", "Crypto", "Cumulus", "CumulusModel", "Histogram", "SwiftASN1", "X509",
+            "ArgumentParser", "Crypto", "Cumulus", "CumulusAssets", "CumulusModel", "Histogram",
+            "SwiftASN1", "X509",
         ]),
         "CumulusSimulator": system.union([
             "ArgumentParser", "CumulusStorage", "CumulusTesting", "RocksDBStorage",

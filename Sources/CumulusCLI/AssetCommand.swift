@@ -1,0 +1,240 @@
+// `cumulus asset`: put files on records, get them back, and see what the server has of them.
+
+import ArgumentParser
+import Cumulus
+import CumulusModel
+import Foundation
+
+struct AssetCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "asset",
+        abstract: "Put files on records, get them back, and show what the server has of them.",
+        subcommands: [Put.self, Get.self, Info.self]
+    )
+}
+
+extension AssetCommand {
+    struct Put: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Save a file, or several as a list, in a field of a record.",
+            discussion: help(
+                "cumulus asset put Photo front image front.jpg",
+                "cumulus asset put Album summer images beach.jpg boat.jpg --database private",
+                note: """
+                    Makes the record if it is not there. Only chunks that the database does not \
+                    have travel, so a command that was interrupted goes on when it is repeated. \
+                    For other fields in the same save: cumulus record save --asset KEY=FILE.
+                    """
+            )
+        )
+
+        @Argument(help: "Type of the record.") var type: String
+        @Argument(help: "Name of the record.") var name: String
+        @Argument(help: "The field.") var field: String
+        @Argument(help: "The file; several make a list.") var files: [String]
+        @OptionGroup var zone: ZoneOption
+        @OptionGroup var database: DatabaseOption
+        @OptionGroup var connection: Connection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            var record = Record(
+                recordType: type,
+                recordID: Record.ID(recordName: name, zoneID: zone.zoneID)
+            )
+            let assets = try files.map { FieldValue.asset(try AssetFile.asset($0)) }
+            record[field] = assets.count == 1 ? assets[0] : .list(assets)
+            let transfer = AssetTransfer()
+            let saved = try await connection.withContainer(timeout: 60) { [record] container in
+                let results = try await transfer.following { progress in
+                    try await container.database(with: database.scope).modifyRecords(
+                        saving: [record],
+                        deleting: [],
+                        savePolicy: .changedKeys,
+                        progress: progress
+                    )
+                }
+                return try results.saveResults[record.recordID]?.get()
+            }
+            guard let saved else { return }
+            let members = [JSON.Member("record", saved.json)] + transfer.members
+            output.show(.object(members), rows: saved.rows + [["", transfer.text("sent")]])
+        }
+    }
+
+    struct Get: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Get a file from a field of a record.",
+            discussion: help(
+                "cumulus asset get front image --output front.jpg",
+                "cumulus asset get summer images --index 1 --output boat.jpg",
+                "cumulus asset get front image --range 0-99 --output - | xxd",
+                note: """
+                    What has arrived stays beside the output, in FILE.part, until all of it is \
+                    there: repeat an interrupted command and it goes on. FILE - is standard output.
+                    """
+            )
+        )
+
+        @OptionGroup var field: AssetField
+        @Option(name: .shortAndLong, help: "The file to make, which must not exist; or -.")
+        var output: String
+        @Flag(help: "Replace the file if it exists.") var force = false
+        @Option(help: "Only these bytes, FIRST-LAST, counted from 0.") var range: ByteRange?
+        @OptionGroup var zone: ZoneOption
+        @OptionGroup var database: DatabaseOption
+        @OptionGroup var connection: Connection
+        @OptionGroup var format: OutputOptions
+
+        func validate() throws {
+            if format.json, output == "-" {
+                throw ValidationError("--json and the content can't both be standard output.")
+            }
+        }
+
+        func run() async throws {
+            if output != "-", !force, FileManager.default.fileExists(atPath: output) {
+                throw InputProblem("\(output) exists; name another file, or --force")
+            }
+            let parts = try AssetParts(for: output)
+            let transfer = AssetTransfer()
+            try await connection.withContainer(timeout: 60, assets: parts.folder) { container in
+                let database = container.database(with: database.scope)
+                let asset = try await field.asset(of: database, in: zone.zoneID)
+                if let range {
+                    return try parts.write(try await database.bytes(of: asset, in: range.bytes))
+                }
+                let whole = try await transfer.following { progress in
+                    try await database.download(asset, progress: progress)
+                }
+                guard let file = whole.fileURL else { return }
+                try parts.finish(file)
+            }
+            if output == "-" { return }
+            format.show(.object(transfer.members), rows: [[transfer.text("fetched")]])
+        }
+    }
+
+    struct Info: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show what the server has of a file in a field of a record.",
+            discussion: help(
+                "cumulus asset info front image",
+                "cumulus asset info front image --json"
+            )
+        )
+
+        @OptionGroup var field: AssetField
+        @OptionGroup var zone: ZoneOption
+        @OptionGroup var database: DatabaseOption
+        @OptionGroup var connection: Connection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let (asset, found) = try await connection.withContainer { container in
+                let database = container.database(with: database.scope)
+                let asset = try await field.asset(of: database, in: zone.zoneID)
+                return (asset, try await database.status(of: asset))
+            }
+            output.show(
+                [
+                    "digest": .string(asset.digest.hex), "size": .integer(Int64(asset.size)),
+                    "chunks": .integer(Int64(found.chunks)),
+                    "missingChunks": .integer(Int64(found.missingChunks)),
+                    "storedBytes": .integer(Int64(found.storedBytes)),
+                ],
+                rows: [
+                    ["digest", asset.digest.hex], ["size", ByteCount.text(asset.size)],
+                    ["chunks", "\(found.chunks)"],
+                    ["missing", "\(found.missingChunks) chunks are not on this node"],
+                    ["stored", ByteCount.text(found.storedBytes)],
+                ]
+            )
+        }
+    }
+}
+
+/// Which asset of which record.
+struct AssetField: ParsableArguments {
+    @Argument(help: "Name of the record.") var name: String
+    @Argument(help: "The field.") var field: String
+    @Option(help: "Which one of a list, counted from 0.") var index = 0
+
+    func asset(of database: Database, in zone: RecordZone.ID) async throws -> Asset {
+        let id = Record.ID(recordName: name, zoneID: zone)
+        let record = try await database.record(for: id)
+        switch record[field] {
+        case .asset(let asset)? where index == 0: return asset
+        case .list(let elements)? where elements.indices.contains(index):
+            if case .asset(let asset) = elements[index] { return asset }
+        default: break
+        }
+        let which = index == 0 ? "" : " at index \(index)"
+        throw InputProblem("record '\(name)' has no asset in '\(field)'\(which)")
+    }
+}
+
+/// `FIRST-LAST` on the command line.
+struct ByteRange: ExpressibleByArgument, Equatable {
+    var bytes: Range<UInt64>
+
+    init?(argument: String) {
+        let ends = argument.split(separator: "-", omittingEmptySubsequences: false)
+            .map { UInt64($0) }
+        guard ends.count == 2, let first = ends[0], let last = ends[1], first <= last,
+            last < .max
+        else { return nil }
+        bytes = first..<last + 1
+    }
+}
+
+enum AssetFile {
+    /// An asset of a file that can be read.
+    static func asset(_ path: String) throws -> Asset {
+        var isFolder: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder),
+            FileManager.default.isReadableFile(atPath: path)
+        else { throw InputProblem("\(path) can't be read") }
+        if isFolder.boolValue { throw InputProblem("\(path) is a folder, not a file") }
+        return Asset(fileURL: URL(filePath: path))
+    }
+}
+
+/// Where a download lies until it is whole.
+private struct AssetParts {
+    let folder: String
+    private let output: String
+
+    init(for output: String) throws {
+        self.output = output
+        if output == "-" {
+            folder = FileManager.default.temporaryDirectory
+                .appending(path: "cumulus-\(UUID().uuidString)").path(percentEncoded: false)
+        } else {
+            folder = output + ".part"
+        }
+    }
+
+    /// The whole content.
+    func finish(_ file: URL) throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        if output == "-" {
+            let handle = try FileHandle(forReadingFrom: file)
+            while let block = try handle.read(upToCount: 1 << 20), !block.isEmpty {
+                try FileHandle.standardOutput.write(contentsOf: block)
+            }
+        } else if rename(file.path(percentEncoded: false), output) != 0 {
+            throw InputProblem("\(output) can't be written: \(String(cString: strerror(errno)))")
+        }
+    }
+
+    /// Some of it.
+    func write(_ bytes: [UInt8]) throws {
+        if output == "-" { return try FileHandle.standardOutput.write(contentsOf: Data(bytes)) }
+        do {
+            try Data(bytes).write(to: URL(filePath: output), options: .atomic)
+        } catch {
+            throw InputProblem("\(output) can't be written: \(error.localizedDescription)")
+        }
+    }
+}

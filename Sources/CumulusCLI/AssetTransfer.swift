@@ -1,0 +1,88 @@
+// Follows an upload or a download of assets with a progress bar, and says at the end what travelled
+// and what the other side had.
+
+import Cumulus
+import Foundation
+
+final class AssetTransfer: Sendable {
+    private let progress = AssetProgress()
+    private let began = ContinuousClock.now
+
+    /// Runs a transfer and draws how far it is.
+    func following<Value: Sendable>(
+        _ transfer: (AssetProgress) async throws -> Value
+    ) async throws -> Value {
+        let drawing = Task { [progress] in
+            var bar = Progress(total: nil)
+            for await step in progress { bar.update(step) }
+            bar.clear()
+        }
+        let result: Result<Value, any Error>
+        do {
+            result = .success(try await transfer(progress))
+        } catch {
+            result = .failure(error)
+        }
+        drawing.cancel()
+        await drawing.value
+        return try result.get()
+    }
+
+    private var seconds: Double { (ContinuousClock.now - began) / .seconds(1) }
+
+    /// "12.3 MB of 1.0 GB sent in 0.4 s; the other 988 MB were there".
+    func text(_ verb: String) -> String {
+        let step = progress.latest
+        let travelled = ByteCount.text(step.transferredBytes)
+        let time = String(format: "%.1f s", seconds)
+        let all = "\(ByteCount.text(step.totalBytes)) in \(time): \(travelled) \(verb)"
+        return step.skippedBytes == 0
+            ? all : "\(all), \(ByteCount.text(step.skippedBytes)) were there already"
+    }
+
+    var members: [JSON.Member] {
+        let step = progress.latest
+        return [
+            JSON.Member("bytes", .integer(Int64(clamping: step.totalBytes))),
+            JSON.Member("transferredBytes", .integer(Int64(clamping: step.transferredBytes))),
+            JSON.Member("skippedBytes", .integer(Int64(clamping: step.skippedBytes))),
+            JSON.Member("chunks", .integer(Int64(step.totalChunks))),
+            JSON.Member("seconds", .decimal(seconds)),
+        ]
+    }
+}
+
+enum ByteCount {
+    /// "1.2 GB", with units of a thousand.
+    static func text(_ bytes: UInt64) -> String {
+        if bytes < 1_000 { return "\(bytes) bytes" }
+        var number = Double(bytes)
+        var unit = ""
+        for next in ["kB", "MB", "GB", "TB"] where number >= 1_000 {
+            number /= 1_000
+            unit = next
+        }
+        return String(format: number < 10 ? "%.1f %@" : "%.0f %@", number, unit)
+    }
+}
+
+extension Progress {
+    /// Draws a transfer anew, at most ten times a second.
+    mutating func update(_ step: AssetProgress.Step) {
+        let seconds = seconds
+        draw(Progress.line(step, seconds: seconds))
+    }
+
+    static func line(_ step: AssetProgress.Step, seconds: Double) -> String {
+        let rate = seconds > 0 ? UInt64(Double(step.completedBytes) / seconds) : 0
+        let total = ByteCount.text(step.totalBytes)
+        let skipped =
+            step.skippedBytes == 0 ? "" : "  \(ByteCount.text(step.skippedBytes)) skipped"
+        let count = "\(ByteCount.text(step.completedBytes)) of \(total)"
+        return bar(
+            Double(step.completedBytes) / Double(max(1, step.totalBytes)),
+            "\(count)  \(ByteCount.text(rate))/s\(skipped)",
+            seconds: seconds
+        )
+    }
+}

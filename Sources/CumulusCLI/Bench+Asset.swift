@@ -1,0 +1,227 @@
+// The path `asset`: content up, up again, down, compressible content up, and many small files.
+//
+// Counted in megabytes (10^6 bytes of content), the small ones in files. Each stands beside what
+// the part that limits it can do alone: the disk, SHA-256 on all processors, writing a file, zstd
+// on one processor. The last row is what sockets could carry.
+
+import Cumulus
+import CumulusModel
+import Foundation
+
+extension Bench {
+    func asset(_ target: BenchTarget, _ cleanup: BenchCleanup) async throws -> [BenchFigure] {
+        let folder = try target.directory ?? BenchDirectory.make(cleanup)
+        let bounds = BenchAssetBounds(folder: folder)
+        let noise = try BenchContent.noise(megabytes: options.megabytes, in: folder)
+        let text = try BenchContent.text(megabytes: options.megabytes, in: folder)
+        var figures: [BenchFigure] = []
+
+        var up = try await measure("asset up", target) { try await target.put(noise, as: "up") }
+        up.compare(with: [try bounds.disk()])
+        up.expect(perSecond: 300)
+        figures.append(up)
+
+        var again = try await measure("asset again", target) {
+            try await target.put(noise, as: "again")
+        }
+        again.compare(with: [bounds.hash()])
+        again.expect(perSecond: 1_500)
+        figures.append(again)
+
+        var down = try await measure("asset down", target) { try await target.get("up") }
+        down.compare(with: [try bounds.fileWrite()])
+        down.expect(perSecond: 600)
+        figures.append(down)
+
+        var packed = try await measure("asset text up", target) {
+            try await target.put(text, as: "text")
+        }
+        packed.compare(with: [bounds.compression()])
+        packed.expect(megabytesPerCore: 150)
+        figures.append(packed)
+
+        var small = try await measure("asset small", target, count: BenchContent.smallFiles) {
+            try await target.putSmall()
+        }
+        let perFile = 1e6 / Double(BenchContent.smallBytes)
+        var bound = try bounds.disk()
+        bound.perSecond *= perFile
+        small.compare(with: [bound])
+        small.expect(perSecond: 3_000)
+        small.expectMemory(below: 200 << 20)
+        figures.append(small)
+
+        var sockets = try await measure("socket copy", target) {}
+        sockets.perSecond = try bounds.socketCopy().perSecond
+        (sockets.serverMicroseconds, sockets.clientMicroseconds) = (nil, nil)
+        figures.append(sockets)
+        return figures
+    }
+
+    /// Runs something once.
+    ///
+    /// - Parameter count: What it does; nil: so many megabytes.
+    private func measure(
+        _ path: String,
+        _ target: BenchTarget,
+        count: Int? = nil,
+        _ work: () async throws -> Void
+    ) async throws -> BenchFigure {
+        let progress = BenchProgress("measuring \(path)")
+        defer { progress.end() }
+        let operations = count ?? options.megabytes
+        let start = Date()
+        let before = BenchMeter(target)
+        let began = ContinuousClock.now
+        try await work()
+        let seconds = (ContinuousClock.now - began) / .seconds(1)
+        let use = BenchMeter(target).use(since: before)
+        let each = Double(operations)
+        return BenchFigure(
+            path: path,
+            start: start.formatted(.iso8601),
+            seconds: seconds,
+            operations: operations,
+            perSecond: each / seconds,
+            serverMicroseconds: use.server.map { $0 / each },
+            clientMicroseconds: use.client / each,
+            serverResident: use.resident,
+            serverPeakResident: use.peakResident,
+            others: use.others
+        )
+    }
+}
+
+extension BenchFigure {
+    /// So many megabytes for each second of the client's processor time.
+    fileprivate mutating func expect(megabytesPerCore wanted: Double) {
+        guard let clientMicroseconds, clientMicroseconds > 0 else { return }
+        let perCore = 1e6 / clientMicroseconds
+        targets.append(
+            Target(
+                text: String(format: "%.0f per client core >= %.0f", perCore, wanted),
+                isMet: perCore >= wanted
+            )
+        )
+    }
+
+    fileprivate mutating func expectMemory(below limit: Int) {
+        guard let serverPeakResident else { return }
+        targets.append(
+            Target(
+                text: "peak \(serverPeakResident >> 20) MB < \(limit >> 20) MB",
+                isMet: serverPeakResident < limit
+            )
+        )
+    }
+}
+
+/// Files that are uploaded.
+enum BenchContent {
+    static let smallFiles = 10_000
+    static let smallBytes = 20_000
+
+    /// Bytes that no compression makes shorter.
+    static func noise(megabytes: Int, in folder: String) throws -> String {
+        var dice = BenchDice(1)
+        return try write("noise", megabytes, in: folder) {
+            bytes(1_000_000, &dice)
+        }
+    }
+
+    /// Lines of words, like a log's.
+    static func text(megabytes: Int, in folder: String) throws -> String {
+        var dice = BenchDice(2)
+        let words = (0..<2_000).map { _ in
+            String(
+                (0..<Int.random(in: 2...9, using: &dice)).map { _ in
+                    Character(UnicodeScalar(UInt8.random(in: 97...122, using: &dice)))
+                }
+            )
+        }
+        return try write("text", megabytes, in: folder) {
+            var part: [UInt8] = []
+            while part.count < 1_000_000 {
+                let place = Int.random(in: 0..<2_000, using: &dice)
+                // Some words are used much more often than others.
+                part += words[place * Int.random(in: 0..<2_000, using: &dice) / 2_000].utf8
+                part.append(Int.random(in: 0..<12, using: &dice) == 0 ? 10 : 32)
+            }
+            return Array(part.prefix(1_000_000))
+        }
+    }
+
+    static func bytes(_ count: Int, _ dice: inout BenchDice) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: count) { room, filled in
+            let words = count / 8
+            room.baseAddress?.withMemoryRebound(to: UInt64.self, capacity: words) { place in
+                for index in 0..<words { place[index] = dice.next() }
+            }
+            filled = words * 8
+        }
+    }
+
+    private static func write(
+        _ name: String,
+        _ megabytes: Int,
+        in folder: String,
+        _ part: () -> [UInt8]
+    ) throws -> String {
+        let path = "\(folder)/\(name)"
+        guard FileManager.default.createFile(atPath: path, contents: nil),
+            let file = FileHandle(forWritingAtPath: path)
+        else { throw BenchProblem(message: "\(path) can't be written") }
+        for _ in 0..<megabytes { try file.write(contentsOf: Data(part())) }
+        try file.synchronize()
+        try file.close()
+        return path
+    }
+}
+
+extension BenchTarget {
+    /// Saves a file on a record.
+    fileprivate func put(_ file: String, as name: String) async throws {
+        var record = Record(recordType: "File", recordID: Record.ID(recordName: name, zoneID: zone))
+        record["content"] = .asset(Asset(fileURL: URL(filePath: file)))
+        try await save([record])
+    }
+
+    /// Downloads what was saved; nothing of it is here.
+    fileprivate func get(_ name: String) async throws {
+        let id = Record.ID(recordName: name, zoneID: zone)
+        guard case .asset(let asset) = try await database.record(for: id)["content"] else {
+            throw BenchProblem(message: "record '\(name)' has no asset")
+        }
+        _ = try await database.download(asset)
+    }
+
+    /// Saves small files, a record each, on all connections.
+    @concurrent
+    fileprivate func putSmall() async throws {
+        let size = BenchOptions.batchSize
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for lane in 0..<4 {
+                group.addTask { [self] in
+                    var dice = BenchDice(UInt64(10 + lane))
+                    for start in stride(
+                        from: lane * size,
+                        to: BenchContent.smallFiles,
+                        by: 4 * size
+                    ) {
+                        let records = (start..<start + size).map { number in
+                            var record = Record(
+                                recordType: "File",
+                                recordID: Record.ID(recordName: "small-\(number)", zoneID: zone)
+                            )
+                            let content = BenchContent.bytes(BenchContent.smallBytes, &dice)
+                            record["content"] = .asset(Asset(data: Data(content)))
+                            return record
+                        }
+                        try await save(records)
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+}

@@ -1,0 +1,154 @@
+// Assets by the command line, with real processes and a real disk: interrupted on both ways, and
+// after files were lost.
+
+import Cumulus
+import CumulusTesting
+import Foundation
+import Testing
+
+@Suite(.timeLimit(.minutes(3))) struct AssetCommandTests {
+    private let folder: TestFolder
+
+    init() throws {
+        folder = try TestFolder()
+    }
+
+    /// A file of bytes that don't compress.
+    private func file(_ name: String, megabytes: Int) throws -> String {
+        let path = "\(folder.path)/\(name)"
+        var dice = SeededGenerator(seed: UInt64(megabytes))
+        var content = Data(capacity: megabytes << 20)
+        for _ in 0..<megabytes << 17 {
+            withUnsafeBytes(of: dice.next()) { content.append(contentsOf: $0) }
+        }
+        try content.write(to: URL(filePath: path))
+        return path
+    }
+
+    private func variables(_ node: NodeProcess) async throws -> [String: String] {
+        ["CUMULUS_ENDPOINT": try node.endpoint, "CUMULUS_TOKEN": try await node.makeToken()]
+    }
+
+    private func bytes(_ file: String) throws -> Data {
+        try Data(contentsOf: URL(filePath: file))
+    }
+
+    @Test func filesGoUpAndComeDown() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let variables = try await variables(node)
+        func cumulus(_ words: String...) async throws -> CommandLineRun {
+            try await CommandLineRun(words, variables: variables)
+        }
+        let photo = try file("photo.jpg", megabytes: 2)
+        let put = try await cumulus("asset", "put", "Photo", "front", "image", photo)
+        #expect(put.code == 0, "\(put.errors)")
+        let again = try await cumulus(
+            "record",
+            "save",
+            "Photo",
+            "back",
+            "--asset",
+            "image=\(photo)",
+            "--field",
+            "title=Back"
+        )
+        #expect(again.output.contains("were there already"), "\(again.output)\(again.errors)")
+        let copy = "\(folder.path)/copy.jpg"
+        let get = try await cumulus("asset", "get", "back", "image", "--output", copy)
+        #expect(get.code == 0, "\(get.errors)")
+        #expect(try bytes(copy) == bytes(photo))
+        #expect(!FileManager.default.fileExists(atPath: copy + ".part"))
+        // It is not written over by accident.
+        #expect(try await cumulus("asset", "get", "back", "image", "-o", copy).code != 0)
+        let info = try await cumulus("asset", "info", "front", "image", "--json")
+        #expect(info.output.contains("\"size\": \(2 << 20)"), "\(info.output)")
+        #expect(info.output.contains("\"missingChunks\": 0"), "\(info.output)")
+        for words in [
+            ["asset", "put", "Photo", "x", "image", "/nowhere"],
+            ["asset", "put", "Photo", "x", "image", "/"],
+            ["asset", "get", "front", "title", "-o", "\(copy)2"],
+            ["asset", "get", "nobody", "image", "-o", "\(copy)2"],
+            ["asset", "get", "front", "image", "--index", "1", "-o", "\(copy)2"],
+        ] {
+            let run = try await CommandLineRun(words, variables: variables)
+            #expect(run.code > 0 && !run.errors.isEmpty, "\(words): \(run.output)")
+            #expect(!FileManager.default.fileExists(atPath: "\(copy)2"))
+        }
+    }
+
+    /// The node is killed again and again while a file goes up and comes down: both go on.
+    @Test func transfersOutliveTheNode() async throws {
+        var node = try await NodeProcess.ready(data: folder.node, port: TestPort.free())
+        let variables = try await variables(node)
+        let movie = try file("movie", megabytes: 24)
+        let copy = "\(folder.path)/copy"
+        for words in [
+            ["asset", "put", "Movie", "m", "file", movie],
+            ["asset", "get", "m", "file", "--output", copy],
+        ] {
+            async let run = CommandLineRun(words, variables: variables)
+            for pause in [150, 300, 450] {
+                try await Task.sleep(for: .milliseconds(pause))
+                let port = try node.port
+                node.kill(SIGKILL)
+                _ = try await node.waitForEnd()
+                node = try await NodeProcess.ready(data: folder.node, port: port)
+            }
+            let ended = try await run
+            #expect(ended.code == 0, "\(words): \(ended.errors)")
+        }
+        #expect(try bytes(copy) == bytes(movie))
+    }
+
+    /// The client is killed instead, at random moments; what came stays for the next one.
+    @Test func aClientThatWasKilledGoesOn() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let variables = try await variables(node)
+        let movie = try file("movie", megabytes: 24)
+        let copy = "\(folder.path)/copy"
+        for words in [
+            ["asset", "put", "Movie", "m", "file", movie],
+            ["asset", "get", "m", "file", "--output", copy],
+        ] {
+            for pause in [100, 200, 300] {
+                let process = try ChildProcess(
+                    [try ChildProcess.builtProgram("cumulus")] + words,
+                    variables: variables,
+                    output: "\(folder.path)/out",
+                    errors: "\(folder.path)/err"
+                )
+                try await Task.sleep(for: .milliseconds(pause))
+                process.kill(SIGKILL)
+                _ = try await process.waitForEnd(seconds: 10)
+                // Never a half file.
+                if FileManager.default.fileExists(atPath: copy) {
+                    #expect(try bytes(copy) == bytes(movie))
+                    try FileManager.default.removeItem(atPath: copy)
+                }
+            }
+            let run = try await CommandLineRun(words, variables: variables)
+            #expect(run.code == 0, "\(words): \(run.errors)")
+        }
+        #expect(try bytes(copy) == bytes(movie))
+    }
+
+    /// A single node that lost its packs says so, starts, and takes the file anew.
+    @Test func aNodeWithoutItsPacksSaysSo() async throws {
+        var node = try await NodeProcess.ready(data: folder.node)
+        var variables = try await variables(node)
+        let photo = try file("photo", megabytes: 2)
+        let put = ["asset", "put", "Photo", "p", "image", photo]
+        #expect(try await CommandLineRun(put, variables: variables).code == 0)
+        _ = try await node.end(SIGTERM)
+        try FileManager.default.removeItem(atPath: "\(folder.node)/assets")
+        node = try await NodeProcess.ready(data: folder.node)
+        variables["CUMULUS_ENDPOINT"] = try node.endpoint
+        let copy = "\(folder.path)/copy"
+        let get = ["asset", "get", "p", "image", "--timeout", "1", "--output", copy]
+        let refused = try await CommandLineRun(get, variables: variables)
+        #expect(refused.code > 0 && refused.errors.contains("not whole"), "\(refused.errors)")
+        #expect(try await CommandLineRun(put, variables: variables).code == 0)
+        #expect(try await CommandLineRun(get, variables: variables).code == 0)
+        #expect(try bytes(copy) == bytes(photo))
+    }
+}
