@@ -52,8 +52,13 @@ package struct ChunkList: Hashable, Sendable {
         }
         self.bytes = bytes
         size = 0
+        var sizes: [ArraySlice<UInt8>: Int] = [:]
         for index in 0..<count {
             let size = self.size(at: index)
+            let start = index * ChunkList.entryBytes
+            guard sizes.updateValue(size, forKey: bytes[start..<start + 32]) ?? size == size else {
+                throw MalformedBytes("chunk \(index) has \(size) bytes, and before it had others")
+            }
             // So a list is never much longer than what it stands for.
             let smallest = index + 1 < count ? ContentCutter.smallest : 1
             guard (smallest...ContentCutter.largest).contains(size) else {

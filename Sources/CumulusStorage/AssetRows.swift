@@ -134,6 +134,24 @@ package struct PackedRow: RowValue, Equatable {
     }
 }
 
+/// How an asset contains a chunk.
+package struct ChunkUseRow: RowValue, Equatable {
+    /// Plain bytes of the chunk, as the asset's list says.
+    package var size: Int
+
+    package init(size: Int) {
+        self.size = size
+    }
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.varint(UInt64(size))
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        size = try reader.count()
+    }
+}
+
 /// Bytes of all assets of a user in a database.
 package struct AssetUsageRow: RowValue, Equatable {
     package var bytes: UInt64

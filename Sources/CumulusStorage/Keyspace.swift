@@ -32,7 +32,7 @@
 // |         |                |                                    | derived                 |
 // | index   | asset use      | zone, asset digest, name           | empty, derived          |
 // | index   | asset loss     | asset digest, conflict             | empty, local            |
-// | index   | chunk use      | database, chunk digest, asset      | empty, local            |
+// | index   | chunk use      | database, chunk digest, asset      | `ChunkUseRow`, local    |
 // |         |                | digest                             |                         |
 // | index   | packed         | pack no., offset                   | `PackedRow`, local      |
 // | log     | commit         | scope, incarnation, seq            | canonical bytes         |

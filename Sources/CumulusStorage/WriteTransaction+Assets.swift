@@ -42,7 +42,8 @@ extension RowReader where Self: ~Copyable {
         var seen: Set<Bytes> = []
         var missing: [Int] = []
         for (index, entry) in list.entries.enumerated() where seen.insert(entry.digest).inserted {
-            if try chunk(entry.digest, in: database) == nil { missing.append(index) }
+            let isHere = try chunk(entry.digest, in: database)?.size == entry.size
+            if !isHere { missing.append(index) }
         }
         return missing
     }
@@ -186,7 +187,9 @@ extension WriteTransaction {
         let row = AssetRow(size: list.size, missing: missing.count, idleSince: now, user: user)
         put(.asset(database, digest), row)
         put(.chunkList(database, digest), list.bytes)
-        for entry in list.distinct { put(.chunkUse(database, entry.digest, digest), Bytes()) }
+        for entry in list.distinct {
+            put(.chunkUse(database, entry.digest, digest), ChunkUseRow(size: entry.size))
+        }
         try charge(Int64(list.size), to: user, in: database)
         if row.isComplete { put(.wantedAsset(database, digest), nil) }
         return missing
@@ -209,7 +212,7 @@ extension WriteTransaction {
                 isHere.append(true)
                 continue
             }
-            let assets = try users(of: chunk.digest, in: database)
+            let assets = try users(of: chunk.digest, size: chunk.row.size, in: database)
             isHere.append(!assets.isEmpty)
             if assets.isEmpty { continue }
             isUsed = true
@@ -222,17 +225,21 @@ extension WriteTransaction {
         return (isHere, isUsed)
     }
 
-    /// The assets that contain a chunk.
+    /// The assets that contain a chunk, but for those whose lists are wrong about its size.
     private borrowing func users(
         of chunk: Bytes,
+        size: Int,
         in database: DatabaseNumber
     ) throws(EngineError) -> [Bytes] {
-        try rows(.index, .chunkUses(database, chunk)).map { (key, _) throws(EngineError) in
+        let right = ChunkUseRow(size: size).rowBytes
+        var users: [Bytes] = []
+        for (key, value) in try rows(.index, .chunkUses(database, chunk)) where value == right {
             var parts = KeyReader(key)
             _ = try parts.number(DatabaseNumber.self)
             _ = try parts.bytes(32)
-            return try parts.bytes(32)
+            users.append(try parts.bytes(32))
         }
+        return users
     }
 
     private mutating func count(
@@ -298,7 +305,7 @@ extension WriteTransaction {
         guard try chunk(digest, in: database) == row else { return [] }
         put(.chunk(database, digest), nil)
         put(.packed(row.pack, row.offset), nil)
-        for asset in try users(of: digest, in: database) {
+        for asset in try users(of: digest, size: row.size, in: database) {
             try count(1, missingOf: asset, in: database)
         }
         return try forgetEmpty([row.pack])

@@ -237,8 +237,10 @@ package struct DerivedRows {
             }
             var missing = 0
             for entry in list.distinct {
-                expect(.chunkUse(database, entry.digest, asset), [], .chunkUse)
-                if try reader.chunk(entry.digest, in: database) == nil { missing += 1 }
+                let use = ChunkUseRow(size: entry.size).rowBytes
+                expect(.chunkUse(database, entry.digest, asset), use, .chunkUse)
+                let size = try reader.chunk(entry.digest, in: database)?.size
+                if size != entry.size { missing += 1 }
             }
             if missing != row.missing {
                 differences.append(

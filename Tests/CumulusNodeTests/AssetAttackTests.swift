@@ -1,0 +1,267 @@
+// Uploads that nobody honest sends: refused one by one, nothing of them stays, others don't notice.
+
+import Cumulus
+import CumulusAssets
+import CumulusModel
+import CumulusNode
+import CumulusStorage
+import CumulusTesting
+import CumulusWire
+import Testing
+
+@Suite struct AssetAttackTests {
+    private static let plain = SampleAsset.stream(70_000)
+    private static let list = plain.withUnsafeBytes { ChunkList(cutting: $0) }
+    private static let chunk = Chunk(
+        digest: list[0].digest,
+        size: plain.count,
+        isCompressed: false,
+        content: plain
+    )
+
+    private func prepare(_ lists: [Bytes], _ client: RawClient) throws -> [Result<
+        [Int], ServiceError
+    >] {
+        let request = PrepareAssetsRequest(database: .private, lists: lists)
+        let call = client.call(
+            .assetsPrepare,
+            request.encoded(),
+            requestID: Self.requestID()
+        )
+        try client.send(call)
+        return try PrepareAssetsResponse.results(wire: client.answer(to: call)[0])
+    }
+
+    private static func requestID() -> Bytes {
+        var dice = SeededGenerator(seed: TestServer.environment.random())
+        return RequestID(milliseconds: TestServer.environment.wallClock(), using: &dice).bytes
+    }
+
+    /// The frames of an upload; the CALL first.
+    private func upload(_ messages: [Bytes], _ client: RawClient) -> [Frame] {
+        var call = client.call(
+            .assetsUpload,
+            UploadChunksRequest(database: .private).encoded()
+        )
+        call.isEnd = false
+        return [call]
+            + messages.enumerated().map { index, message in
+                Frame(
+                    .message,
+                    isEnd: index == messages.count - 1,
+                    stream: call.stream,
+                    payload: message
+                )
+            }
+    }
+
+    private func refusal(of chunks: [Chunk], _ client: RawClient) throws -> ServiceError? {
+        let frames = upload([WireChunks(chunks).encoded()], client)
+        try client.send(frames)
+        do {
+            _ = try client.answer(to: frames[0])
+            return nil
+        } catch let error as ServiceError {
+            return error
+        }
+    }
+
+    private static func compressed(_ bytes: Bytes) -> Chunk {
+        bytes.withUnsafeBytes { ChunkCodec().chunk($0, digest: Chunk.digest(of: $0)) }
+    }
+
+    @Test func chunksThatAreNotWhatTheySay() async throws {
+        let packs = MemoryPacks()
+        try await withServer(packs: packs) { server in
+            let client = try RawClient(
+                greeting: server.endpoint,
+                token: try await server.makeUser("ada")
+            )
+            let zeros = Self.compressed(Bytes(repeating: 0, count: 1_000_000))
+            let lists =
+                [Self.list.bytes]
+                + [zeros].map { chunk in
+                    var list = ChunkList()
+                    list.append(ChunkList.Entry(digest: chunk.digest, size: chunk.size))
+                    return list.bytes
+                }
+            #expect(try prepare(lists, client).map { try? $0.get() } == [[0], [0]])
+            var bad: [(String, Chunk)] = []
+            func add(_ what: String, _ chunk: Chunk, _ change: (inout Chunk) -> Void) {
+                var chunk = chunk
+                change(&chunk)
+                bad.append((what, chunk))
+            }
+            add("another digest", Self.chunk) { $0.digest[5] ^= 1 }
+            add("a short digest", Self.chunk) { $0.digest.removeLast() }
+            add("other bytes", Self.chunk) { $0.content[9] ^= 1 }
+            add("too few bytes", Self.chunk) { $0.content.removeLast() }
+            add("too many bytes", Self.chunk) { $0.content.append(0) }
+            add("no bytes", Self.chunk) { $0.content = [] }
+            add("size 0", Self.chunk) { $0.size = 0 }
+            add("a size beyond the largest", Self.chunk) { $0.size = 1 << 30 }
+            add("a bomb", zeros) { $0.size = 1_000 }
+            add("a small frame", zeros) { $0.size = 1_048_576 }
+            add("two frames", zeros) { $0.content += $0.content }
+            add("half a frame", zeros) { $0.content.removeLast($0.content.count / 2) }
+            add("something behind the frame", zeros) { $0.content.append(0) }
+            add("no frame", zeros) { $0.content = Bytes(repeating: 7, count: 40) }
+            add("a frame that isn't one", Self.chunk) { $0.isCompressed = true }
+            for (what, chunk) in bad {
+                let error = try refusal(of: [chunk], client)
+                #expect(error?.code == .invalidArguments, "\(what)")
+                #expect(error?.reason == .invalidValue, "\(what): \(String(describing: error))")
+                // One bad chunk spoils its message.
+                #expect(try refusal(of: [Self.chunk, chunk], client) != nil, "\(what)")
+            }
+            let unknown = try refusal(of: [Self.compressed(SampleAsset.stream(9))], client)
+            #expect(unknown?.reason == .assetNotPrepared)
+            #expect(try await eventually { try packs.all().isEmpty })
+            #expect(try refusal(of: [Self.chunk, zeros], client) == nil)
+            #expect(try DerivedRows.differences(in: server.node.gate.engine) == [])
+        }
+    }
+
+    @Test func listsThatAreNone() async throws {
+        try await withServer(limits: limits { $0.assetBytes = 100_000_000 }) { server in
+            let client = try RawClient(
+                greeting: server.endpoint,
+                token: try await server.makeUser("ada")
+            )
+            let tiny = SampleAsset.list(of: [65_535, 70_000])
+            let large = SampleAsset.list(of: [1_048_577])
+            let none = SampleAsset.list(of: [70_000, 0])
+            var torn = Self.list.bytes
+            torn.removeLast()
+            var two = SampleAsset.list(of: [70_000]).bytes
+            two += two.prefix(32) + [0, 1, 0, 1]
+            let huge = SampleAsset.list(of: Array(repeating: 65_536, count: 50_000))
+            let answers = try prepare(
+                [tiny.bytes, large.bytes, none.bytes, torn, two, [], Self.list.bytes],
+                client
+            )
+            let codes = answers.map { answer -> ServiceError.Code? in
+                if case .failure(let error) = answer { error.code } else { nil }
+            }
+            #expect(codes == Array(repeating: .invalidArguments, count: 5) + [nil, nil])
+            let tooLarge = try prepare([huge.bytes], client)
+            guard case .failure(let error) = tooLarge[0] else {
+                Issue.record("an asset of 3 GB was prepared")
+                return
+            }
+            #expect(error.code == .limitExceeded && error.reason == .tooLarge)
+            // A million entries are more than a request may have.
+            let million = Bytes(repeating: 1, count: 36_000_000)
+            #expect(throws: (any Error).self) { _ = try prepare([million], client) }
+            let other = try RawClient(greeting: server.endpoint)
+            _ = try other.perform(.accountsWhoAmI)
+        }
+    }
+
+    /// A list may be wrong about the size of a chunk that is there: such an asset is never whole.
+    @Test func aListThatIsWrongAboutAChunk() async throws {
+        try await withServer { server in
+            let client = try RawClient(
+                greeting: server.endpoint,
+                token: try await server.makeUser("ada")
+            )
+            var wrong = ChunkList()
+            wrong.append(ChunkList.Entry(digest: Self.chunk.digest, size: 70_001))
+            _ = try prepare([wrong.bytes], client)
+            #expect(try refusal(of: [Self.chunk], client)?.reason == .assetNotPrepared)
+            _ = try prepare([Self.list.bytes], client)
+            #expect(try refusal(of: [Self.chunk], client) == nil)
+            #expect(try prepare([wrong.bytes], client).map { try? $0.get() } == [[0]])
+            #expect(try DerivedRows.differences(in: server.node.gate.engine) == [])
+        }
+    }
+
+    @Test func uploadsThatStallOrGoTooFar() async throws {
+        try await withServer(limits: limits { $0.stalledStateMilliseconds = 200 }) { server in
+            let token = try await server.makeUser("ada")
+            let client = try RawClient(greeting: server.endpoint, token: token)
+            _ = try prepare([Self.list.bytes], client)
+            let frames = upload([WireChunks([Self.chunk]).encoded()], client)
+            try client.send(frames[0])
+            do {
+                _ = try client.answer(to: frames[0])
+            } catch let error as ServiceError {
+                #expect(error.reason == .deadline)
+            }
+            // Nothing may follow the end.
+            let late = upload([WireChunks([Self.chunk]).encoded()], client)
+            try client.send(late[0], late[1], late[1])
+            #expect(try client.refusal()?.reason == .protocolError)
+            // Somebody without a token uploads nothing, and sees nobody's private database.
+            let stranger = try RawClient(greeting: server.endpoint)
+            let theirs = upload([WireChunks([Self.chunk]).encoded()], stranger)
+            try stranger.send(theirs)
+            #expect(throws: ServiceError.self) { _ = try stranger.answer(to: theirs[0]) }
+            #expect(try await eventually { server.node.callsInProgress == 0 })
+        }
+    }
+
+    @Test func messagesWithoutCredit() async throws {
+        let small = limits {
+            $0.initialCredit = 100
+            $0.uploadWindowBytes = 100
+        }
+        try await withServer(limits: small) { server in
+            let token = try await server.makeUser("ada")
+            let client = try RawClient(greeting: server.endpoint, token: token)
+            let chunk = Self.compressed(SampleAsset.stream(200))
+            let message = WireChunks([chunk]).encoded()
+            // In one piece: no credit can have come back meanwhile.
+            try client.send(upload([message, message], client))
+            #expect(try client.refusal()?.reason == .protocolError)
+            let other = try RawClient(greeting: server.endpoint, token: token)
+            _ = try other.perform(.accountsWhoAmI)
+        }
+    }
+
+    /// A client dies at any byte of an upload: what stays is what rows name, and the next one ends
+    /// it.
+    @Test func clientsDieAnywhere() async throws {
+        let packs = MemoryPacks()
+        try await withServer(packs: packs) { server in
+            let token = try await server.makeUser("ada")
+            let content = SampleAsset.stream(300_000)
+            let list = content.withUnsafeBytes { ChunkList(cutting: $0) }
+            var messages: [Bytes] = []
+            var start = 0
+            for entry in list.entries {
+                let bytes = Bytes(content[start..<start + entry.size])
+                start += entry.size
+                let chunk = Chunk(
+                    digest: entry.digest,
+                    size: entry.size,
+                    isCompressed: false,
+                    content: bytes
+                )
+                messages.append(WireChunks([chunk]).encoded())
+            }
+            var dice = SeededGenerator(seed: 14)
+            for _ in 0..<100 {
+                let client = try RawClient(greeting: server.endpoint, token: token)
+                _ = try prepare([list.bytes], client)
+                var bytes: Bytes = []
+                for frame in upload(messages, client) { FrameEncoder.append(frame, to: &bytes) }
+                try client.send(bytes[..<Int.random(in: 0..<bytes.count, using: &dice)])
+                client.close()
+            }
+            let client = try RawClient(greeting: server.endpoint, token: token)
+            _ = try prepare([list.bytes], client)
+            let frames = upload(messages, client)
+            try client.send(frames)
+            _ = try client.answer(to: frames[0])
+            #expect(try prepare([list.bytes], client).map { try? $0.get() } == [[]])
+            #expect(try DerivedRows.differences(in: server.node.gate.engine) == [])
+            let isClean = try await eventually {
+                let rows = try ReadTransaction(server.node.gate.engine, reach: .disk)
+                    .rows(.records, .all(.pack))
+                return try rows.count == packs.all().count && server.node.callsInProgress == 0
+            }
+            #expect(isClean)
+        }
+    }
+}
