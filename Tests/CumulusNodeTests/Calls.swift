@@ -46,9 +46,9 @@ func limits(_ change: (inout Limits) -> Void) -> Limits {
     return limits
 }
 
-/// Waits until something holds, for a few seconds.
+/// Waits until something holds, for twenty seconds: other tests may keep the processors busy.
 func eventually(_ condition: () async throws -> Bool) async throws -> Bool {
-    for _ in 0..<500 {
+    for _ in 0..<2_000 {
         if try await condition() { return true }
         try await Task.sleep(for: .milliseconds(10))
     }
