@@ -7,6 +7,7 @@ import CumulusNode
 import CumulusStorage
 import CumulusTesting
 import CumulusWire
+import Synchronization
 import Testing
 
 @Suite struct AssetAttackTests {
@@ -219,6 +220,24 @@ import Testing
         }
     }
 
+    /// A full disk refuses chunks, keeps nothing of them, and takes them once there is room.
+    @Test func aFullDiskRefusesChunks() async throws {
+        let packs = FullPacks()
+        try await withServer(packs: packs) { server in
+            let token = try await server.makeUser("ada")
+            let client = try RawClient(greeting: server.endpoint, token: token)
+            _ = try prepare([Self.list.bytes], client)
+            packs.isFull.store(true, ordering: .relaxed)
+            let refused = try refusal(of: [Self.chunk], client)
+            #expect(refused?.code == .serviceUnavailable && refused?.reason == .diskFull)
+            #expect(try packs.all().isEmpty)
+            #expect(try prepare([Self.list.bytes], client).map { try? $0.get() } == [[0]])
+            packs.isFull.store(false, ordering: .relaxed)
+            #expect(try refusal(of: [Self.chunk], client) == nil)
+            #expect(try prepare([Self.list.bytes], client).map { try? $0.get() } == [[]])
+        }
+    }
+
     /// A client dies at any byte of an upload: what stays is what rows name, and the next one ends
     /// it.
     @Test func clientsDieAnywhere() async throws {
@@ -264,4 +283,25 @@ import Testing
             #expect(isClean)
         }
     }
+}
+
+/// Packs on a disk that is full at times.
+private final class FullPacks: PackFiles {
+    private let packs = MemoryPacks()
+    let isFull = Atomic<Bool>(false)
+
+    func write(_ pack: PackNumber, _ pieces: [Bytes]) throws(PackError) {
+        if isFull.load(ordering: .relaxed) { throw .full }
+        try packs.write(pack, pieces)
+    }
+
+    func read(_ pack: PackNumber, _ range: Range<Int>) throws(PackError) -> Bytes? {
+        try packs.read(pack, range)
+    }
+
+    func remove(_ pack: PackNumber) { packs.remove(pack) }
+
+    func all() throws(PackError) -> [PackNumber: Int] { try packs.all() }
+
+    func copy(to directory: String) throws(PackError) { try packs.copy(to: directory) }
 }
