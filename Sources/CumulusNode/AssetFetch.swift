@@ -141,14 +141,10 @@ struct AssetFetch: Sendable {
                 try transaction.enter(pack.chunks, length: pack.length, in: key.database).isUsed
             }
             if isUsed { return }
-            discard(pack)
+            node.assets.removeLater([pack.number])
         } catch {
-            discard(pack)
+            node.assets.removeLater([pack.number])
             throw error
         }
-    }
-
-    private func discard(_ pack: AssetStore.Pack) {
-        node.assets.removeLater([pack.number])
     }
 }

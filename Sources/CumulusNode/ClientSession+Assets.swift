@@ -170,11 +170,11 @@ extension ClientSession {
             var refusal: ServiceError?
             switch answer {
             case .success(.stored(let outcome)):
-                if !outcome.isUsed { discard(pack) }
+                if !outcome.isUsed { node.assets.removeLater([pack.number]) }
                 refusal = outcome.refusal?.error
             case .success: break
             case .failure(let error):
-                discard(pack)
+                node.assets.removeLater([pack.number])
                 refusal = error
             }
             run { session in
@@ -184,16 +184,10 @@ extension ClientSession {
         }
         let write = StoreGate.QueuedWrite(work, byteCount: 64 * pack.chunks.count, loop: link.loop)
         guard node.gate.submit(write) else {
-            discard(pack)
+            node.assets.removeLater([pack.number])
             let error = overloaded("too many writes are waiting")
             return resume { $0.fail(stream, error) }
         }
-    }
-
-    /// Nothing names it.
-    private func discard(_ pack: AssetStore.Pack) {
-        let isQueued = node.assets.perform { [node] _ in node.assets.remove([pack.number]) }
-        if !isQueued { node.assets.remove([pack.number]) }
     }
 
     /// A message's chunks are durable.

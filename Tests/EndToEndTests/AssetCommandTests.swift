@@ -33,6 +33,29 @@ import Testing
         try Data(contentsOf: URL(filePath: file))
     }
 
+    /// Waits until more is on the disk below a folder: something is on its way just now.
+    ///
+    /// - Returns: Bytes; nil if nothing came for some seconds.
+    private func growth(below path: String, from last: Int) async throws -> Int? {
+        for _ in 0..<5_000 {
+            let bytes = diskBytes(below: path)
+            if bytes > last { return bytes }
+            try await Task.sleep(for: .milliseconds(2))
+        }
+        return nil
+    }
+
+    private func diskBytes(below path: String) -> Int {
+        let names = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
+        return names.reduce(0) { sum, name in
+            var status = stat()
+            guard stat("\(path)/\(name)", &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+                return sum
+            }
+            return sum + Int(status.st_blocks) * 512
+        }
+    }
+
     @Test func filesGoUpAndComeDown() async throws {
         let node = try await NodeProcess.ready(data: folder.node)
         let variables = try await variables(node)
@@ -82,13 +105,14 @@ import Testing
         let variables = try await variables(node)
         let movie = try file("movie", megabytes: 24)
         let copy = "\(folder.path)/copy"
-        for words in [
-            ["asset", "put", "Movie", "m", "file", movie],
-            ["asset", "get", "m", "file", "--output", copy],
+        for (words, place) in [
+            (["asset", "put", "Movie", "m", "file", movie], "\(folder.node)/assets"),
+            (["asset", "get", "m", "file", "--output", copy], copy + ".part"),
         ] {
             async let run = CommandLineRun(words, variables: variables)
-            for pause in [150, 300, 450] {
-                try await Task.sleep(for: .milliseconds(pause))
+            var (moved, kills) = (0, 0)
+            while kills < 3, let bytes = try await growth(below: place, from: moved) {
+                (moved, kills) = (bytes, kills + 1)
                 let port = try node.port
                 node.kill(SIGKILL)
                 _ = try await node.waitForEnd()
@@ -96,6 +120,8 @@ import Testing
             }
             let ended = try await run
             #expect(ended.code == 0, "\(words): \(ended.errors)")
+            // What came after the first kill shows that it was in the middle.
+            #expect(kills > 1, "\(words)")
         }
         #expect(try bytes(copy) == bytes(movie))
     }
@@ -106,18 +132,21 @@ import Testing
         let variables = try await variables(node)
         let movie = try file("movie", megabytes: 24)
         let copy = "\(folder.path)/copy"
-        for words in [
-            ["asset", "put", "Movie", "m", "file", movie],
-            ["asset", "get", "m", "file", "--output", copy],
+        for (words, place) in [
+            (["asset", "put", "Movie", "m", "file", movie], "\(folder.node)/assets"),
+            (["asset", "get", "m", "file", "--output", copy], copy + ".part"),
         ] {
-            for pause in [100, 200, 300] {
+            var (moved, kills) = (0, 0)
+            for _ in 0..<3 {
                 let process = try ChildProcess(
                     [try ChildProcess.builtProgram("cumulus")] + words,
                     variables: variables,
                     output: "\(folder.path)/out",
                     errors: "\(folder.path)/err"
                 )
-                try await Task.sleep(for: .milliseconds(pause))
+                if let bytes = try await growth(below: place, from: moved) {
+                    (moved, kills) = (bytes, kills + 1)
+                }
                 process.kill(SIGKILL)
                 _ = try await process.waitForEnd(seconds: 10)
                 // Never a half file.
@@ -128,6 +157,7 @@ import Testing
             }
             let run = try await CommandLineRun(words, variables: variables)
             #expect(run.code == 0, "\(words): \(run.errors)")
+            #expect(kills > 1, "\(words)")
         }
         #expect(try bytes(copy) == bytes(movie))
     }
