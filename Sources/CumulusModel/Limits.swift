@@ -42,7 +42,8 @@ package struct Limits: Hashable, Sendable {
     /// The same over all connections; beyond it a connection goes on only within its share of as
     /// much again.
     ///
-    /// All together hold at most twice this, and what each reader thread had begun.
+    /// While nobody connects, all together hold at most twice this, and what each reader thread had
+    /// begun. Whoever came when there were fewer connections keeps the larger share taken then.
     package var nodeUnansweredBytes = 32 << 20
     /// Bytes per stream and direction before the first CREDIT.
     package var initialCredit = 64 << 10

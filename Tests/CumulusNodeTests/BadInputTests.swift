@@ -388,7 +388,8 @@ import Testing
         }
     }
 
-    /// What `Limits.nodeUnansweredBytes` promises: twice its number, and what readers had begun.
+    /// What `Limits.nodeUnansweredBytes` promises while nobody connects: twice its number, and what
+    /// readers had begun.
     private var mostUnanswered: Int {
         let limits = Limits.standard
         return 2 * limits.nodeUnansweredBytes + 4 * limits.answerBytes
@@ -407,14 +408,16 @@ import Testing
             }
             _ = try healthy.save([Record("small", ["n": 1])])[0].get()
             let names = (0..<5).map { "large\($0)" }
+            // All connect before one asks: a share is one of as many as there are connections.
             let deaf = try (0..<40).map { _ in
-                let client = try RawClient(greeting: server.endpoint, receiveBuffer: 4_096)
+                try RawClient(greeting: server.endpoint, receiveBuffer: 4_096)
+            }
+            for client in deaf {
                 try client.send(
                     (0..<10).map { _ in
                         client.call(.recordsFetch, RawRequest.fetch(names, in: .public))
                     }
                 )
-                return client
             }
             let limit = Limits.standard.nodeUnansweredBytes
             var highest = 0
@@ -439,17 +442,14 @@ import Testing
             _ = try healthy.save([Record("large", ["text": large])])[0].get()
             let stale = RawRequest.save([Record("large", ["text": "mine"])])
             let deaf = try (0..<10).map { _ in
-                let client = try RawClient(
-                    greeting: server.endpoint,
-                    token: token,
-                    receiveBuffer: 4_096
-                )
+                try RawClient(greeting: server.endpoint, token: token, receiveBuffer: 4_096)
+            }
+            for client in deaf {
                 try client.send(
                     (0..<100).map { _ in
                         client.call(.recordsModify, stale, requestID: RawRequest.newID())
                     }
                 )
-                return client
             }
             var highest = 0
             for _ in 0..<40 {

@@ -9,7 +9,7 @@ import Foundation
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct UnknownOutcomeTests {
+@Suite(.timeLimit(.minutes(5))) struct UnknownOutcomeTests {
     private static let note = Record(recordType: "Note", recordID: .init(recordName: "r"))
 
     /// The error of a save at a server that does this with one connection after the other.
