@@ -97,6 +97,7 @@ extension AssetCommand {
                 throw InputProblem("\(output) exists; name another file, or --force")
             }
             let parts = try AssetParts(for: output)
+            defer { parts.leave() }
             let transfer = AssetTransfer()
             try await connection.withContainer(timeout: 60, assets: parts.folder) { container in
                 let database = container.database(with: database.scope)
@@ -200,10 +201,12 @@ enum AssetFile {
     }
 }
 
-/// Where a download lies until it is whole.
+/// Where a download lies until it is whole; for one command at a time.
 private struct AssetParts {
     let folder: String
     private let output: String
+    /// Holds the lock on the folder as long as it is open.
+    private let descriptor: Int32
 
     init(for output: String) throws {
         self.output = output
@@ -213,6 +216,22 @@ private struct AssetParts {
         } else {
             folder = output + ".part"
         }
+        _ = mkdir(folder, 0o700)
+        descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw InputProblem("\(folder) can't be used: \(String(cString: strerror(errno)))")
+        }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            close(descriptor)
+            throw InputProblem("another command is getting \(output); wait for it, or end it")
+        }
+    }
+
+    /// What came stays for the next try, unless there is none.
+    func leave() {
+        if output == "-" { try? FileManager.default.removeItem(atPath: folder) }
+        rmdir(folder)
+        close(descriptor)
     }
 
     /// The whole content.
