@@ -102,6 +102,68 @@
             }
         }
 
+        /// Another program fills the disk under uploads: they are refused, what was there is read,
+        /// and the same file goes up once there is room.
+        @Test(.enabled(if: SmallDisk.isPermitted, "only root can mount a disk"))
+        func aDiskThatIsTooSmallForAFile() async throws {
+            let disk = try SmallDisk(folder.node, bytes: 256 << 20)
+            let node = try await NodeProcess.ready(
+                data: folder.node,
+                arguments: ["--disk-reserve", "\(32 << 20)"]
+            )
+            let container = try await node.signIn(timeout: .seconds(2))
+            let database = container.privateCloudDatabase
+            func content(_ megabytes: Int) -> Data {
+                var dice = SeededGenerator(seed: UInt64(megabytes))
+                let words = (0..<megabytes << 17).map { _ in dice.next() }
+                return words.withUnsafeBytes { Data($0) }
+            }
+            func save(_ name: String, _ content: Data) async throws {
+                let id = Record.ID(recordName: name)
+                var record = Record(recordType: "Movie", recordID: id)
+                record["file"] = .asset(Asset(data: content))
+                _ = try await database.save(record)
+            }
+            func read(_ name: String) async throws -> Data {
+                let record = try await database.record(for: Record.ID(recordName: name))
+                guard case .asset(let asset) = record["file"] else { return Data() }
+                return try await Data(database.bytes(of: asset, in: 0..<asset.size))
+            }
+            try await save("before", content(2))
+            for round in 0..<max(2, Chaos.cycles / 8) {
+                // It ends in the middle.
+                try disk.fill(leaving: 40 << 20)
+                var refusal: ServiceError?
+                do {
+                    try await save("large \(round)", content(24 + round))
+                } catch let error as ServiceError {
+                    refusal = error
+                }
+                #expect(refusal?.reason == .diskFull, "\(String(describing: refusal))")
+                #expect(try disk.free > 30 << 20, "the reserve was touched")
+                try disk.fill(leaving: 0)
+                #expect(try await read("before") == content(2))
+                #expect(node.ending == nil, "\(node.errors.suffix(2_000))")
+                try disk.clear()
+                let again = Date()
+                var problem: (any Error)?
+                _ = try await eventually(seconds: 30) {
+                    do {
+                        try await save("large \(round)", content(24 + round))
+                        problem = nil
+                    } catch {
+                        problem = error
+                    }
+                    return problem == nil
+                }
+                #expect(problem == nil, "\(String(describing: problem))")
+                print("full disk: a file goes up after \(Date().timeIntervalSince(again)) s")
+                #expect(try await read("large \(round)") == content(24 + round))
+            }
+            await container.close()
+            #expect(try await node.end(SIGTERM) == .exit(0))
+        }
+
         private func fill(
             _ disk: SmallDisk,
             _ round: Int,

@@ -2,7 +2,8 @@
 //
 // A killed process leaves its writes with the kernel; the shim `powercut.c` knows what was flushed,
 // and `cluster/powercut` takes the rest away. With flushing switched off the same check has to find
-// a save missing, or it would show nothing. `cluster/chaos power` cuts more often.
+// a save, or the bytes of an asset, missing, or it would show nothing. `cluster/chaos power` cuts
+// more often.
 
 #if os(Linux)
     import Cumulus
@@ -39,13 +40,15 @@
                 let missing = acknowledged.subtracting(content.names)
                 #expect(missing.isEmpty, "round \(round), seed \(Chaos.seed)")
             }
+            let files = acknowledged.filter { $0.hasSuffix(Self.file) }
             print(
                 """
                 power cuts: \(Self.rounds), seed \(Chaos.seed): \(acknowledged.count) \
-                acknowledged saves
+                acknowledged saves, \(files.count) of them with a file
                 """
             )
-            #expect(acknowledged.count > Self.rounds)
+            #expect(files.count >= Self.rounds && acknowledged.count > 2 * Self.rounds)
+            #expect(try await unreadable(files).isEmpty)
             // Opening the store above wrote to it beyond the shim's sight; the log must be whole.
             let differences = try folder.withStore { try LogReplay.differences(in: $0) }
             #expect(differences.isEmpty)
@@ -58,7 +61,44 @@
             #expect(!acknowledged.isSubset(of: content.names), "the cut took nothing")
         }
 
+        @Test func withoutFlushingAnAcknowledgedFileIsNotWhole() async throws {
+            let files = try await cut(1, deafTo: ".pack").filter { $0.hasSuffix(Self.file) }
+            let content = try folder.withStore { try StoreContent($0) }
+            #expect(!files.isEmpty && files.isSubset(of: content.names))
+            #expect(try await !unreadable(files).isEmpty, "the cut took nothing")
+        }
+
         // MARK: Parts
+
+        /// What names of records end with that have a file.
+        private static let file = "-file"
+
+        /// The content of a record's file: a chunk or two that no other record has.
+        private func content(of name: String) -> Data {
+            var dice = SeededGenerator(seed: name.utf8.reduce(7) { $0 &* 31 &+ UInt64($1) })
+            return Data((0..<200_000).map { _ in UInt8.random(in: .min ... .max, using: &dice) })
+        }
+
+        /// Starts the node again; the names of those records whose file is not what it was.
+        private func unreadable(_ names: Set<String>) async throws -> [String] {
+            let node = try await NodeProcess.ready(data: folder.node)
+            let container = try await node.signIn(timeout: .seconds(2))
+            let database = container.privateCloudDatabase
+            var found: [String] = []
+            for name in names.sorted() {
+                let record = try await database.record(for: Record.ID(recordName: name))
+                guard case .asset(let asset) = record["file"],
+                    let bytes = try? await database.bytes(of: asset, in: 0..<asset.size),
+                    Data(bytes) == content(of: name)
+                else {
+                    found.append(name)
+                    continue
+                }
+            }
+            await container.close()
+            #expect(try await node.end(SIGTERM) == .exit(0))
+            return found
+        }
 
         /// Lets writers write, kills the node, cuts the power; the acknowledged names.
         private func cut(_ round: Int, deafTo suffix: String? = nil) async throws -> Set<String> {
@@ -72,12 +112,12 @@
             let container = try await node.signIn(timeout: .seconds(10))
             let database = container.privateCloudDatabase
             // However slow the machine is, something is acknowledged before the kill.
-            let first = "r\(round)-first"
-            let id = Record.ID(recordName: first)
-            try await database.save(Record(recordType: "Note", recordID: id))
+            let first = ["r\(round)-first", "r\(round)-first\(Self.file)"]
+            for name in first { try await database.save(record(name)) }
             let names = await withTaskGroup(of: Set<String>.self) { group in
                 for writer in 0..<16 {
-                    group.addTask { await save("r\(round)-w\(writer)", to: database) }
+                    let suffix = writer % 4 == 0 ? Self.file : ""
+                    group.addTask { await save("r\(round)-w\(writer)", suffix, to: database) }
                 }
                 group.addTask {
                     var dice = SeededGenerator(seed: Chaos.seed &+ UInt64(round))
@@ -87,7 +127,7 @@
                     await container.close()
                     return []
                 }
-                return await group.reduce(into: Set([first])) { $0.formUnion($1) }
+                return await group.reduce(into: Set(first)) { $0.formUnion($1) }
             }
             try await #expect(node.waitForEnd() == .signal(SIGKILL))
             let script = "\(PowerCutTests.root)/cluster/powercut"
@@ -100,15 +140,24 @@
         }
 
         /// Saves records until one fails; the names of those that were acknowledged.
-        private func save(_ prefix: String, to database: Database) async -> Set<String> {
+        private func save(
+            _ prefix: String,
+            _ suffix: String,
+            to database: Database
+        ) async -> Set<String> {
             var names: Set<String> = []
             while true {
-                let name = "\(prefix)-\(names.count)"
-                var record = Record(recordType: "Note", recordID: Record.ID(recordName: name))
-                record["text"] = .string(String(repeating: "x", count: 200))
-                guard (try? await database.save(record)) != nil else { return names }
+                let name = "\(prefix)-\(names.count)\(suffix)"
+                guard (try? await database.save(record(name))) != nil else { return names }
                 names.insert(name)
             }
+        }
+
+        private func record(_ name: String) -> Record {
+            var record = Record(recordType: "Note", recordID: Record.ID(recordName: name))
+            record["text"] = .string(String(repeating: "x", count: 200))
+            if name.hasSuffix(Self.file) { record["file"] = .asset(Asset(data: content(of: name))) }
+            return record
         }
 
         private static let root = URL(filePath: #filePath)
