@@ -502,6 +502,141 @@ void   cumulus__v1__peer_asset_request__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__peer_asset_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__wanted_assets_request__init
+                     (Cumulus__V1__WantedAssetsRequest         *message)
+{
+  static const Cumulus__V1__WantedAssetsRequest init_value = CUMULUS__V1__WANTED_ASSETS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__wanted_assets_request__get_packed_size
+                     (const Cumulus__V1__WantedAssetsRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__wanted_assets_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__wanted_assets_request__pack
+                     (const Cumulus__V1__WantedAssetsRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__wanted_assets_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__wanted_assets_request__pack_to_buffer
+                     (const Cumulus__V1__WantedAssetsRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__wanted_assets_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__WantedAssetsRequest *
+       cumulus__v1__wanted_assets_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__WantedAssetsRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__wanted_assets_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__wanted_assets_request__free_unpacked
+                     (Cumulus__V1__WantedAssetsRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__wanted_assets_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__wanted_assets_response__init
+                     (Cumulus__V1__WantedAssetsResponse         *message)
+{
+  static const Cumulus__V1__WantedAssetsResponse init_value = CUMULUS__V1__WANTED_ASSETS_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__wanted_assets_response__get_packed_size
+                     (const Cumulus__V1__WantedAssetsResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__wanted_assets_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__wanted_assets_response__pack
+                     (const Cumulus__V1__WantedAssetsResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__wanted_assets_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__wanted_assets_response__pack_to_buffer
+                     (const Cumulus__V1__WantedAssetsResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__wanted_assets_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__WantedAssetsResponse *
+       cumulus__v1__wanted_assets_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__WantedAssetsResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__wanted_assets_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__wanted_assets_response__free_unpacked
+                     (Cumulus__V1__WantedAssetsResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__wanted_assets_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__wanted_asset__init
+                     (Cumulus__V1__WantedAsset         *message)
+{
+  static const Cumulus__V1__WantedAsset init_value = CUMULUS__V1__WANTED_ASSET__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__wanted_asset__get_packed_size
+                     (const Cumulus__V1__WantedAsset *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__wanted_asset__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__wanted_asset__pack
+                     (const Cumulus__V1__WantedAsset *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__wanted_asset__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__wanted_asset__pack_to_buffer
+                     (const Cumulus__V1__WantedAsset *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__wanted_asset__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__WantedAsset *
+       cumulus__v1__wanted_asset__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__WantedAsset *)
+     protobuf_c_message_unpack (&cumulus__v1__wanted_asset__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__wanted_asset__free_unpacked
+                     (Cumulus__V1__WantedAsset *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__wanted_asset__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor cumulus__v1__chunk__field_descriptors[4] =
 {
   {
@@ -1126,5 +1261,125 @@ const ProtobufCMessageDescriptor cumulus__v1__peer_asset_request__descriptor =
   cumulus__v1__peer_asset_request__field_indices_by_name,
   1,  cumulus__v1__peer_asset_request__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__peer_asset_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+#define cumulus__v1__wanted_assets_request__field_descriptors NULL
+#define cumulus__v1__wanted_assets_request__field_indices_by_name NULL
+#define cumulus__v1__wanted_assets_request__number_ranges NULL
+const ProtobufCMessageDescriptor cumulus__v1__wanted_assets_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.WantedAssetsRequest",
+  "WantedAssetsRequest",
+  "Cumulus__V1__WantedAssetsRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__WantedAssetsRequest),
+  0,
+  cumulus__v1__wanted_assets_request__field_descriptors,
+  cumulus__v1__wanted_assets_request__field_indices_by_name,
+  0,  cumulus__v1__wanted_assets_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__wanted_assets_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__wanted_assets_response__field_descriptors[1] =
+{
+  {
+    "assets",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__WantedAssetsResponse, n_assets),
+    offsetof(Cumulus__V1__WantedAssetsResponse, assets),
+    &cumulus__v1__wanted_asset__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__wanted_assets_response__field_indices_by_name[] = {
+  0,   /* field[0] = assets */
+};
+static const ProtobufCIntRange cumulus__v1__wanted_assets_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__wanted_assets_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.WantedAssetsResponse",
+  "WantedAssetsResponse",
+  "Cumulus__V1__WantedAssetsResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__WantedAssetsResponse),
+  1,
+  cumulus__v1__wanted_assets_response__field_descriptors,
+  cumulus__v1__wanted_assets_response__field_indices_by_name,
+  1,  cumulus__v1__wanted_assets_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__wanted_assets_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__wanted_asset__field_descriptors[3] =
+{
+  {
+    "database",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__WantedAsset, database),
+    &cumulus__v1__database__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "owner",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__WantedAsset, owner),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "asset",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__WantedAsset, asset),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__wanted_asset__field_indices_by_name[] = {
+  2,   /* field[2] = asset */
+  0,   /* field[0] = database */
+  1,   /* field[1] = owner */
+};
+static const ProtobufCIntRange cumulus__v1__wanted_asset__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__wanted_asset__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.WantedAsset",
+  "WantedAsset",
+  "Cumulus__V1__WantedAsset",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__WantedAsset),
+  3,
+  cumulus__v1__wanted_asset__field_descriptors,
+  cumulus__v1__wanted_asset__field_indices_by_name,
+  1,  cumulus__v1__wanted_asset__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__wanted_asset__init,
   NULL,NULL,NULL    /* reserved[123] */
 };

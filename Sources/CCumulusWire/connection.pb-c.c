@@ -1319,7 +1319,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[41] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[42] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -1350,6 +1350,7 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[41] =
   { "PEERS_STATE", "CUMULUS__V1__METHOD__PEERS_STATE", 65 },
   { "PEERS_REPORT", "CUMULUS__V1__METHOD__PEERS_REPORT", 66 },
   { "PEERS_ASSET", "CUMULUS__V1__METHOD__PEERS_ASSET", 67 },
+  { "PEERS_WANTED", "CUMULUS__V1__METHOD__PEERS_WANTED", 68 },
   { "CHANGES_DATABASE", "CUMULUS__V1__METHOD__CHANGES_DATABASE", 80 },
   { "CHANGES_ZONE", "CUMULUS__V1__METHOD__CHANGES_ZONE", 81 },
   { "SCHEMA_READ", "CUMULUS__V1__METHOD__SCHEMA_READ", 96 },
@@ -1364,19 +1365,19 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[41] =
   { "ASSETS_DOWNLOAD", "CUMULUS__V1__METHOD__ASSETS_DOWNLOAD", 114 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 6},{32, 9},{48, 10},{64, 25},{80, 29},{96, 31},{112, 38},{0, 41}
+{0, 0},{16, 6},{32, 9},{48, 10},{64, 25},{80, 30},{96, 32},{112, 39},{0, 42}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[41] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[42] =
 {
   { "ACCOUNTS_WHO_AM_I", 9 },
-  { "ASSETS_DOWNLOAD", 40 },
-  { "ASSETS_PREPARE", 38 },
-  { "ASSETS_UPLOAD", 39 },
-  { "CHANGES_DATABASE", 29 },
-  { "CHANGES_ZONE", 30 },
-  { "INDEXES_LIST", 34 },
-  { "INDEXES_REBUILD", 35 },
-  { "INDEXES_VERIFY", 36 },
+  { "ASSETS_DOWNLOAD", 41 },
+  { "ASSETS_PREPARE", 39 },
+  { "ASSETS_UPLOAD", 40 },
+  { "CHANGES_DATABASE", 30 },
+  { "CHANGES_ZONE", 31 },
+  { "INDEXES_LIST", 35 },
+  { "INDEXES_REBUILD", 36 },
+  { "INDEXES_VERIFY", 37 },
   { "METHOD_UNKNOWN", 0 },
   { "OPERATOR_ADD_TOKEN", 15 },
   { "OPERATOR_ADD_USER", 14 },
@@ -1397,15 +1398,16 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[41
   { "PEERS_PULL", 25 },
   { "PEERS_REPORT", 27 },
   { "PEERS_STATE", 26 },
+  { "PEERS_WANTED", 29 },
   { "RECORDS_FETCH", 1 },
   { "RECORDS_LIST", 3 },
   { "RECORDS_LIST_CONFLICTS", 4 },
   { "RECORDS_MODIFY", 2 },
   { "RECORDS_QUERY", 5 },
-  { "SCHEMA_DEPLOY", 33 },
-  { "SCHEMA_IMPORT", 32 },
-  { "SCHEMA_READ", 31 },
-  { "SCHEMA_RESET", 37 },
+  { "SCHEMA_DEPLOY", 34 },
+  { "SCHEMA_IMPORT", 33 },
+  { "SCHEMA_READ", 32 },
+  { "SCHEMA_RESET", 38 },
   { "ZONES_FETCH", 7 },
   { "ZONES_LIST", 6 },
   { "ZONES_MODIFY", 8 },
@@ -1417,9 +1419,9 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  41,
+  42,
   cumulus__v1__method__enum_values_by_number,
-  41,
+  42,
   cumulus__v1__method__enum_values_by_name,
   8,
   cumulus__v1__method__value_ranges,

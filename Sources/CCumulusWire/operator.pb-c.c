@@ -1926,7 +1926,7 @@ const ProtobufCMessageDescriptor cumulus__v1__node_status_request__descriptor =
   (ProtobufCMessageInit) cumulus__v1__node_status_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__node_status_response__field_descriptors[15] =
+static const ProtobufCFieldDescriptor cumulus__v1__node_status_response__field_descriptors[17] =
 {
   {
     "node_id",
@@ -2108,8 +2108,33 @@ static const ProtobufCFieldDescriptor cumulus__v1__node_status_response__field_d
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "asset_bytes",
+    16,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__NodeStatusResponse, asset_bytes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "wanted_assets",
+    17,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__NodeStatusResponse, wanted_assets),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__node_status_response__field_indices_by_name[] = {
+  15,   /* field[15] = asset_bytes */
   7,   /* field[7] = calls */
   12,   /* field[12] = calls_in_progress */
   2,   /* field[2] = cluster_id */
@@ -2125,11 +2150,12 @@ static const unsigned cumulus__v1__node_status_response__field_indices_by_name[]
   3,   /* field[3] = software_version */
   5,   /* field[5] = started */
   4,   /* field[4] = state */
+  16,   /* field[16] = wanted_assets */
 };
 static const ProtobufCIntRange cumulus__v1__node_status_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 15 }
+  { 0, 17 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__node_status_response__descriptor =
 {
@@ -2139,7 +2165,7 @@ const ProtobufCMessageDescriptor cumulus__v1__node_status_response__descriptor =
   "Cumulus__V1__NodeStatusResponse",
   "cumulus.v1",
   sizeof(Cumulus__V1__NodeStatusResponse),
-  15,
+  17,
   cumulus__v1__node_status_response__field_descriptors,
   cumulus__v1__node_status_response__field_indices_by_name,
   1,  cumulus__v1__node_status_response__number_ranges,

@@ -21,6 +21,9 @@ package struct NodeOperator: Sendable {
         package var commits: UInt64
         package var flushes: UInt64
         package var freeBytes: UInt64
+        package var assetBytes: UInt64
+        /// Assets that records name and that are not whole there; 1,000: that many, or more.
+        package var wantedAssets: Int
         package var profile: String
         package var scopes: [Scope]
         package var peers: [Peer]
@@ -185,6 +188,8 @@ package struct NodeOperator: Sendable {
             commits: wire.commits,
             flushes: wire.flushes,
             freeBytes: wire.freeBytes,
+            assetBytes: wire.assetBytes,
+            wantedAssets: Int(wire.wantedAssets),
             profile: wire.profile,
             scopes: wire.scopes.map { scope in
                 let environment = Environment(rawValue: UInt8(clamping: scope.environment))

@@ -31,18 +31,25 @@ final class UploadStream: Sendable {
             for waiter in waiting { waiter.resume() }
         }
 
-        /// Returns when `isReady`, or when the call has ended.
+        /// Returns when `isReady`, or when the call has ended: for a task that is cancelled, now.
         func wait(until isReady: (State) -> Bool) async {
-            while true {
-                if state.withLock({ isReady($0) || $0.ending != nil }) { return }
-                await withCheckedContinuation { continuation in
-                    let isNow = state.withLock { state in
-                        if isReady(state) || state.ending != nil { return true }
-                        state.waiting.append(continuation)
-                        return false
-                    }
-                    if isNow { continuation.resume() }
+            await withTaskCancellationHandler {
+                while !state.withLock({ isReady($0) || $0.ending != nil }) {
+                    await nextChange(unless: isReady)
                 }
+            } onCancel: {
+                change { $0.ending = $0.ending ?? .lost(wasSent: true) }
+            }
+        }
+
+        private func nextChange(unless isReady: (State) -> Bool) async {
+            await withCheckedContinuation { continuation in
+                let isNow = state.withLock { state in
+                    if isReady(state) || state.ending != nil { return true }
+                    state.waiting.append(continuation)
+                    return false
+                }
+                if isNow { continuation.resume() }
             }
         }
     }

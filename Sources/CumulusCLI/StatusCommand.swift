@@ -44,6 +44,8 @@ extension NodeOperator.Status {
             JSON.Member("commits", count(commits)),
             JSON.Member("flushes", count(flushes)),
             JSON.Member("freeBytes", count(freeBytes)),
+            JSON.Member("assetBytes", count(assetBytes)),
+            JSON.Member("assetsNotWhole", count(wantedAssets)),
         ]
     }
 }

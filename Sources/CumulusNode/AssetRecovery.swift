@@ -17,12 +17,18 @@ package struct AssetRecovery {
         self.packs = packs
     }
 
-    /// The writer's state behind what was written, the next pack's number, and how many packs were
-    /// missing.
-    package func run(
-        _ state: WriterState,
-        now: Int64
-    ) throws -> (state: WriterState, next: PackNumber, missing: Int) {
+    package struct Outcome {
+        /// The writer's state behind what was written.
+        package let state: WriterState
+        /// Higher than the number of any pack.
+        package let next: PackNumber
+        /// Bytes of the packs that are there.
+        package let bytes: Int
+        /// Packs that are gone.
+        package let missing: Int
+    }
+
+    package func run(_ state: WriterState, now: Int64) throws -> Outcome {
         let files = try packs.all()
         var state = state
         var known: Set<PackNumber> = []
@@ -47,6 +53,7 @@ package struct AssetRecovery {
         for pack in files.keys where !known.contains(pack) { packs.remove(pack) }
         for pack in missing { packs.remove(pack) }
         let highest = max(known.max() ?? 0, files.keys.max() ?? 0)
-        return (state, highest + 1, missing.count)
+        let bytes = known.subtracting(missing).reduce(0) { $0 + (files[$1] ?? 0) }
+        return Outcome(state: state, next: highest + 1, bytes: bytes, missing: missing.count)
     }
 }

@@ -18,6 +18,8 @@ package final class AssetStore: Sendable {
     private let freeBytes: @Sendable () -> UInt64?
     private let diskReserve: UInt64
     private let next: Atomic<PackNumber>
+    /// Of all packs.
+    let storedBytes: Atomic<Int>
     private let queue: WorkQueue<Work>
     private let workers = Mutex<[Worker]>([])
     /// While somebody copies the packs, none goes.
@@ -28,16 +30,20 @@ package final class AssetStore: Sendable {
         var waiting: Set<PackNumber> = []
     }
 
-    /// - Parameter next: Higher than the number of any pack that was.
+    /// - Parameters:
+    ///   - next: Higher than the number of any pack that was.
+    ///   - storedBytes: Of the packs that are there.
     package init(
         _ packs: any PackFiles,
         next: PackNumber,
+        storedBytes: Int = 0,
         capacity: Int,
         diskReserve: UInt64,
         freeBytes: @escaping @Sendable () -> UInt64?
     ) {
         self.packs = packs
         self.next = Atomic(next)
+        self.storedBytes = Atomic(storedBytes)
         self.diskReserve = diskReserve
         self.freeBytes = freeBytes
         queue = WorkQueue(capacity: capacity)
@@ -156,6 +162,7 @@ package final class AssetStore: Sendable {
             case .failed(let why): throw ServiceError(.internalError, "no chunk was stored: \(why)")
             }
         }
+        storedBytes.add(length)
         return Pack(number: number, chunks: packed, length: length)
     }
 
@@ -205,7 +212,7 @@ package final class AssetStore: Sendable {
             return removal.isHeld
         }
         if isHeld { return }
-        for number in numbers { packs.remove(number) }
+        for number in numbers { storedBytes.add(-packs.remove(number)) }
     }
 
     /// Removes packs that no durable row names, on one of the threads if there is room.

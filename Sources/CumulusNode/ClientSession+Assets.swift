@@ -238,7 +238,9 @@ extension ClientSession {
         )
         let scope = try scope(call.header.container, call.header.environment)
         stream(call, scope) { [node] number, reader in
-            let found = try ReadAsset(asset: message.asset).find(number, in: id, reader)
+            let found = try node.find(message.asset, since: nil) { read in
+                try read.find(number, in: id, reader)
+            }
             let wanted = message.chunks.filter { found.list.entries.indices.contains($0) }
             return AssetPages(
                 node: node,
@@ -345,10 +347,10 @@ struct AssetPages: Sendable {
 }
 
 extension Node {
-    /// Finds an asset for somebody who waits for it if it has not come yet.
+    /// Finds an asset for somebody who may wait for it if it has not come yet.
     fileprivate func find(
         _ asset: Bytes,
-        since: Instant,
+        since: Instant?,
         _ find: (ReadAsset) throws -> ReadAsset.Found
     ) throws -> ReadAsset.Found {
         do {
@@ -390,7 +392,6 @@ extension Node {
 
     /// A chunk's bytes are gone or damaged: it counts as missing from now on.
     func lose(_ digest: Bytes, at row: ChunkRow, in database: DatabaseNumber) {
-        meter.damagedRows.add(1)
         environment.logger.error(
             "a chunk of an asset is damaged, and counts as missing",
             metadata: ["chunk": "\(digest.hex)", "pack": "\(row.pack)"]

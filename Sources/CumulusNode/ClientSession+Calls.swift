@@ -99,6 +99,7 @@ extension ClientSession {
         case .changesDatabase: try fetchDatabaseChanges(call)
         case .changesZone: try fetchZoneChanges(call)
         case .peersAsset: try servePeerAsset(call)
+        case .peersWanted: try serveWantedAssets(call)
         case .peersPull, .peersState, .peersReport:
             try servePeer(method, call.stream, call.header, call.message)
         case .schemaRead, .schemaImport, .schemaDeploy, .schemaReset:

@@ -37,13 +37,16 @@ extension ClientSession {
         ) ?? []
     }
 
+    /// The scope that a peer means; the cluster's own has no container.
+    func peerScope(_ header: CallHeader) throws -> ScopeID {
+        header.container.isEmpty ? .cluster : try scope(header.container, header.environment)
+    }
+
     /// A call of a peer.
     func servePeer(_ method: Method, _ stream: UInt32, _ header: CallHeader, _ message: Bytes)
         throws
     {
-        let scope =
-            header.container.isEmpty
-            ? ScopeID.cluster : try scope(header.container, header.environment)
+        let scope = try peerScope(header)
         switch method {
         case .peersPull: try pull(stream, scope, try PullRequest(wire: message))
         case .peersState: try handOver(stream, scope, try StateRequest(wire: message))

@@ -1,6 +1,6 @@
 // How a node leaves its cluster: it takes no more writes, says that it is about to leave, waits
-// until another member has all that it has, takes itself off the list, waits until that is known,
-// and ends.
+// until another member has all that it has, the bytes of assets too, takes itself off the list,
+// waits until that is known, and ends.
 //
 // Nodes that leave at the same time must not count on each other. From when it takes no more
 // writes a node tells nobody how far it has read: others count it only for what it had by then,
@@ -28,10 +28,10 @@ extension Node {
         do {
             // Behind what the writer was busy with.
             try await mark(isLeaving: true)
-            try await handOver(by: deadline)
+            try await handOver(withAssets: true, by: deadline)
             // Callers are shown nothing any more; what they saw until now goes over too.
             leaving.store(true, ordering: .sequentiallyConsistent)
-            try await handOver(by: deadline)
+            try await handOver(withAssets: true, by: deadline)
             _ = try await gate.change(.commits) { [nodeID] transaction throws(EngineError) in
                 try Members.remove(nodeID, in: &transaction)
             }
@@ -43,7 +43,7 @@ extension Node {
             throw error
         }
         // Whoever takes the last commit of this node hangs up at once: it may say so, or not.
-        try? await handOver(by: environment.now() + 2_000)
+        try? await handOver(withAssets: false, by: environment.now() + 2_000)
         environment.logger.info("this node left the cluster")
         environment.end()
     }
@@ -94,7 +94,7 @@ extension Node {
     }
 
     /// Waits until one member holds all that is here.
-    private func handOver(by deadline: Instant) async throws {
+    private func handOver(withAssets: Bool, by deadline: Instant) async throws {
         while true {
             // Anew each time: what comes from others may leave something to do here.
             let vectors = try await gate.reading { reader in
@@ -109,7 +109,10 @@ extension Node {
             let holders = waits.map { Set($0.wait.holders(of: $0.vector)) }
             let members = try await otherMembers()
             let whole = holders.reduce(members) { $0.intersection($1) }
-            if !whole.isEmpty { return }
+            for member in whole.sorted(by: { precedes($0, $1) }) {
+                if !withAssets { return }
+                if await hasAllAssets(member, of: vectors.map(\.0)) { return }
+            }
             guard try await !isLast() else {
                 throw ServiceError(
                     .serviceUnavailable,

@@ -108,17 +108,19 @@ package final class Node: Sendable {
             using: &dice
         )
         let made = try Node.makeContainer(configuration, engine, opened, environment)
-        let (state, nextPack, missing) = try AssetRecovery(engine: engine, packs: packs)
+        let found = try AssetRecovery(engine: engine, packs: packs)
             .run(made, now: environment.wallClock())
-        if missing > 0 {
+        let state = found.state
+        if found.missing > 0 {
             environment.logger.warning(
                 "files of assets are gone; other nodes are asked for them",
-                metadata: ["packs": "\(missing)"]
+                metadata: ["packs": "\(found.missing)"]
             )
         }
         assets = AssetStore(
             packs,
-            next: nextPack,
+            next: found.next,
+            storedBytes: found.bytes,
             capacity: configuration.limits.queuedWrites,
             diskReserve: configuration.diskReserve,
             freeBytes: { engine.freeBytes() }
@@ -261,6 +263,9 @@ package final class Node: Sendable {
         return meter.damagedRows.value > 0 ? "damaged" : "ready"
     }
 
+    /// So many assets that lack bytes are counted.
+    private static let wantedAtMost = 1_000
+
     /// How the node is, and what the reader sees of its store.
     package func status(_ reader: ReadTransaction) throws(EngineError) -> NodeStatus {
         var status = NodeStatus()
@@ -289,6 +294,9 @@ package final class Node: Sendable {
         status.freeBytes = gate.engine.freeBytes() ?? 0
         status.profile = configuration.profile
         status.callsInProgress = UInt32(clamping: meter.callsInProgress.value)
+        status.assetBytes = UInt64(clamping: assets.storedBytes.value)
+        let wanted = try reader.rows(.log, .all(.wantedAsset), limit: Node.wantedAtMost)
+        status.wantedAssets = UInt32(clamping: wanted.count)
         return status
     }
 }

@@ -23,13 +23,15 @@ struct Simulator: ParsableCommand {
               cumulus-sim --whole --seeds 1..100
               cumulus-sim --queries --seeds 1..200
               cumulus-sim --assets --seeds 1..10000
+              cumulus-sim --whole --assets --seeds 1..100
 
             Without --whole it is stores that work and exchange commits, by the rules of \
             replication alone. With it, whole nodes run on simulated machines: their sessions, \
             their links to each other and their collectors, over a network that fails. With \
             --queries, each seed asks 100 random queries over random records, in memory and on \
             the disk, and compares with what a plain loop finds. With --assets, uploads, saves, \
-            deletions, the collection of assets and power cuts race with each other.
+            deletions, the collection of assets and power cuts race with each other; with both, \
+            callers of whole nodes put files on their records.
 
             Exit codes: 0 nothing was found, 1 an invariant was broken, 64 wrong usage.
             """
@@ -40,7 +42,8 @@ struct Simulator: ParsableCommand {
     @Flag(help: "Tell the story of the seed, a line per step.") var trace = false
     @Flag(help: "Simulate whole nodes, not only their stores.") var whole = false
     @Flag(help: "Hold random queries against a plain loop, in both stores.") var queries = false
-    @Flag(help: "Race uploads and saves with the collection of assets.") var assets = false
+    @Flag(help: "Race uploads and saves with the collection of assets; with --whole, use assets.")
+    var assets = false
     @Option(help: "Nodes of each cluster, 2 to 9.") var nodes = 3
     @Option(help: "Steps of each history.") var steps = 160
     @Option(help: "Seconds of each history of whole nodes, in virtual time.") var seconds = 30
@@ -53,7 +56,7 @@ struct Simulator: ParsableCommand {
     func run() throws {
         let range = try seedRange()
         let simulate =
-            queries ? randomQueries : assets ? assetRaces : whole ? try wholeNodes() : try stores()
+            queries ? randomQueries : whole ? try wholeNodes() : assets ? assetRaces : try stores()
         let start = Date()
         let (failures, counts) = try run(range, simulate)
         let seconds = String(format: "%.1f", Date().timeIntervalSince(start))
@@ -74,10 +77,11 @@ struct Simulator: ParsableCommand {
         guard (1...100_000).contains(seconds) else {
             throw ValidationError("--seconds: from 1 to 100000")
         }
-        guard !queries && !assets || queries != assets && !whole && !trace && broken == nil else {
-            throw ValidationError(
-                "--queries, --assets: one of them, and only with seeds and --steps"
-            )
+        guard !queries || !assets && !whole && !trace && broken == nil else {
+            throw ValidationError("--queries: only with seeds")
+        }
+        guard !assets || whole || !trace && broken == nil else {
+            throw ValidationError("--assets: only with --whole, or with seeds and --steps")
         }
         guard !whole || broken == nil else {
             throw ValidationError("--break: rules are broken between stores; leave out --whole")
@@ -103,6 +107,7 @@ struct Simulator: ParsableCommand {
         simulation.nodes = nodes
         simulation.seconds = Int64(seconds)
         simulation.isTold = trace
+        simulation.hasAssets = assets
         return { [simulation] seed in try simulation.run(seed: seed) }
     }
 

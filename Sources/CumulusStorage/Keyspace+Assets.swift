@@ -114,4 +114,14 @@ extension KeyRange {
         if !asset.isEmpty { range.start = RowKey.asset(database, asset).bytes + [0] }
         return range
     }
+
+    /// The assets of a database that are wanted, from behind one of them.
+    package static func wantedAssets(
+        of database: DatabaseNumber,
+        after asset: Bytes = []
+    ) -> KeyRange {
+        var range = KeyRange(prefix: RowKey(.wantedAsset) { $0.add(database) }.bytes)
+        if !asset.isEmpty { range.start = RowKey.wantedAsset(database, asset).bytes + [0] }
+        return range
+    }
 }

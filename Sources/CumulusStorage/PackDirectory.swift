@@ -5,20 +5,23 @@
 
 package import CumulusModel
 import Foundation
+import Synchronization
 
 package final class PackDirectory: PackFiles {
     package let path: String
+    /// The folders that are known to outlast a power cut.
+    private let durable = Mutex<Set<String>>([])
 
     /// Makes the directory if it is missing; its parent is there.
     package init(_ path: String) throws(PackError) {
         self.path = path
-        try PackDirectory.makeFolder(path)
+        try makeFolder(path)
     }
 
     // MARK: PackFiles
 
     package func write(_ pack: PackNumber, _ pieces: [Bytes]) throws(PackError) {
-        try PackDirectory.makeFolder(folder(of: pack))
+        try makeFolder(folder(of: pack))
         let file = file(of: pack)
         let descriptor = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw PackDirectory.problem(file) }
@@ -59,8 +62,10 @@ package final class PackDirectory: PackFiles {
         return bytes.count == range.count ? bytes : nil
     }
 
-    package func remove(_ pack: PackNumber) {
-        unlink(file(of: pack))
+    @discardableResult package func remove(_ pack: PackNumber) -> Int {
+        var status = stat()
+        guard stat(file(of: pack), &status) == 0, unlink(file(of: pack)) == 0 else { return 0 }
+        return Int(status.st_size)
     }
 
     package func all() throws(PackError) -> [PackNumber: Int] {
@@ -78,11 +83,10 @@ package final class PackDirectory: PackFiles {
     }
 
     package func copy(to directory: String) throws(PackError) {
-        try PackDirectory.makeFolder(directory)
         let copy = try PackDirectory(directory)
         for pack in try all().keys.sorted() {
             let (file, target) = (file(of: pack), copy.file(of: pack))
-            try PackDirectory.makeFolder(copy.folder(of: pack))
+            try copy.makeFolder(copy.folder(of: pack))
             if link(file, target) == 0 { continue }
             do {
                 // Another file system.
@@ -111,12 +115,13 @@ package final class PackDirectory: PackFiles {
         }
     }
 
-    private static func makeFolder(_ path: String) throws(PackError) {
-        if mkdir(path, 0o700) == 0 {
-            try flush("\(path)/..")
-        } else if errno != EEXIST {
-            throw problem(path)
-        }
+    /// A folder that is there already may have been made by another thread a moment ago, or right
+    /// before the process was killed: its entry may not be on the disk yet.
+    private func makeFolder(_ path: String) throws(PackError) {
+        if durable.withLock({ $0.contains(path) }) { return }
+        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw PackDirectory.problem(path) }
+        try PackDirectory.flush("\(path)/..")
+        durable.withLock { _ = $0.insert(path) }
     }
 
     private static func flush(_ folder: String) throws(PackError) {

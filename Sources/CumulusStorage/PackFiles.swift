@@ -26,7 +26,9 @@ package protocol PackFiles: Sendable {
     func read(_ pack: PackNumber, _ range: Range<Int>) throws(PackError) -> Bytes?
 
     /// Removes a pack, if it is there.
-    func remove(_ pack: PackNumber)
+    ///
+    /// - Returns: The bytes that it had.
+    @discardableResult func remove(_ pack: PackNumber) -> Int
 
     /// The bytes of each pack that is there.
     func all() throws(PackError) -> [PackNumber: Int]
@@ -57,8 +59,8 @@ package final class MemoryPacks: PackFiles {
         }
     }
 
-    package func remove(_ pack: PackNumber) {
-        packs.withLock { _ = $0.removeValue(forKey: pack) }
+    @discardableResult package func remove(_ pack: PackNumber) -> Int {
+        packs.withLock { $0.removeValue(forKey: pack)?.count ?? 0 }
     }
 
     package func all() throws(PackError) -> [PackNumber: Int] {

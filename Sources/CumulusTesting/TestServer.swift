@@ -134,7 +134,8 @@ package final class TestServer: Sendable {
         timeout: Duration = .seconds(60),
         connections: Int = 1,
         encryptionKeys: [EncryptionKey] = [],
-        assetDirectory: String? = nil
+        assetDirectory: String? = nil,
+        assetCacheBytes: UInt64? = nil
     ) -> Container {
         var configuration = Container.Configuration(endpoints: [endpoint])
         configuration.accessToken = token
@@ -142,6 +143,7 @@ package final class TestServer: Sendable {
         configuration.connections = connections
         configuration.encryptionKeys = encryptionKeys
         configuration.assetDirectory = assetDirectory
+        if let assetCacheBytes { configuration.assetCacheBytes = assetCacheBytes }
         return Container(identifier: TestServer.container, configuration: configuration)
     }
 

@@ -277,3 +277,43 @@ package struct PeerAssetRequest: Hashable, Sendable {
         chunks = elements(raw.n_chunks, raw.chunks).map(Int.init)
     }
 }
+
+/// Which assets a node lacks.
+package enum WantedAssetsResponse {
+    package struct Asset: Hashable, Sendable {
+        /// `DatabaseScope`, or a number that this release doesn't know.
+        package var database: UInt32
+        /// Of a private database.
+        package var owner: Bytes
+        package var asset: Bytes
+
+        package init(database: DatabaseID, asset: Bytes) {
+            self.database = UInt32(database.kind.rawValue)
+            owner = Bytes(database.owner.utf8)
+            self.asset = asset
+        }
+
+        fileprivate init(wire raw: Cumulus__V1__WantedAsset) {
+            database = UInt32(raw.database.rawValue)
+            owner = raw.owner.swiftBytes
+            asset = raw.asset.swiftBytes
+        }
+    }
+
+    package static func encoded(_ assets: [Asset]) -> Bytes {
+        var writer = CanonicalWriter(reserving: 64 * assets.count)
+        for asset in assets {
+            writer.message(1) { writer in
+                writer.field(1, varint: UInt64(asset.database))
+                writer.field(2, bytes: asset.owner)
+                writer.field(3, bytes: asset.asset)
+            }
+        }
+        return writer.bytes
+    }
+
+    package static func assets(wire bytes: Bytes) throws(MalformedMessage) -> [Asset] {
+        let message = try CMessage(answer: bytes, cumulus__v1__wanted_assets_response__unpack)
+        return elements(message.raw.n_assets, message.raw.assets).map(Asset.init(wire:))
+    }
+}

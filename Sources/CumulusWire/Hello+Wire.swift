@@ -214,6 +214,7 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case peersState = 65
     case peersReport = 66
     case peersAsset = 67
+    case peersWanted = 68
     case changesDatabase = 80
     case changesZone = 81
     case schemaRead = 96
@@ -230,7 +231,7 @@ package enum Method: UInt32, CaseIterable, Sendable {
     /// For nodes of the cluster only.
     package var isPeers: Bool {
         switch self {
-        case .peersPull, .peersState, .peersReport, .peersAsset: true
+        case .peersPull, .peersState, .peersReport, .peersAsset, .peersWanted: true
         default: false
         }
     }

@@ -24,6 +24,10 @@ package struct NodeStatus: Hashable, Sendable {
     package var callsInProgress: UInt32 = 0
     package var scopes: [Scope] = []
     package var peers: [Peer] = []
+    /// Of the files with chunks.
+    package var assetBytes: UInt64 = 0
+    /// Assets that records name and that are not whole there.
+    package var wantedAssets: UInt32 = 0
 
     /// What the node holds of one scope.
     package struct Scope: Hashable, Sendable {
@@ -105,6 +109,8 @@ package struct NodeStatus: Hashable, Sendable {
                 writer.field(3, signed: peer.since)
             }
         }
+        writer.field(16, varint: assetBytes)
+        writer.field(17, varint: UInt64(wantedAssets))
         return writer.bytes
     }
 
@@ -124,6 +130,8 @@ package struct NodeStatus: Hashable, Sendable {
         freeBytes = raw.free_bytes
         profile = raw.profile.swiftText
         callsInProgress = raw.calls_in_progress
+        assetBytes = raw.asset_bytes
+        wantedAssets = raw.wanted_assets
         scopes = elements(raw.n_scopes, raw.scopes).map { raw in
             Scope(
                 container: raw.container.swiftText,

@@ -7,6 +7,7 @@ import CumulusNode
 import CumulusStorage
 import CumulusTesting
 import CumulusWire
+import Foundation
 import Synchronization
 import Testing
 
@@ -222,7 +223,7 @@ import Testing
 
     /// A full disk refuses chunks, keeps nothing of them, and takes them once there is room.
     @Test func aFullDiskRefusesChunks() async throws {
-        let packs = FullPacks()
+        let packs = FaultyPacks()
         try await withServer(packs: packs) { server in
             let token = try await server.makeUser("ada")
             let client = try RawClient(greeting: server.endpoint, token: token)
@@ -235,6 +236,38 @@ import Testing
             packs.isFull.store(false, ordering: .relaxed)
             #expect(try refusal(of: [Self.chunk], client) == nil)
             #expect(try prepare([Self.list.bytes], client).map { try? $0.get() } == [[]])
+        }
+    }
+
+    /// Many callers who send more than the disk takes: the node's bound holds for them together.
+    @Test func manyUploadsHoldLittle() async throws {
+        let packs = FaultyPacks()
+        try await withServer(packs: packs) { server in
+            let token = try await server.makeUser("ada")
+            let healthy = try RawClient(greeting: server.endpoint, token: token)
+            _ = try healthy.save([Record("small", ["n": 1])])[0].get()
+            packs.isStalled.store(true, ordering: .relaxed)
+            defer { packs.isStalled.store(false, ordering: .relaxed) }
+            let callers = try (0..<12).map { _ in
+                try RawClient(greeting: server.endpoint, token: token)
+            }
+            let chunk = WireChunks([Self.chunk]).encoded()
+            let messages = Array(repeating: chunk, count: (3 << 20) / chunk.count)
+            let limits = Limits.standard
+            var highest = 0
+            for caller in callers {
+                caller.patience = 100
+                // What the node doesn't read any more stays in the socket.
+                for _ in 0..<4 { try? caller.send(upload(messages, caller)) }
+                highest = max(highest, server.node.meter.heldBytes.value)
+                #expect(try healthy.fetch("small")[0].refusal == nil)
+            }
+            #expect(highest > limits.nodeUnansweredBytes / 2, "nothing was held up")
+            #expect(highest <= 2 * limits.nodeUnansweredBytes, "\(highest) bytes were held")
+            for caller in callers { caller.close() }
+            packs.isStalled.store(false, ordering: .relaxed)
+            #expect(try await eventually { server.node.meter.heldBytes.value < 1 << 20 })
+            #expect(try await eventually { try packs.all().isEmpty })
         }
     }
 
@@ -285,12 +318,14 @@ import Testing
     }
 }
 
-/// Packs on a disk that is full at times.
-private final class FullPacks: PackFiles {
+/// Packs on a disk that is full at times, or stands still.
+final class FaultyPacks: PackFiles {
     private let packs = MemoryPacks()
     let isFull = Atomic<Bool>(false)
+    let isStalled = Atomic<Bool>(false)
 
     func write(_ pack: PackNumber, _ pieces: [Bytes]) throws(PackError) {
+        while isStalled.load(ordering: .relaxed) { usleep(1_000) }
         if isFull.load(ordering: .relaxed) { throw .full }
         try packs.write(pack, pieces)
     }
@@ -299,7 +334,7 @@ private final class FullPacks: PackFiles {
         try packs.read(pack, range)
     }
 
-    func remove(_ pack: PackNumber) { packs.remove(pack) }
+    func remove(_ pack: PackNumber) -> Int { packs.remove(pack) }
 
     func all() throws(PackError) -> [PackNumber: Int] { try packs.all() }
 

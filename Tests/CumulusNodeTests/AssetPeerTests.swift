@@ -6,7 +6,9 @@ import CumulusModel
 import CumulusNode
 import CumulusStorage
 import CumulusTesting
+import CumulusWire
 import Foundation
+import Synchronization
 import Testing
 
 @Suite(.serialized) struct AssetPeerTests {
@@ -18,6 +20,13 @@ import Testing
         _ body: (_ servers: [TestServer], _ packs: [MemoryPacks]) async throws -> Void
     ) async throws {
         let packs = [MemoryPacks(), MemoryPacks()]
+        try await withPair(packs) { try await body($0, packs) }
+    }
+
+    private func withPair(
+        _ packs: [any PackFiles],
+        _ body: (_ servers: [TestServer]) async throws -> Void
+    ) async throws {
         var servers: [TestServer] = []
         for packs in packs {
             servers.append(try await TestServer(packs: packs, clusterKey: Self.key))
@@ -25,7 +34,7 @@ import Testing
         defer { Task { [servers] in for server in servers { try await server.stop() } } }
         servers[0].follow([servers[1]])
         servers[1].follow([servers[0]])
-        try await body(servers, packs)
+        try await body(servers)
     }
 
     private func save(
@@ -136,6 +145,30 @@ import Testing
             let again = try await admin.verify(with: servers[1].node.nodeID.hex, repairs: false)
             #expect(again.damagedChunks == 0 && again.incompleteAssets == 0)
             await admin.close()
+        }
+    }
+
+    /// Whoever leaves the cluster stays until another node has the bytes too.
+    @Test func whoLeavesHandsTheBytesOver() async throws {
+        let packs = FaultyPacks()
+        try await withPair([MemoryPacks(), packs]) { servers in
+            let token = try await servers[0].makeUser("ada")
+            try await waitForUser(token, at: servers[1])
+            packs.isStalled.store(true, ordering: .relaxed)
+            defer { packs.isStalled.store(false, ordering: .relaxed) }
+            _ = try await save("p", Self.content, at: servers[0], token)
+            let leaving = servers[0].node
+            func deadline(in milliseconds: Int64) -> Instant {
+                leaving.environment.now() + milliseconds
+            }
+            let refusal = await #expect(throws: ServiceError.self) {
+                try await leaving.leave(by: deadline(in: 3_000))
+            }
+            #expect(refusal?.reason == .notReplicated)
+            packs.isStalled.store(false, ordering: .relaxed)
+            try await leaving.leave(by: deadline(in: 30_000))
+            #expect(try packs.all().values.reduce(0, +) == Self.content.count)
+            #expect(try await download("p", at: servers[1], token) == Self.content)
         }
     }
 

@@ -4,10 +4,12 @@
 import Cumulus
 import CumulusAssets
 import CumulusModel
+import CumulusNode
 import CumulusStorage
 import CumulusTesting
 import CumulusWire
 import Foundation
+import Synchronization
 import Testing
 
 @Suite struct AssetTests {
@@ -33,16 +35,10 @@ import Testing
             var record = Record(recordType: "Photo", recordID: Record.ID(recordName: "p"))
             record["image"] = .asset(Asset(data: Data(content)))
             let saved = try await database.save(record)
-            guard case .asset(let asset) = saved["image"] else {
-                Issue.record("there is no asset")
-                return
-            }
+            let asset = try self.asset(saved["image"])
             #expect(asset.size == UInt64(size) && asset.digest.count == 32)
             let fetched = try await database.record(for: record.recordID)
-            guard case .asset(let there) = fetched["image"] else {
-                Issue.record("no asset was fetched")
-                return
-            }
+            let there = try self.asset(fetched["image"])
             #expect(there == asset && there.fileURL == nil)
             let url = try #require(try await database.download(there).fileURL)
             #expect(try Bytes(Data(contentsOf: url)) == content)
@@ -63,7 +59,7 @@ import Testing
             let step = progress.latest
             #expect(step.completedBytes == UInt64(text.count) && step.fractionCompleted == 1)
             #expect(step.transferredBytes < UInt64(text.count / 2) && step.skippedBytes == 0)
-            guard case .asset(let asset) = saved["file"] else { return }
+            let asset = try self.asset(saved["file"])
             let down = AssetProgress()
             let url = try #require(try await database.download(asset, progress: down).fileURL)
             #expect(try Data(contentsOf: url) == text)
@@ -84,8 +80,7 @@ import Testing
                 record["file"] = .asset(Asset(data: Data(content)))
                 let progress = AssetProgress()
                 let saved = try await database.save(record, progress: progress)
-                guard case .asset(let asset) = saved["file"] else { throw MissingAsset() }
-                return (asset, progress.latest)
+                return (try self.asset(saved["file"]), progress.latest)
             }
             let (first, sent) = try await save("a", Self.content)
             #expect(sent.transferredBytes >= UInt64(Self.content.count))
@@ -114,9 +109,7 @@ import Testing
                 .asset(Asset(data: Data(Self.content))), .asset(Asset(data: Data("small".utf8))),
             ])
             let saved = try await database.save(record)
-            guard case .list(let files) = saved["files"], case .asset(let asset) = files[0] else {
-                return
-            }
+            let asset = try assets(saved["files"])[0]
             for range: Range<UInt64> in [
                 0..<1, 999_999..<1_400_000, 2_999_999..<5_000_000, 7..<7, 9_000_000..<9_000_001,
             ] {
@@ -133,11 +126,100 @@ import Testing
                 )
             }
             let fetched = try await database.record(for: record.recordID, downloadingAssets: true)
-            guard case .list(let whole) = fetched["files"], case .asset(let small) = whole[1] else {
-                return
-            }
-            let url = try #require(small.fileURL)
+            let url = try #require(try assets(fetched["files"])[1].fileURL)
             #expect(try Data(contentsOf: url) == Data("small".utf8))
+            await container.close()
+        }
+    }
+
+    /// A task that is cancelled doesn't wait for the server.
+    @Test func aSaveThatIsCancelledEnds() async throws {
+        let packs = FaultyPacks()
+        try await withServer(packs: packs) { server in
+            let folder = try TemporaryFolder()
+            let container = try await container(server, folder: folder)
+            packs.isStalled.store(true, ordering: .relaxed)
+            defer { packs.isStalled.store(false, ordering: .relaxed) }
+            let save = Task {
+                var record = Record(recordType: "Photo", recordID: Record.ID(recordName: "p"))
+                record["image"] = .asset(Asset(data: Data(Self.content)))
+                return try await container.privateCloudDatabase.save(record)
+            }
+            #expect(try await eventually { server.node.meter.heldBytes.value > 1 << 20 })
+            save.cancel()
+            await #expect(throws: CancellationError.self) { try await save.value }
+            packs.isStalled.store(false, ordering: .relaxed)
+            #expect(try await eventually { server.node.callsInProgress == 0 })
+            await container.close()
+        }
+    }
+
+    // MARK: The cache
+
+    /// Whoever asks for an asset, or for its chunks in another one, while it is on its way waits
+    /// for that download.
+    @Test func parallelDownloadsFetchAChunkOnce() async throws {
+        try await withServer { server in
+            let folder = try TemporaryFolder()
+            let container = try await container(server, folder: folder)
+            let database = container.privateCloudDatabase
+            var record = Record(recordType: "File", recordID: Record.ID(recordName: "f"))
+            // All but the last bytes of the second one are the first one's.
+            record["files"] = .list([
+                .asset(Asset(data: Data(Self.content))),
+                .asset(Asset(data: Data(Self.content + Bytes("and more".utf8)))),
+            ])
+            let files = try assets(try await database.save(record)["files"])
+            let progress = (0..<9).map { _ in AssetProgress() }
+            let paths = try await withThrowingTaskGroup(of: String?.self) { group in
+                for (number, progress) in progress.enumerated() {
+                    group.addTask {
+                        try await database.download(files[number % 2], progress: progress)
+                            .fileURL?.path()
+                    }
+                }
+                return try await group.reduce(into: Set()) { $0.insert($1) }
+            }
+            #expect(paths.count == 2 && !paths.contains(nil))
+            let travelled = progress.reduce(0) { $0 + $1.latest.transferredBytes }
+            // The last chunk, which differs, has at most 1 MiB.
+            let most = UInt64(Self.content.count + 1 << 20)
+            #expect(travelled >= UInt64(Self.content.count) && travelled <= most)
+            await container.close()
+        }
+    }
+
+    @Test func theLeastRecentlyUsedGoesFirst() async throws {
+        try await withServer { server in
+            let folder = try TemporaryFolder()
+            let container = server.container(
+                token: try await server.makeUser("ada"),
+                assetDirectory: folder.path,
+                assetCacheBytes: 2_500_000
+            )
+            let database = container.privateCloudDatabase
+            var record = Record(recordType: "File", recordID: Record.ID(recordName: "f"))
+            record["files"] = .list(
+                (0..<3).map { number in
+                    let part = Self.content[number * 900_000..<(number + 1) * 900_000]
+                    return .asset(Asset(data: Data(part)))
+                }
+            )
+            let files = try assets(try await database.save(record)["files"])
+            func travels(_ number: Int) async throws -> Bool {
+                let progress = AssetProgress()
+                let asset = try await database.download(files[number], progress: progress)
+                let url = try #require(asset.fileURL)
+                let content = Self.content[number * 900_000..<(number + 1) * 900_000]
+                #expect(try Bytes(Data(contentsOf: url)) == Bytes(content))
+                return progress.latest.transferredBytes > 0
+            }
+            for number in [0, 1] { #expect(try await travels(number)) }
+            #expect(try await !travels(0))
+            // There is room for two.
+            #expect(try await travels(2))
+            for number in [0, 2] { #expect(try await !travels(number)) }
+            #expect(try await travels(1))
             await container.close()
         }
     }
@@ -151,7 +233,7 @@ import Testing
             var record = Record(recordType: "Photo", recordID: Record.ID(recordName: "p"))
             record["image"] = .asset(Asset(data: Data(Self.content)))
             let saved = try await ada.privateCloudDatabase.save(record)
-            guard case .asset(let asset) = saved["image"] else { return }
+            let asset = try self.asset(saved["image"])
             let other = try TemporaryFolder()
             let bob = try await container(server, user: "bob", folder: other)
             for database in [bob.privateCloudDatabase, bob.publicCloudDatabase] {
@@ -193,7 +275,7 @@ import Testing
             var record = Record(recordType: "Photo", recordID: Record.ID(recordName: "p"))
             record["image"] = .asset(Asset(data: Data(Self.content)))
             let saved = try await database.save(record)
-            guard case .asset(let asset) = saved["image"] else { return }
+            let asset = try self.asset(saved["image"])
             server.clockLead += 60_000
             try await server.collect()
             #expect(try packs.all().values.reduce(0, +) == Self.content.count)
@@ -210,6 +292,18 @@ import Testing
             #expect(gone?.code == .assetNotAvailable)
             await container.close()
         }
+    }
+
+    // MARK: Parts
+
+    private func asset(_ value: FieldValue?) throws -> Asset {
+        guard case .asset(let asset) = value else { throw MissingAsset() }
+        return asset
+    }
+
+    private func assets(_ value: FieldValue?) throws -> [Asset] {
+        guard case .list(let elements) = value else { throw MissingAsset() }
+        return try elements.map(asset)
     }
 
     private struct MissingAsset: Error {}

@@ -30,4 +30,22 @@ import Testing
         ]
         for (what, least) in wanted { #expect(counts[what, default: 0] >= least, "\(counts)") }
     }
+
+    /// Files reach every node, outlive what happens to the others, and come back to a node that
+    /// lost its packs.
+    @Test func wholeNodesKeepTheirFiles() throws {
+        var simulation = NodeSimulation()
+        simulation.hasAssets = true
+        var counts: [String: Int] = [:]
+        for seed in UInt64(1)...6 {
+            let verdict = try simulation.run(seed: seed)
+            #expect(verdict.violations.isEmpty, "seed \(seed): \(verdict.violations.first as Any)")
+            counts.merge(verdict.counts, uniquingKeysWith: +)
+        }
+        let wanted = [
+            "kills": 5, "power cuts": 3, "full disks": 2, "leaves": 2, "saves": 100,
+            "files read": 100, "files brought back": 6,
+        ]
+        for (what, least) in wanted { #expect(counts[what, default: 0] >= least, "\(counts)") }
+    }
 }

@@ -82,6 +82,9 @@ import Testing
         "DownloadAssetRequest": { try DownloadAssetRequest(wire: $0).encoded() },
         "DownloadAssetResponse": { try DownloadAssetResponse(wire: $0).encoded() },
         "PeerAssetRequest": { try PeerAssetRequest(wire: $0).encoded() },
+        "WantedAssetsResponse": {
+            WantedAssetsResponse.encoded(try WantedAssetsResponse.assets(wire: $0))
+        },
         "WhoAmIResponse": { try WireCaller(wire: $0).encoded() },
         "NodeStatusResponse": { try NodeStatus(wire: $0).encoded() },
         "ListContainersResponse": {

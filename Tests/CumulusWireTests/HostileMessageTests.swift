@@ -21,7 +21,8 @@ import Testing
                 "ReadSchemaRequest",
                 "ListMergePoliciesRequest", "ListUsersRequest", "NodeStatusRequest", "Preface",
                 "Record", "ReportResponse",
-                "TruncateRequest", "WhoAmIRequest", "ZoneStatusRequest",
+                "TruncateRequest", "WantedAssetsRequest", "WhoAmIRequest",
+                "ZoneStatusRequest",
             ]
         )
     }

@@ -23,6 +23,8 @@ enum LibraryCodec {
         "DownloadAssetRequest": repack(cumulus__v1__download_asset_request__unpack),
         "DownloadAssetResponse": repack(cumulus__v1__download_asset_response__unpack),
         "PeerAssetRequest": repack(cumulus__v1__peer_asset_request__unpack),
+        "WantedAssetsRequest": repack(cumulus__v1__wanted_assets_request__unpack),
+        "WantedAssetsResponse": repack(cumulus__v1__wanted_assets_response__unpack),
         "PrepareAssetsRequest": repack(cumulus__v1__prepare_assets_request__unpack),
         "PrepareAssetsResponse": repack(cumulus__v1__prepare_assets_response__unpack),
         "UploadChunksRequest": repack(cumulus__v1__upload_chunks_request__unpack),

@@ -52,6 +52,7 @@ enum MessageDecoders {
         "DownloadAssetRequest": { _ = try DownloadAssetRequest(wire: $0) },
         "DownloadAssetResponse": { _ = try DownloadAssetResponse(wire: $0) },
         "PeerAssetRequest": { _ = try PeerAssetRequest(wire: $0) },
+        "WantedAssetsResponse": { _ = try WantedAssetsResponse.assets(wire: $0) },
         "WhoAmIResponse": { _ = try WireCaller(wire: $0) },
         "NodeStatusResponse": { _ = try NodeStatus(wire: $0) },
         "ListContainersResponse": { _ = try OperatorMessages.containers(wire: $0) },

@@ -28,6 +28,9 @@ typedef struct Cumulus__V1__UploadChunksResponse Cumulus__V1__UploadChunksRespon
 typedef struct Cumulus__V1__DownloadAssetRequest Cumulus__V1__DownloadAssetRequest;
 typedef struct Cumulus__V1__DownloadAssetResponse Cumulus__V1__DownloadAssetResponse;
 typedef struct Cumulus__V1__PeerAssetRequest Cumulus__V1__PeerAssetRequest;
+typedef struct Cumulus__V1__WantedAssetsRequest Cumulus__V1__WantedAssetsRequest;
+typedef struct Cumulus__V1__WantedAssetsResponse Cumulus__V1__WantedAssetsResponse;
+typedef struct Cumulus__V1__WantedAsset Cumulus__V1__WantedAsset;
 
 
 /* --- enums --- */
@@ -241,6 +244,44 @@ struct  Cumulus__V1__PeerAssetRequest
     , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, {0,NULL}, {0,NULL}, 0,NULL }
 
 
+/*
+ * Which assets that its records name a node has not got whole. Scope in the header.
+ */
+struct  Cumulus__V1__WantedAssetsRequest
+{
+  ProtobufCMessage base;
+};
+#define CUMULUS__V1__WANTED_ASSETS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__wanted_assets_request__descriptor) \
+     }
+
+
+struct  Cumulus__V1__WantedAssetsResponse
+{
+  ProtobufCMessage base;
+  size_t n_assets;
+  Cumulus__V1__WantedAsset **assets;
+};
+#define CUMULUS__V1__WANTED_ASSETS_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__wanted_assets_response__descriptor) \
+    , 0,NULL }
+
+
+struct  Cumulus__V1__WantedAsset
+{
+  ProtobufCMessage base;
+  Cumulus__V1__Database database;
+  /*
+   * of a private database: user record name
+   */
+  ProtobufCBinaryData owner;
+  ProtobufCBinaryData asset;
+};
+#define CUMULUS__V1__WANTED_ASSET__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__wanted_asset__descriptor) \
+    , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, {0,NULL}, {0,NULL} }
+
+
 /* Cumulus__V1__Chunk methods */
 void   cumulus__v1__chunk__init
                      (Cumulus__V1__Chunk         *message);
@@ -450,6 +491,63 @@ Cumulus__V1__PeerAssetRequest *
 void   cumulus__v1__peer_asset_request__free_unpacked
                      (Cumulus__V1__PeerAssetRequest *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__WantedAssetsRequest methods */
+void   cumulus__v1__wanted_assets_request__init
+                     (Cumulus__V1__WantedAssetsRequest         *message);
+size_t cumulus__v1__wanted_assets_request__get_packed_size
+                     (const Cumulus__V1__WantedAssetsRequest   *message);
+size_t cumulus__v1__wanted_assets_request__pack
+                     (const Cumulus__V1__WantedAssetsRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__wanted_assets_request__pack_to_buffer
+                     (const Cumulus__V1__WantedAssetsRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__WantedAssetsRequest *
+       cumulus__v1__wanted_assets_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__wanted_assets_request__free_unpacked
+                     (Cumulus__V1__WantedAssetsRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__WantedAssetsResponse methods */
+void   cumulus__v1__wanted_assets_response__init
+                     (Cumulus__V1__WantedAssetsResponse         *message);
+size_t cumulus__v1__wanted_assets_response__get_packed_size
+                     (const Cumulus__V1__WantedAssetsResponse   *message);
+size_t cumulus__v1__wanted_assets_response__pack
+                     (const Cumulus__V1__WantedAssetsResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__wanted_assets_response__pack_to_buffer
+                     (const Cumulus__V1__WantedAssetsResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__WantedAssetsResponse *
+       cumulus__v1__wanted_assets_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__wanted_assets_response__free_unpacked
+                     (Cumulus__V1__WantedAssetsResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__WantedAsset methods */
+void   cumulus__v1__wanted_asset__init
+                     (Cumulus__V1__WantedAsset         *message);
+size_t cumulus__v1__wanted_asset__get_packed_size
+                     (const Cumulus__V1__WantedAsset   *message);
+size_t cumulus__v1__wanted_asset__pack
+                     (const Cumulus__V1__WantedAsset   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__wanted_asset__pack_to_buffer
+                     (const Cumulus__V1__WantedAsset   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__WantedAsset *
+       cumulus__v1__wanted_asset__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__wanted_asset__free_unpacked
+                     (Cumulus__V1__WantedAsset *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__Chunk_Closure)
@@ -485,6 +583,15 @@ typedef void (*Cumulus__V1__DownloadAssetResponse_Closure)
 typedef void (*Cumulus__V1__PeerAssetRequest_Closure)
                  (const Cumulus__V1__PeerAssetRequest *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__WantedAssetsRequest_Closure)
+                 (const Cumulus__V1__WantedAssetsRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__WantedAssetsResponse_Closure)
+                 (const Cumulus__V1__WantedAssetsResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__WantedAsset_Closure)
+                 (const Cumulus__V1__WantedAsset *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -502,6 +609,9 @@ extern const ProtobufCMessageDescriptor cumulus__v1__upload_chunks_response__des
 extern const ProtobufCMessageDescriptor cumulus__v1__download_asset_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__download_asset_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__peer_asset_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__wanted_assets_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__wanted_assets_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__wanted_asset__descriptor;
 
 PROTOBUF_C__END_DECLS
 

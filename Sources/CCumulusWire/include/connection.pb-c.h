@@ -94,6 +94,10 @@ typedef enum _Cumulus__V1__Method {
    * server stream
    */
   CUMULUS__V1__METHOD__PEERS_ASSET = 67,
+  /*
+   * server stream
+   */
+  CUMULUS__V1__METHOD__PEERS_WANTED = 68,
   CUMULUS__V1__METHOD__CHANGES_DATABASE = 80,
   CUMULUS__V1__METHOD__CHANGES_ZONE = 81,
   CUMULUS__V1__METHOD__SCHEMA_READ = 96,

@@ -166,10 +166,18 @@ struct  Cumulus__V1__NodeStatusResponse
   Cumulus__V1__ScopeStatus **scopes;
   size_t n_peers;
   Cumulus__V1__PeerStatus **peers;
+  /*
+   * of the files with chunks
+   */
+  uint64_t asset_bytes;
+  /*
+   * that records name and that are not whole here; 1,000: that many, or more
+   */
+  uint32_t wanted_assets;
 };
 #define CUMULUS__V1__NODE_STATUS_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__node_status_response__descriptor) \
-    , {0,NULL}, 0, {0,NULL}, {0,NULL}, {0,NULL}, 0, 0, 0, 0, 0, 0, {0,NULL}, 0, 0,NULL, 0,NULL }
+    , {0,NULL}, 0, {0,NULL}, {0,NULL}, {0,NULL}, 0, 0, 0, 0, 0, 0, {0,NULL}, 0, 0,NULL, 0,NULL, 0, 0 }
 
 
 /*

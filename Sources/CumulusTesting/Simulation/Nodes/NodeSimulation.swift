@@ -2,8 +2,8 @@
 // on simulated machines, under load, while processes die, machines stand still, links fail and
 // clocks jump.
 //
-// Called by `cumulus-sim --whole` and by tests. The same seed tells the same story, as far as the
-// process orders its dictionaries alike (`SWIFT_DETERMINISTIC_HASHING`).
+// Called by `cumulus-sim --whole`, with `--assets` too, and by tests. The same seed tells the same
+// story, as far as the process orders its dictionaries alike (`SWIFT_DETERMINISTIC_HASHING`).
 
 import CumulusModel
 
@@ -11,13 +11,20 @@ package struct NodeSimulation {
     package var nodes = 3
     /// Virtual time under load and faults.
     package var seconds: Int64 = 30
+    /// Callers put files on their records; disks don't go back to backups then.
+    package var hasAssets = false
     /// Keep the story.
     package var isTold = false
 
     package init() {}
 
     package func run(seed: UInt64) throws -> Simulation.Verdict {
-        let world = try SimulatedWorld(nodes, seed: seed, isTold: isTold)
+        let world = try SimulatedWorld(
+            nodes,
+            seed: seed,
+            hasAssets: hasAssets,
+            isTold: isTold
+        )
         try world.begin()
         try world.work(milliseconds: seconds * 1_000)
         try world.settle()

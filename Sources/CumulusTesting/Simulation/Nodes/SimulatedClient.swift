@@ -1,12 +1,14 @@
 // A caller in a simulated world: the production client, over the simulated network.
 //
-// It saves one record again and again, reads it back through whichever node it has come to, and
-// keeps a copy of its zone by its changes. What it was told to be saved it must see from then on:
-// its session travels with it.
+// It saves one record again and again, in some worlds with a file, reads it back through whichever
+// node it has come to, and keeps a copy of its zone by its changes. What it was told to be saved it
+// must see from then on: its session travels with it.
 
 import Cumulus
+import CumulusAssets
 import CumulusModel
 import CumulusWire
+import Foundation
 
 final class SimulatedClient: @unchecked Sendable {
     // Used by one thread.
@@ -29,6 +31,8 @@ final class SimulatedClient: @unchecked Sendable {
     private let report: (Surprise) -> Void
     private let tell: (String) -> Void
     private var dice: SeededGenerator
+    /// The files that it put on its record, by their digests; nil: it has none.
+    private var files: [Bytes: Bytes]?
     /// The value of the last save that was answered, and of the last one that was tried.
     private(set) var (saved, tried): (Int64, Int64) = (0, 0)
     /// The zone, by its changes, and the token that stands for it; nil: nothing yet.
@@ -50,6 +54,7 @@ final class SimulatedClient: @unchecked Sendable {
         nodes: Int,
         token: String,
         seed: UInt64,
+        hasAssets: Bool,
         report: @escaping (Surprise) -> Void,
         tell: @escaping (String) -> Void
     ) {
@@ -57,6 +62,7 @@ final class SimulatedClient: @unchecked Sendable {
         self.report = report
         self.tell = tell
         dice = SeededGenerator(seed: seed)
+        files = hasAssets ? [:] : nil
         let process = SimulatedProcess(time, seed: dice.next())
         self.process = process
         let endpoints = (0..<nodes).map { SimulatedNetwork.endpoint(of: ($0 + number) % nodes) }
@@ -127,6 +133,7 @@ final class SimulatedClient: @unchecked Sendable {
         let value = tried
         var record = Record(recordType: "Own", recordID: recordID)
         record["value"] = .int64(value)
+        if files != nil, Bool.random(using: &dice) { record["file"] = .asset(newFile()) }
         guard
             let results = try? await database.modifyRecords(
                 saving: [record],
@@ -148,12 +155,37 @@ final class SimulatedClient: @unchecked Sendable {
             check(record["value"], atLeast: wanted, "read")
             tell("client \(number) read \(record["value"].map { "\($0)" } ?? "nothing")")
             count("reads")
-            return true
+            return await readFile(of: record)
         } catch {
             lastFailure = "\(error)"
             guard (error as? ServiceError)?.code == .unknownItem else { return false }
             check(nil, atLeast: wanted, "read")
             return true
+        }
+    }
+
+    /// Of pieces that other files have too, of a chunk or some.
+    private func newFile() -> Asset {
+        let start = UInt64.random(in: 0..<4, using: &dice) * 60_000
+        let content = SampleAsset.stream(Int.random(in: 0...150_000, using: &dice), from: start)
+        files?[content.withUnsafeBytes { ChunkList(cutting: $0) }.digest] = content
+        return Asset(data: Data(content))
+    }
+
+    /// False if it didn't come.
+    private func readFile(of record: Record) async -> Bool {
+        guard case .asset(let asset) = record["file"] else { return true }
+        do {
+            let bytes = try await database.bytes(of: asset, in: 0..<asset.size)
+            count("files read")
+            if files?[asset.digest] == bytes { return true }
+            let text = "client \(number) read another file than it saved"
+            report(Surprise(recordName: recordID.recordName, found: 0, saved: 0, text: text))
+            return true
+        } catch {
+            lastFailure = "\(error)"
+            count("files that didn't come")
+            return false
         }
     }
 

@@ -3,6 +3,7 @@
 // A run is put together as `cumulusd` does it: node, links to peers, collector; only engine,
 // network and environment are simulated.
 
+import CumulusAssets
 import CumulusModel
 import CumulusNode
 import CumulusStorage
@@ -14,6 +15,7 @@ final class SimulatedNode: @unchecked Sendable {
     // Used by one thread.
 
     let machine: Int
+    private let hasAssets: Bool
     private let time: VirtualTime
     private let network: SimulatedNetwork
     private let dice: Mutex<SeededGenerator>
@@ -22,6 +24,7 @@ final class SimulatedNode: @unchecked Sendable {
     /// What is on its disk.
     private(set) var durable = MemoryEngine()
     private(set) var disk = SimulatedDisk()
+    private(set) var packs = SimulatedPacks()
     private(set) var process: SimulatedProcess?
     private(set) var node: Node?
     /// The node left its cluster by itself.
@@ -40,10 +43,12 @@ final class SimulatedNode: @unchecked Sendable {
         _ time: VirtualTime,
         _ network: SimulatedNetwork,
         seed: UInt64,
+        hasAssets: Bool,
         left: @escaping @Sendable () -> Void,
         log: @escaping @Sendable (Logger.Level, String) -> Void
     ) {
         self.machine = machine
+        self.hasAssets = hasAssets
         self.time = time
         self.network = network
         self.log = log
@@ -66,10 +71,16 @@ final class SimulatedNode: @unchecked Sendable {
     func start(peers: [Int]) throws {
         let process = SimulatedProcess(time, seed: dice.withLock { $0.next() })
         disk = SimulatedDisk(durable)
-        let node = try Node(configuration, engine: disk, environment: environment(process))
+        packs = SimulatedPacks(packs.durable)
+        let node = try Node(
+            configuration,
+            engine: disk,
+            packs: packs,
+            environment: environment(process)
+        )
         self.node = node
         self.process = process
-        process.drive(node.gate)
+        process.drive(node)
         network.listen(on: machine, process) { link, now in node.accept(link, now: now) }
         node.join(endpoint: SimulatedNetwork.endpoint(of: machine))
         let links = PeerLinks(node, dialer: SimulatedDialer(network, machine, process))
@@ -91,6 +102,7 @@ final class SimulatedNode: @unchecked Sendable {
         // So little that credit and pages matter with what histories save.
         configuration.limits.initialCredit = 4 << 10
         configuration.limits.pageBytes = 2 << 10
+        if hasAssets { configuration.limits.assetGraceMilliseconds = 8_000 }
         return configuration
     }
 
@@ -101,6 +113,7 @@ final class SimulatedNode: @unchecked Sendable {
         schedule.keepMilliseconds = 3_000
         schedule.purgeMilliseconds = 4_000
         schedule.retentionMilliseconds = 20_000
+        if hasAssets { schedule.assetMilliseconds = 2_000 }
         return schedule
     }
 
@@ -132,6 +145,7 @@ final class SimulatedNode: @unchecked Sendable {
     func kill(tells: Bool) {
         guard let process else { return }
         disk.detach()
+        packs.detach()
         process.kill()
         network.leave(machine, process, tells: tells)
         self.process = nil
@@ -148,12 +162,26 @@ final class SimulatedNode: @unchecked Sendable {
         }
     }
 
+    /// A disk's rows and its packs.
+    struct Backup {
+        var rows = MemoryEngine()
+        var packs = MemoryPacks()
+    }
+
     /// What a backup would hold now.
-    func backup() -> MemoryEngine { MemoryEngine(reopening: durable) }
+    func backup() -> Backup {
+        Backup(rows: MemoryEngine(reopening: durable), packs: MemoryPacks(packs.durable.content))
+    }
 
     /// What the next process finds; nothing may be running.
-    func restore(_ backup: MemoryEngine) {
-        durable = MemoryEngine(reopening: backup)
+    func restore(_ backup: Backup) {
+        durable = MemoryEngine(reopening: backup.rows)
+        packs = SimulatedPacks(MemoryPacks(backup.packs.content))
+    }
+
+    /// Its packs are gone, as in a backup that was made without them; nothing may be running.
+    func losePacks() {
+        packs = SimulatedPacks()
     }
 
     // MARK: State
@@ -162,6 +190,33 @@ final class SimulatedNode: @unchecked Sendable {
         let reader = ReadTransaction(durable, reach: .disk)
         guard let number = try reader.scope(scope) else { return VersionVector() }
         return try reader.vector(of: number)
+    }
+
+    /// Whether it lacks an asset that its records name.
+    func lacksAssets() throws -> Bool {
+        try !ReadTransaction(durable, reach: .disk).rows(.log, .all(.wantedAsset), limit: 1).isEmpty
+    }
+
+    /// Assets that records name and that can't be read whole here.
+    func unreadableAssets() throws -> [String] {
+        guard let assets = node?.assets else { return ["the node is down"] }
+        let reader = ReadTransaction(durable, reach: .disk)
+        var found: [String] = []
+        for (key, _) in try reader.rows(.records, .all(.asset)) {
+            var parts = KeyReader(key)
+            let database = try parts.number(DatabaseNumber.self)
+            let digest = try parts.bytes(32)
+            guard try reader.isNamed(digest, inDatabase: database) else { continue }
+            let list = try reader.chunkList(of: digest, in: database)
+            let isWhole = try list?.distinct.allSatisfy { entry in
+                guard let row = try reader.chunk(entry.digest, in: database),
+                    let chunk = assets.read(entry.digest, row)
+                else { return false }
+                return (try? chunk.plain(ChunkCodec())) != nil
+            }
+            if isWhole != true { found.append("asset \(digest.hex) can't be read") }
+        }
+        return found
     }
 }
 

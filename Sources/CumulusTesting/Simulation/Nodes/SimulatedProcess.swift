@@ -1,10 +1,11 @@
 // One run of a node's process in a simulated world: its event loop, its tasks, and the turns of its
-// writer and its readers, all in virtual time on one thread.
+// writer, its readers and the threads of its assets, all in virtual time on one thread.
 //
 // Tasks run on it because they are started with it as their executor. A process that was killed
 // goes on as a ghost, until its tasks have noticed that they are cancelled; its disk is detached
 // then and its connections are closed, so that nothing of it reaches anybody.
 
+import CumulusAssets
 import CumulusNode
 import CumulusWire
 import Synchronization
@@ -18,12 +19,19 @@ final class SimulatedProcess: FrameLoop, TaskExecutor, @unchecked Sendable {
     /// Nothing happens in it before: the machine stands still.
     private var pausedUntil: Int64 = 0
     /// Its node holds it, and it holds the process: so a history leaves nothing behind.
-    private weak var gate: StoreGate?
-    private var isWriting = false
-    private var isReading = false
+    private weak var node: Node?
+    /// What a thread is busy with.
+    private var turns: Set<Turn> = []
+    private let codec = ChunkCodec()
     private var tasks: [Task<Void, Never>] = []
     /// How long a flush takes, at most.
     var flushMilliseconds: Int64 = 3
+
+    private enum Turn {
+        case write
+        case read
+        case pack
+    }
 
     init(_ time: VirtualTime, seed: UInt64) {
         self.time = time
@@ -60,9 +68,9 @@ final class SimulatedProcess: FrameLoop, TaskExecutor, @unchecked Sendable {
         pausedUntil = 0
     }
 
-    /// Whose writer and readers get their turns here.
-    func drive(_ gate: StoreGate) {
-        self.gate = gate
+    /// Whose writer, readers and asset threads get their turns here.
+    func drive(_ node: Node) {
+        self.node = node
         execute {}
     }
 
@@ -83,22 +91,28 @@ final class SimulatedProcess: FrameLoop, TaskExecutor, @unchecked Sendable {
 
     func random() -> UInt64 { dice.next() }
 
-    /// What threads would do: the writer takes what is waiting, a reader the next read.
+    /// What threads would do: the writer takes what is waiting, the others the next work.
     private func turnStore() {
-        guard let gate else { return }
-        if !isWriting, gate.hasWrites {
-            isWriting = true
-            after(Int64.random(in: 0...flushMilliseconds, using: &dice)) { [self] in
-                isWriting = false
-                _ = gate.runBatch()
-            }
+        guard let node else { return }
+        take(.write, node.gate.hasWrites, within: flushMilliseconds) {
+            _ = node.gate.runBatch()
         }
-        if !isReading, gate.hasReads {
-            isReading = true
-            after(Int64.random(in: 0...1, using: &dice)) { [self] in
-                isReading = false
-                _ = gate.runRead()
-            }
+        take(.read, node.gate.hasReads, within: 1) { _ = node.gate.runRead() }
+        take(.pack, node.assets.hasWork, within: flushMilliseconds) { [self] in
+            _ = node.assets.runWork(codec)
+        }
+    }
+
+    private func take(
+        _ turn: Turn,
+        _ hasWork: Bool,
+        within milliseconds: Int64,
+        _ work: @escaping @Sendable () -> Void
+    ) {
+        guard hasWork, turns.insert(turn).inserted else { return }
+        after(Int64.random(in: 0...milliseconds, using: &dice)) { [self] in
+            turns.remove(turn)
+            work()
         }
     }
 

@@ -19,6 +19,7 @@ final class SimulatedWorld: @unchecked Sendable {
     /// Callers with sessions; where disks go back to backups they would wait for what is lost.
     private var clients: [SimulatedClient] = []
     private let restores: Bool
+    private let hasAssets: Bool
     private var dice: SeededGenerator
     /// For connections that break, in some histories: the others stay as they are.
     private var resetDice: SeededGenerator
@@ -28,7 +29,7 @@ final class SimulatedWorld: @unchecked Sendable {
     private var acknowledged: Set<Dot> = []
     /// Those that only a disk held which is no longer.
     private var excused: Set<Dot> = []
-    private var backups: [Int: MemoryEngine] = [:]
+    private var backups: [Int: SimulatedNode.Backup] = [:]
     /// Nodes whose disks are gone: an operator takes them off the list.
     private var lost: Set<Bytes> = []
     /// When the machines' nodes began to leave, and when a disk last lost something.
@@ -47,9 +48,10 @@ final class SimulatedWorld: @unchecked Sendable {
     /// Things that happen in a second of virtual time, at most: more is somebody turning in place.
     private static let eventsPerSecond = 200_000
 
-    init(_ count: Int, seed: UInt64, isTold: Bool) throws {
+    init(_ count: Int, seed: UInt64, hasAssets: Bool, isTold: Bool) throws {
         self.isTold = isTold
-        restores = seed % 2 == 0
+        self.hasAssets = hasAssets
+        restores = seed % 2 == 0 && !hasAssets
         dice = SeededGenerator(seed: seed)
         resets = [2, 4, 6].contains(seed % 7)
         resetDice = SeededGenerator(seed: ~seed)
@@ -61,6 +63,7 @@ final class SimulatedWorld: @unchecked Sendable {
                 time,
                 network,
                 seed: dice.next(),
+                hasAssets: hasAssets,
                 left: { [weak self] in self?.left(machine) },
                 log: { [weak self] in self?.note($0, $1, on: machine) }
             )
@@ -134,6 +137,7 @@ final class SimulatedWorld: @unchecked Sendable {
                 nodes: nodes.count,
                 token: token,
                 seed: dice.next(),
+                hasAssets: hasAssets,
                 report: { [weak self] in self?.judge($0) },
                 tell: { [weak self] in self?.tell($0) }
             )
@@ -387,7 +391,7 @@ final class SimulatedWorld: @unchecked Sendable {
     }
 
     /// Puts another disk into a machine; what only the old one held may be lost.
-    private func change(_ node: SimulatedNode, to disk: MemoryEngine) throws {
+    private func change(_ node: SimulatedNode, to disk: SimulatedNode.Backup) throws {
         lastLoss = time.milliseconds
         let before = try node.vector()
         node.restore(disk)
@@ -405,7 +409,7 @@ final class SimulatedWorld: @unchecked Sendable {
         node.kill(tells: true)
         backups[node.machine] = nil
         lost.insert(nodeID)
-        try change(node, to: MemoryEngine())
+        try change(node, to: SimulatedNode.Backup())
         startLater(node)
     }
 
@@ -437,9 +441,9 @@ final class SimulatedWorld: @unchecked Sendable {
         backups[machine] = nil
         let began = leaving.removeValue(forKey: machine) ?? 0
         if lastLoss >= began {
-            try? change(node, to: MemoryEngine())
+            try? change(node, to: SimulatedNode.Backup())
         } else {
-            node.restore(MemoryEngine())
+            node.restore(SimulatedNode.Backup())
         }
         startLater(node)
     }
@@ -483,9 +487,24 @@ final class SimulatedWorld: @unchecked Sendable {
             }
             counts.merge(client.counts, uniquingKeysWith: +)
         }
+        if hasAssets { try losePacks() }
         try check()
         for node in nodes { node.kill(tells: true) }
         try run(milliseconds: 60_000)
+    }
+
+    /// A node that comes back without its packs gets them from the others.
+    private func losePacks() throws {
+        let node = pick(nodes)
+        tell("node \(node.machine) loses its packs")
+        node.kill(tells: true)
+        node.losePacks()
+        startNow(node)
+        let end = time.milliseconds + Self.settlingMilliseconds
+        repeat {
+            try run(milliseconds: 500)
+        } while try node.lacksAssets() && time.milliseconds < end
+        counts["files brought back"] = try node.packs.all().count
     }
 
     /// A caller sees what it saved, with one exception, and then the conflict logs name what fell.
@@ -524,6 +543,7 @@ final class SimulatedWorld: @unchecked Sendable {
             && Members.leaving(in: reader)
                 .isDisjoint(with: listed(by: one))
         return try isReady && listed(by: one) == Set(nodes.compactMap { $0.node?.nodeID })
+            && !one.lacksAssets()
     }
 
     private func listed(by node: SimulatedNode) throws -> Set<Bytes> {
@@ -543,6 +563,7 @@ final class SimulatedWorld: @unchecked Sendable {
         }
         for (machine, node) in nodes.enumerated() {
             violations += try DerivedRows.differences(in: node.durable).map { ("derived", $0) }
+            violations += try node.unreadableAssets().map { ("assets", "node \(machine): \($0)") }
             let vector = try node.vector()
             violations += acknowledged.subtracting(excused).filter { !vector.covers($0) }.sorted()
                 .map { ("acknowledged", "node \(machine) lacks \($0)") }

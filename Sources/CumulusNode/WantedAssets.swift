@@ -1,0 +1,103 @@
+// Which assets a node lacks, told to another one: who leaves the cluster stays until somebody has
+// the bytes that it has.
+//
+// Asked by `Node.leave`, answered by the sessions of peers, page by page.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+import Synchronization
+
+/// What a node says of one scope: assets that its records name and that it hasn't got whole.
+struct WantedAssets: Sendable {
+    let node: Node
+    let databases: [(id: DatabaseID, number: DatabaseNumber)]
+    private static let assetsAtOnce = 1_000
+
+    /// The next page, from a database on.
+    ///
+    /// - Parameter after: The last asset of that database that was told.
+    func page(from index: Int = 0, after last: Bytes = []) throws -> Page {
+        let reader = node.gate.latest(reach: .disk)
+        var assets: [WantedAssetsResponse.Asset] = []
+        for (offset, database) in databases.enumerated().dropFirst(index) {
+            let after = offset == index ? last : []
+            let room = WantedAssets.assetsAtOnce - assets.count
+            let found = try reader.wantedAssets(in: database.number, after: after, limit: room)
+            assets += found.map { .init(database: database.id, asset: $0) }
+            if found.count == room, let last = found.last {
+                return Page(message: WantedAssetsResponse.encoded(assets)) {
+                    try page(from: offset, after: last)
+                }
+            }
+        }
+        return Page(message: WantedAssetsResponse.encoded(assets))
+    }
+}
+
+extension ClientSession {
+    func serveWantedAssets(_ call: Call) throws {
+        let scope = try peerScope(call.header)
+        makeEndless(call.stream, patience: limits.stalledStateMilliseconds)
+        readLater(call.stream) { [node] in
+            let reader = node.gate.latest(reach: .disk)
+            let databases = try reader.scope(scope).map { try reader.databases(of: $0) }
+            return try WantedAssets(node: node, databases: databases ?? []).page()
+        }
+    }
+}
+
+extension Node {
+    /// Whether a member has the bytes of all assets that are whole here; false if it can't be
+    /// asked.
+    func hasAllAssets(_ member: Bytes, of scopes: [ScopeID]) async -> Bool {
+        guard let peer = connections.withLock({ $0[member]?.connection }) else { return false }
+        for scope in scopes {
+            guard let lacks = try? await lacksAssets(peer, of: scope), !lacks else { return false }
+        }
+        return true
+    }
+
+    private func lacksAssets(_ peer: PeerConnection, of scope: ScopeID) async throws -> Bool {
+        let answer = peer.read(.peersWanted, scope, [])
+        for try await payload in answer.messages {
+            let wanted = try WantedAssetsResponse.assets(wire: payload)
+            let isHere = try await gate.reading { reader in
+                try wanted.contains { try reader.isWhole($0, of: scope) }
+            }
+            if isHere { return true }
+            answer.grant(payload.count)
+        }
+        return false
+    }
+}
+
+extension ReadTransaction {
+    fileprivate borrowing func wantedAssets(
+        in database: DatabaseNumber,
+        after asset: Bytes,
+        limit: Int
+    ) throws(EngineError) -> [Bytes] {
+        let range = KeyRange.wantedAssets(of: database, after: asset)
+        return try rows(.log, range, limit: limit).map { (key, _) throws(EngineError) in
+            var parts = KeyReader(key)
+            _ = try parts.number(DatabaseNumber.self)
+            return try parts.bytes(32)
+        }
+    }
+
+    fileprivate borrowing func isWhole(
+        _ wanted: WantedAssetsResponse.Asset,
+        of scope: ScopeID
+    ) throws -> Bool {
+        guard wanted.asset.count == 32, let number = try self.scope(scope),
+            let kind = DatabaseScope(rawValue: UInt8(clamping: wanted.database)),
+            let database = try database(
+                number,
+                DatabaseID(kind: kind, owner: String(decoding: wanted.owner, as: UTF8.self))
+            )
+        else { return false }
+        return try asset(wanted.asset, in: database)?.isComplete ?? false
+    }
+}

@@ -1,0 +1,44 @@
+// The packs of a simulated disk: they keep what was written, and nothing of what a process does
+// after its end.
+//
+// What was written when the power fails is there afterwards: that nothing is acknowledged before is
+// what the power-cut test shows.
+
+import CumulusModel
+import CumulusStorage
+import Synchronization
+
+final class SimulatedPacks: PackFiles {
+    /// What a power cut leaves.
+    let durable: MemoryPacks
+    /// What the process sees.
+    private let seen: Mutex<MemoryPacks>
+
+    init(_ durable: MemoryPacks = MemoryPacks()) {
+        self.durable = durable
+        seen = Mutex(durable)
+    }
+
+    /// The process ends: what it does from now on goes nowhere.
+    func detach() {
+        seen.withLock { $0 = MemoryPacks(durable.content) }
+    }
+
+    private var packs: MemoryPacks { seen.withLock { $0 } }
+
+    // MARK: PackFiles
+
+    func write(_ pack: PackNumber, _ pieces: [Bytes]) throws(PackError) {
+        try packs.write(pack, pieces)
+    }
+
+    func read(_ pack: PackNumber, _ range: Range<Int>) throws(PackError) -> Bytes? {
+        try packs.read(pack, range)
+    }
+
+    func remove(_ pack: PackNumber) -> Int { packs.remove(pack) }
+
+    func all() throws(PackError) -> [PackNumber: Int] { try packs.all() }
+
+    func copy(to directory: String) throws(PackError) { try packs.copy(to: directory) }
+}
