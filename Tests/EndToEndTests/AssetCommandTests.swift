@@ -1,12 +1,12 @@
 // Assets by the command line, with real processes and a real disk: interrupted on both ways, and
-// after files were lost.
+// after files were lost. `cluster/chaos transfer` takes a larger file.
 
 import Cumulus
 import CumulusTesting
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(3))) struct AssetCommandTests {
+@Suite(.timeLimit(.minutes(30))) struct AssetCommandTests {
     private let folder: TestFolder
 
     init() throws {
@@ -16,12 +16,13 @@ import Testing
     /// A file of bytes that don't compress.
     private func file(_ name: String, megabytes: Int) throws -> String {
         let path = "\(folder.path)/\(name)"
-        var dice = SeededGenerator(seed: UInt64(megabytes))
-        var content = Data(capacity: megabytes << 20)
-        for _ in 0..<megabytes << 17 {
-            withUnsafeBytes(of: dice.next()) { content.append(contentsOf: $0) }
+        _ = FileManager.default.createFile(atPath: path, contents: nil)
+        let file = try FileHandle(forWritingTo: URL(filePath: path))
+        let random = try FileHandle(forReadingFrom: URL(filePath: "/dev/urandom"))
+        for _ in 0..<megabytes {
+            try file.write(contentsOf: random.read(upToCount: 1 << 20) ?? Data())
         }
-        try content.write(to: URL(filePath: path))
+        try file.close()
         return path
     }
 
@@ -30,16 +31,32 @@ import Testing
     }
 
     private func bytes(_ file: String) throws -> Data {
-        try Data(contentsOf: URL(filePath: file))
+        try Data(contentsOf: URL(filePath: file), options: .alwaysMapped)
     }
 
-    /// Waits until more is on the disk below a folder: something is on its way just now.
+    /// A node that takes the file.
+    private func startNode(port: Int = 0) async throws -> NodeProcess {
+        try await NodeProcess.ready(
+            data: folder.node,
+            port: port,
+            arguments: ["--limits", "assetBytes=\(max(1 << 30, Chaos.megabytes << 20))"]
+        )
+    }
+
+    /// What a node may take of memory under transfers.
+    private func expectSmall(_ node: NodeProcess) {
+        let bytes = node.residentBytes ?? 0
+        #expect(bytes < 200 << 20, "\(bytes) bytes of memory")
+    }
+
+    /// Waits until an eighth of the file more is on the disk below a folder: something is on its
+    /// way just now.
     ///
     /// - Returns: Bytes; nil if nothing came for some seconds.
     private func growth(below path: String, from last: Int) async throws -> Int? {
-        for _ in 0..<5_000 {
+        for _ in 0..<15_000 {
             let bytes = diskBytes(below: path)
-            if bytes > last { return bytes }
+            if bytes > last + Chaos.megabytes << 17 { return bytes }
             try await Task.sleep(for: .milliseconds(2))
         }
         return nil
@@ -101,9 +118,9 @@ import Testing
 
     /// The node is killed again and again while a file goes up and comes down: both go on.
     @Test func transfersOutliveTheNode() async throws {
-        var node = try await NodeProcess.ready(data: folder.node, port: TestPort.free())
+        var node = try await startNode(port: TestPort.free())
         let variables = try await variables(node)
-        let movie = try file("movie", megabytes: 24)
+        let movie = try file("movie", megabytes: Chaos.megabytes)
         let copy = "\(folder.path)/copy"
         for (words, place) in [
             (["asset", "put", "Movie", "m", "file", movie], "\(folder.node)/assets"),
@@ -114,23 +131,47 @@ import Testing
             while kills < 3, let bytes = try await growth(below: place, from: moved) {
                 (moved, kills) = (bytes, kills + 1)
                 let port = try node.port
+                expectSmall(node)
                 node.kill(SIGKILL)
                 _ = try await node.waitForEnd()
-                node = try await NodeProcess.ready(data: folder.node, port: port)
+                node = try await startNode(port: port)
             }
             let ended = try await run
             #expect(ended.code == 0, "\(words): \(ended.errors)")
             // What came after the first kill shows that it was in the middle.
             #expect(kills > 1, "\(words)")
+            expectSmall(node)
         }
         #expect(try bytes(copy) == bytes(movie))
     }
 
+    /// Two commands don't fill the same file, and one that fails leaves nothing behind.
+    @Test func anOutputIsForOneCommand() async throws {
+        let node = try await startNode()
+        let variables = try await variables(node)
+        let photo = try file("photo", megabytes: 1)
+        let put = ["asset", "put", "Photo", "p", "image", photo]
+        #expect(try await CommandLineRun(put, variables: variables).code == 0)
+        let copy = "\(folder.path)/copy"
+        let get = ["asset", "get", "p", "image", "--output", copy]
+        mkdir(copy + ".part", 0o700)
+        let lock = open(copy + ".part", O_RDONLY)
+        #expect(flock(lock, LOCK_EX) == 0)
+        let second = try await CommandLineRun(get, variables: variables)
+        #expect(second.code > 0 && second.errors.contains("another command"), "\(second.errors)")
+        close(lock)
+        let nothing = ["asset", "get", "q", "image", "--output", copy]
+        #expect(try await CommandLineRun(nothing, variables: variables).code > 0)
+        #expect(!FileManager.default.fileExists(atPath: copy + ".part"))
+        #expect(try await CommandLineRun(get, variables: variables).code == 0)
+        #expect(try bytes(copy) == bytes(photo))
+    }
+
     /// The client is killed instead, at random moments; what came stays for the next one.
     @Test func aClientThatWasKilledGoesOn() async throws {
-        let node = try await NodeProcess.ready(data: folder.node)
+        let node = try await startNode()
         let variables = try await variables(node)
-        let movie = try file("movie", megabytes: 24)
+        let movie = try file("movie", megabytes: Chaos.megabytes)
         let copy = "\(folder.path)/copy"
         for (words, place) in [
             (["asset", "put", "Movie", "m", "file", movie], "\(folder.node)/assets"),
@@ -158,6 +199,7 @@ import Testing
             let run = try await CommandLineRun(words, variables: variables)
             #expect(run.code == 0, "\(words): \(run.errors)")
             #expect(kills > 1, "\(words)")
+            expectSmall(node)
         }
         #expect(try bytes(copy) == bytes(movie))
     }

@@ -10,6 +10,8 @@ enum Chaos {
     static let mutations = number("CUMULUS_CHAOS_MUTATIONS") ?? 4_000
     /// Cycles of faults, or restarts.
     static let cycles = number("CUMULUS_CHAOS_CYCLES") ?? 8
+    /// Of a file that is transferred.
+    static let megabytes = number("CUMULUS_CHAOS_MEGABYTES") ?? 24
     static let seed = UInt64(number("CUMULUS_CHAOS_SEED") ?? 1)
 
     private static func number(_ name: String) -> Int? {
