@@ -24,20 +24,37 @@ package enum ContentCutter {
         let end = min(bytes.count, largest)
         guard end > smallest else { return end }
         return gear.withUnsafeBufferPointer { gear in
-            var fingerprint: UInt64 = 0
-            var position = smallest
-            let middle = min(average, end)
-            while position < middle {
-                fingerprint = (fingerprint &<< 1) &+ gear[Int(bytes[position])]
-                position &+= 1
-                if fingerprint &>> (64 - rareBits) == 0 { return position }
+            var search = Search(bytes: bytes, gear: gear, position: smallest)
+            return search.cut(upTo: min(average, end), zeros: rareBits)
+                ?? search.cut(upTo: end, zeros: frequentBits) ?? end
+        }
+    }
+
+    /// Goes through the bytes with the fingerprint of the last 64 of them.
+    private struct Search {
+        let bytes: UnsafeRawBufferPointer
+        let gear: UnsafeBufferPointer<UInt64>
+        var position: Int
+        var fingerprint: UInt64 = 0
+
+        /// The first place where the fingerprint begins with so many zeros; nil: there is none.
+        ///
+        /// Two bytes at a time, so that one doesn't wait for what the other did to the
+        /// fingerprint: twice as fast as one by one.
+        mutating func cut(upTo end: Int, zeros: UInt64) -> Int? {
+            let limit: UInt64 = 1 &<< (64 &- zeros)
+            while position &+ 1 < end {
+                let first = gear[Int(bytes[position])]
+                let both = (first &<< 1) &+ gear[Int(bytes[position &+ 1])]
+                if (fingerprint &<< 1) &+ first < limit { return position &+ 1 }
+                fingerprint = (fingerprint &<< 2) &+ both
+                position &+= 2
+                if fingerprint < limit { return position }
             }
-            while position < end {
-                fingerprint = (fingerprint &<< 1) &+ gear[Int(bytes[position])]
-                position &+= 1
-                if fingerprint &>> (64 - frequentBits) == 0 { return position }
-            }
-            return end
+            guard position < end else { return nil }
+            fingerprint = (fingerprint &<< 1) &+ gear[Int(bytes[position])]
+            position &+= 1
+            return fingerprint < limit ? position : nil
         }
     }
 

@@ -294,6 +294,45 @@ import Testing
         }
     }
 
+    /// All assets of a user in a database have a limit together; what is gone gives room back.
+    @Test func aUsersAssetsHaveALimit() async throws {
+        var limits = Limits.standard
+        limits.userAssetBytes = 4_000_000
+        limits.assetGraceMilliseconds = 10_000
+        try await withServer(limits: limits) { server in
+            let folder = try TemporaryFolder()
+            let ada = try await container(server, folder: folder)
+            let bob = try await container(server, user: "bob", folder: folder)
+            func save(_ name: String, _ content: Bytes, _ database: Database) async throws {
+                var record = Record(recordType: "Photo", recordID: Record.ID(recordName: name))
+                record["image"] = .asset(Asset(data: Data(content)))
+                _ = try await database.save(record)
+            }
+            let other = SampleAsset.stream(2_000_000, from: 9_000_000)
+            try await save("p", Self.content, ada.privateCloudDatabase)
+            let refusal = await error { try await save("q", other, ada.privateCloudDatabase) }
+            #expect(refusal?.code == .quotaExceeded)
+            #expect(refusal?.message.contains("3000000 of 4000000") == true)
+            // The same content takes no more room; other databases and other users have their own.
+            try await save("again", Self.content, ada.privateCloudDatabase)
+            try await save("q", other, ada.publicCloudDatabase)
+            try await save("q", other, bob.privateCloudDatabase)
+            for name in ["p", "again"] {
+                let id = Record.ID(recordName: name)
+                _ = try await ada.privateCloudDatabase.deleteRecord(withID: id)
+            }
+            for _ in 0..<2 {
+                try await server.collect()
+                server.clockLead += 15_000
+            }
+            try await server.collect()
+            try await save("q", other, ada.privateCloudDatabase)
+            #expect(try DerivedRows.differences(in: server.node.gate.engine) == [])
+            await ada.close()
+            await bob.close()
+        }
+    }
+
     // MARK: Parts
 
     private func asset(_ value: FieldValue?) throws -> Asset {

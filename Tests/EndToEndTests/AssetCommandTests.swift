@@ -155,7 +155,7 @@ import Testing
         let copy = "\(folder.path)/copy"
         let get = ["asset", "get", "p", "image", "--output", copy]
         mkdir(copy + ".part", 0o700)
-        let lock = open(copy + ".part", O_RDONLY)
+        let lock = open(copy + ".part", O_RDONLY | O_CLOEXEC)
         #expect(flock(lock, LOCK_EX) == 0)
         let second = try await CommandLineRun(get, variables: variables)
         #expect(second.code > 0 && second.errors.contains("another command"), "\(second.errors)")
