@@ -15,18 +15,37 @@ enum OpenFiles {
     }
 
     /// Raises the soft limit to the hard one; without the right to do so it stays as it is.
-    static func raiseLimit() {
+    ///
+    /// - Returns: The limit that holds now.
+    @discardableResult static func raiseLimit() -> Int {
         var limit = rlimit()
         #if os(Linux)
             let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         #else
             let resource = RLIMIT_NOFILE
         #endif
-        guard getrlimit(resource, &limit) == 0 else { return }
+        guard getrlimit(resource, &limit) == 0 else { return usual }
+        let before = limit.rlim_cur
         limit.rlim_cur = limit.rlim_max
         #if os(macOS)
             limit.rlim_cur = min(limit.rlim_cur, rlim_t(OPEN_MAX))
         #endif
-        setrlimit(resource, &limit)
+        let now = setrlimit(resource, &limit) == 0 ? limit.rlim_cur : before
+        return Int(clamping: now)
     }
+
+    private static let usual = 1_024
+
+    /// Connections that leave room for the store's files.
+    ///
+    /// - Parameters:
+    ///   - limit: Files that this process may have open.
+    ///   - tables: Files that the store keeps open.
+    static func connectionLimit(of limit: Int, besides tables: Int) -> Int {
+        max(fewestConnections, limit - tables - otherFiles)
+    }
+
+    private static let fewestConnections = 16
+    /// Logs, packs that are read and written, backups, and what a library may open.
+    private static let otherFiles = 128
 }

@@ -31,7 +31,7 @@ struct Wiring {
     /// Runs the node until a signal ends it.
     func run() async throws {
         OpenFiles.keepStandardOnes()
-        OpenFiles.raiseLimit()
+        let fileLimit = OpenFiles.raiseLimit()
         Allocator.giveBackSoon()
         let plan = try judge()
         let directory = try DataHome(configuration.data)
@@ -45,7 +45,12 @@ struct Wiring {
             host: plan.address.host,
             port: plan.address.port,
             loops: loops,
-            identity: plan.identity
+            identity: plan.identity,
+            connectionLimit: OpenFiles.connectionLimit(
+                of: fileLimit,
+                besides: Int(try configuration.profile().openTables)
+            ),
+            onRefusal: RefusedConnections(logger).note
         )
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         node.start()

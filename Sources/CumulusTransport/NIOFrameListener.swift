@@ -1,7 +1,8 @@
 // Listens on a TCP port and gives every connection that comes in its handler.
 //
 // `cumulusd` makes one. It is told to stop in two steps, so that a draining node keeps its
-// connections.
+// connections. Beyond its limit a connection is closed as it comes: the files that a process may
+// have open are the store's too.
 
 package import CumulusWire
 import NIOCore
@@ -16,6 +17,11 @@ package final class NIOFrameListener: FrameListener {
     /// nil: plain TCP.
     private let identity: TLSIdentity?
     private let channels = Mutex<(any Channel)?>(nil)
+    private let connectionLimit: Int
+    private let connections = Atomic<Int>(0)
+    private let onRefusal: @Sendable (String) -> Void
+    /// Nothing is accepted for so long after the system refused a connection.
+    private static let pause = TimeAmount.seconds(1)
     /// Connections that wait for `accept`.
     private static let backlog: Int32 = 1_024
     /// What a connection may bring in one turn is what it can't be held back from: four of these.
@@ -25,12 +31,24 @@ package final class NIOFrameListener: FrameListener {
         maximum: 32 << 10
     )
 
-    /// Port 0 takes a free one.
-    package init(host: String, port: Int, loops: EventLoops, identity: TLSIdentity? = nil) {
+    /// - Parameters:
+    ///   - port: 0 takes a free one.
+    ///   - connectionLimit: More at the same time are closed.
+    ///   - onRefusal: Told in words why a connection was not taken, each time.
+    package init(
+        host: String,
+        port: Int,
+        loops: EventLoops,
+        identity: TLSIdentity? = nil,
+        connectionLimit: Int = .max,
+        onRefusal: @escaping @Sendable (String) -> Void = { _ in }
+    ) {
         self.host = host
         self.port = port
         self.loops = loops
         self.identity = identity
+        self.connectionLimit = connectionLimit
+        self.onRefusal = onRefusal
     }
 
     package func start(_ make: @escaping MakeFrameHandler) async throws -> String {
@@ -46,15 +64,26 @@ package final class NIOFrameListener: FrameListener {
     }
 
     private func bind(_ make: @escaping MakeFrameHandler) async throws -> any Channel {
-        let (loops, identity) = (loops, identity)
+        let (loops, identity, onRefusal) = (loops, identity, onRefusal)
         return try await ServerBootstrap(group: loops.group)
+            .serverChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    // Else the loop would try again at once, and again.
+                    let backoff = AcceptBackoffHandler { error in
+                        onRefusal("\(SocketProblem(error))")
+                        return NIOFrameListener.pause
+                    }
+                    try channel.pipeline.syncOperations.addHandler(backoff)
+                }
+            }
             .serverChannelOption(.backlog, value: NIOFrameListener.backlog)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
             .childChannelOption(.maxMessagesPerRead, value: 4)
             .childChannelOption(.recvAllocator, value: NIOFrameListener.receiveBuffers)
-            .childChannelInitializer { channel in
+            .childChannelInitializer { [self] channel in
                 channel.eventLoop.makeCompletedFuture {
+                    try admit(channel)
                     let pipeline = channel.pipeline.syncOperations
                     var security = FrameChannelHandler.Security.plain
                     if let identity = identity?.current {
@@ -68,6 +97,19 @@ package final class NIOFrameListener: FrameListener {
             .bind(host: host, port: port)
             .get()
     }
+
+    /// Counts a connection until it ends; throws, and so closes it, if there are too many.
+    private func admit(_ channel: any Channel) throws {
+        channel.closeFuture.whenComplete { [self] _ in
+            connections.wrappingSubtract(1, ordering: .relaxed)
+        }
+        guard connections.wrappingAdd(1, ordering: .relaxed).newValue <= connectionLimit else {
+            onRefusal("there are \(connectionLimit) already")
+            throw TooManyConnections()
+        }
+    }
+
+    private struct TooManyConnections: Error {}
 
     package func stopAccepting() async {
         let channel = channels.withLock { channel in

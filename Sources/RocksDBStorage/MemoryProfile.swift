@@ -34,7 +34,7 @@ package enum MemoryProfile: String, CaseIterable, Sendable {
     }
 
     /// Tables held open; each costs a few kilobytes.
-    var openTables: Int32 {
+    package var openTables: Int32 {
         switch self {
         case .small: 64
         case .standard: 512

@@ -15,6 +15,48 @@ import Testing
 
     init() throws { folder = try TestFolder() }
 
+    // MARK: Connections
+
+    #if os(Linux)
+        /// A process that may open few files takes few connections, says so, and serves those that
+        /// it has: else the store's files would be the next that can't be opened.
+        @Test func fewFilesMeanFewConnections() async throws {
+            let node = try await NodeProcess.ready(
+                data: folder.node,
+                prefix: ["/bin/sh", "-c", "ulimit -n 240 && exec \"$@\"", "sh"]
+            )
+            let container = try await node.signIn(timeout: .seconds(5))
+            let database = container.privateCloudDatabase
+            func save(_ name: String) async throws {
+                let id = Record.ID(recordName: name)
+                var record = Record(recordType: "Photo", recordID: id)
+                record["image"] = .asset(Asset(data: Data(name.utf8)))
+                _ = try await database.save(record)
+            }
+            try await save("before")
+            let others = try (0..<300).map { _ in try RawClient(try node.endpoint) }
+            // 64 tables and 128 other files are the store's.
+            let taken = others.count { client in
+                client.patience = 20
+                do {
+                    return try client.receive() != nil
+                } catch {
+                    return error as? RawClient.Failure == .silence
+                }
+            }
+            #expect((40...48).contains(taken), "\(taken) connections were taken")
+            try await save("meanwhile")
+            #expect(node.errors.contains("connections are refused"), "\(node.errors)")
+            for client in others { client.close() }
+            let goesOn = try await eventually {
+                (try? await node.makeToken(of: "bob")) != nil
+            }
+            #expect(goesOn)
+            await container.close()
+            #expect(try await node.end(SIGTERM) == .exit(0))
+        }
+    #endif
+
     // MARK: Ends
 
     @Test func aTerminatedNodeAnswersWhatItTookAndExits() async throws {
