@@ -20,6 +20,8 @@ final class AssetCache: Sendable {
     private struct State {
         /// By asset.
         var running: [Bytes: Running] = [:]
+        /// That were begun.
+        var downloads: UInt64 = 0
         /// Chunks that are on their way, and in which asset.
         var claims: [Bytes: Bytes] = [:]
         /// Where chunks of whole assets are; nil: nobody looked.
@@ -28,6 +30,8 @@ final class AssetCache: Sendable {
 
     private struct Running {
         let task: Task<String, any Error>
+        /// Tells it from a later download of the same asset.
+        let number: UInt64
         var waiters: Int
     }
 
@@ -130,6 +134,10 @@ final class AssetCache: Sendable {
         var total = files.reduce(0) { $0 + $1.size }
         for file in files.sorted(by: { $0.used < $1.used }) where total > byteLimit {
             guard !busy.contains(String(file.name.prefix(64))) else { continue }
+            // Another process may be filling it.
+            if file.name.contains(".part"), file.used > Date().timeIntervalSince1970 - 3_600 {
+                continue
+            }
             unlink("\(directory)/\(file.name)")
             total -= file.size
         }
@@ -194,11 +202,13 @@ final class AssetCache: Sendable {
                 state.running[asset.digest] = running
                 return running.task
             }
+            state.downloads += 1
+            let number = state.downloads
             let task = Task { [self] in
-                defer { end(asset.digest) }
+                defer { end(asset.digest, number) }
                 return try await download()
             }
-            state.running[asset.digest] = Running(task: task, waiters: 1)
+            state.running[asset.digest] = Running(task: task, number: number, waiters: 1)
             return task
         }
         return try await withTaskCancellationHandler {
@@ -211,12 +221,16 @@ final class AssetCache: Sendable {
     private func leave(_ asset: Bytes) {
         state.withLock { state in
             state.running[asset]?.waiters -= 1
-            if state.running[asset]?.waiters == 0 { state.running[asset]?.task.cancel() }
+            guard let running = state.running[asset], running.waiters == 0 else { return }
+            running.task.cancel()
+            // Whoever asks from now on begins anew.
+            state.running[asset] = nil
         }
     }
 
-    private func end(_ asset: Bytes) {
+    private func end(_ asset: Bytes, _ number: UInt64) {
         state.withLock { state in
+            guard state.running[asset]?.number ?? number == number else { return }
             state.running[asset] = nil
             state.claims = state.claims.filter { $0.value != asset }
         }

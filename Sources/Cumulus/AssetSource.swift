@@ -1,7 +1,8 @@
 // The content of an asset on this machine, and how it is cut: a file is read block by block, and
 // what was cut of one block is hashed while the next one is read.
 //
-// Called by uploads. A file is never mapped: one that shrinks meanwhile must not end the process.
+// Called by uploads. A file is opened for each read, so that thousands of them need no more than a
+// few descriptors, and never mapped: one that shrinks meanwhile must not end the process.
 // hot: once per byte of an asset.
 
 import CumulusAssets
@@ -14,7 +15,7 @@ final class AssetSource: Sendable {
 
     private enum Content: Sendable {
         case bytes(Bytes)
-        case file(descriptor: Int32, path: String)
+        case file(path: String)
     }
 
     init(_ source: Asset.Source) throws(ServiceError) {
@@ -23,22 +24,18 @@ final class AssetSource: Sendable {
             content = .bytes(bytes)
             size = UInt64(bytes.count)
         case .file(let path):
-            let descriptor = open(path, O_RDONLY | O_CLOEXEC)
             var status = stat()
-            guard descriptor >= 0, fstat(descriptor, &status) == 0,
-                status.st_mode & S_IFMT == S_IFREG
-            else {
-                let reason = descriptor < 0 ? String(cString: strerror(errno)) : "not a file"
-                if descriptor >= 0 { close(descriptor) }
-                throw ServiceError(.assetFileNotFound, "\(path): \(reason)")
+            guard stat(path, &status) == 0 else { throw AssetSource.problem(path) }
+            guard status.st_mode & S_IFMT == S_IFREG else {
+                throw ServiceError(.assetFileNotFound, "\(path): not a file")
             }
-            content = .file(descriptor: descriptor, path: path)
+            content = .file(path: path)
             size = UInt64(status.st_size)
         }
     }
 
-    deinit {
-        if case .file(let descriptor, _) = content { close(descriptor) }
+    private static func problem(_ path: String, _ code: Int32 = errno) -> ServiceError {
+        ServiceError(.assetFileNotFound, "\(path): \(String(cString: strerror(code)))")
     }
 
     /// Part of the content, behind other bytes; shorter where a file has become shorter.
@@ -50,7 +47,10 @@ final class AssetSource: Sendable {
         switch content {
         case .bytes(let bytes):
             return Bytes(front) + bytes.dropFirst(Int(start)).prefix(count)
-        case .file(let descriptor, let path):
+        case .file(let path):
+            let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+            guard descriptor >= 0 else { throw AssetSource.problem(path) }
+            defer { close(descriptor) }
             var problem: Int32 = 0
             let all = front.count + count
             let bytes = Bytes(unsafeUninitializedCapacity: all) { room, filled in
@@ -67,12 +67,7 @@ final class AssetSource: Sendable {
                     filled += got
                 }
             }
-            guard problem == 0 else {
-                throw ServiceError(
-                    .assetFileNotFound,
-                    "\(path): \(String(cString: strerror(problem)))"
-                )
-            }
+            guard problem == 0 else { throw AssetSource.problem(path, problem) }
             return bytes
         }
     }

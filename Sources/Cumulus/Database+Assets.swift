@@ -39,7 +39,7 @@ extension Database {
 
     func downloaded(_ asset: Asset, _ progress: AssetProgress?) async throws -> Asset {
         if asset.source != nil { return asset }
-        guard asset.digest.count == 32 else {
+        guard asset.digest.count == 32, asset.size <= UInt64(Int64.max) else {
             throw ServiceError(.assetFileNotFound, "the asset has neither content nor a digest")
         }
         let cache = core.assetCache

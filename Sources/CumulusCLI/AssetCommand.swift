@@ -23,6 +23,7 @@ extension AssetCommand {
                 note: """
                     Makes the record if it is not there. Only chunks that the database does not \
                     have travel, so a command that was interrupted goes on when it is repeated. \
+                    A call may take 60 seconds, unless --timeout says another number. \
                     For other fields in the same save: cumulus record save --asset KEY=FILE.
                     """
             )
@@ -71,7 +72,8 @@ extension AssetCommand {
                 "cumulus asset get front image --range 0-99 --output - | xxd",
                 note: """
                     What has arrived stays beside the output, in FILE.part, until all of it is \
-                    there: repeat an interrupted command and it goes on. FILE - is standard output.
+                    there: repeat an interrupted command and it goes on. FILE - is standard \
+                    output. A call may take 60 seconds, unless --timeout says another number.
                     """
             )
         )
@@ -93,8 +95,11 @@ extension AssetCommand {
         }
 
         func run() async throws {
-            if output != "-", !force, FileManager.default.fileExists(atPath: output) {
-                throw InputProblem("\(output) exists; name another file, or --force")
+            if output == "-" { return try await print() }
+            var isFolder: ObjCBool = false
+            if FileManager.default.fileExists(atPath: output, isDirectory: &isFolder) {
+                if isFolder.boolValue { throw InputProblem("\(output) is a folder") }
+                if !force { throw InputProblem("\(output) exists; name another file, or --force") }
             }
             let parts = try AssetParts(for: output)
             defer { parts.leave() }
@@ -102,17 +107,32 @@ extension AssetCommand {
             try await connection.withContainer(timeout: 60, assets: parts.folder) { container in
                 let database = container.database(with: database.scope)
                 let asset = try await field.asset(of: database, in: zone.zoneID)
-                if let range {
-                    return try parts.write(try await database.bytes(of: asset, in: range.bytes))
+                guard range == nil else {
+                    let count = try await parts.write { handle in
+                        try await database.copy(asset, in: range, to: handle, output)
+                    }
+                    try parts.finish(parts.piece, replaces: force)
+                    return format.show(
+                        .object([JSON.Member("bytes", .integer(Int64(clamping: count)))]),
+                        rows: [["\(ByteCount.text(count)) fetched"]]
+                    )
                 }
                 let whole = try await transfer.following { progress in
                     try await database.download(asset, progress: progress)
                 }
                 guard let file = whole.fileURL else { return }
-                try parts.finish(file)
+                try parts.finish(file.path(percentEncoded: false), replaces: force)
+                format.show(.object(transfer.members), rows: [[transfer.text("fetched")]])
             }
-            if output == "-" { return }
-            format.show(.object(transfer.members), rows: [[transfer.text("fetched")]])
+        }
+
+        private func print() async throws {
+            try await connection.withContainer(timeout: 60) { container in
+                let database = container.database(with: database.scope)
+                let asset = try await field.asset(of: database, in: zone.zoneID)
+                let handle = FileHandle.standardOutput
+                _ = try await database.copy(asset, in: range, to: handle, "standard output")
+            }
         }
     }
 
@@ -139,7 +159,8 @@ extension AssetCommand {
             }
             output.show(
                 [
-                    "digest": .string(asset.digest.hex), "size": .integer(Int64(asset.size)),
+                    "digest": .string(asset.digest.hex),
+                    "size": .integer(Int64(clamping: asset.size)),
                     "chunks": .integer(Int64(found.chunks)),
                     "missingChunks": .integer(Int64(found.missingChunks)),
                     "storedBytes": .integer(Int64(found.storedBytes)),
@@ -195,7 +216,7 @@ enum AssetFile {
         var isFolder: ObjCBool = false
         guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder),
             FileManager.default.isReadableFile(atPath: path)
-        else { throw InputProblem("\(path) can't be read") }
+        else { throw InputProblem("'\(path)' can't be read") }
         if isFolder.boolValue { throw InputProblem("\(path) is a folder, not a file") }
         return Asset(fileURL: URL(filePath: path))
     }
@@ -210,12 +231,7 @@ private struct AssetParts {
 
     init(for output: String) throws {
         self.output = output
-        if output == "-" {
-            folder = FileManager.default.temporaryDirectory
-                .appending(path: "cumulus-\(UUID().uuidString)").path(percentEncoded: false)
-        } else {
-            folder = output + ".part"
-        }
+        folder = output + ".part"
         _ = mkdir(folder, 0o700)
         descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -227,33 +243,63 @@ private struct AssetParts {
         }
     }
 
+    /// A file for part of an asset.
+    var piece: String { folder + "/piece" }
+
+    /// Writes part of an asset to its file.
+    func write(_ body: (FileHandle) async throws -> UInt64) async throws -> UInt64 {
+        guard FileManager.default.createFile(atPath: piece, contents: nil),
+            let handle = FileHandle(forWritingAtPath: piece)
+        else { throw OutputProblem("\(piece) can't be written") }
+        defer {
+            try? handle.close()
+        }
+        return try await body(handle)
+    }
+
+    /// Gives the file its name; what stands there by now is replaced only if that is wanted.
+    func finish(_ file: String, replaces: Bool) throws {
+        let mask = umask(0)
+        umask(mask)
+        chmod(file, 0o666 & ~mask)
+        guard replaces ? rename(file, output) == 0 : link(file, output) == 0 else {
+            let why = String(cString: strerror(errno))
+            throw OutputProblem("\(output) can't be made: \(why); what came stays in \(folder)")
+        }
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+
     /// What came stays for the next try, unless there is none.
     func leave() {
-        if output == "-" { try? FileManager.default.removeItem(atPath: folder) }
+        unlink(piece)
         rmdir(folder)
         close(descriptor)
     }
+}
 
-    /// The whole content.
-    func finish(_ file: URL) throws {
-        defer { try? FileManager.default.removeItem(atPath: folder) }
-        if output == "-" {
-            let handle = try FileHandle(forReadingFrom: file)
-            while let block = try handle.read(upToCount: 1 << 20), !block.isEmpty {
-                try FileHandle.standardOutput.write(contentsOf: block)
+extension Database {
+    /// Copies bytes of an asset, some megabytes after the others; nil: all of them.
+    ///
+    /// - Returns: How many there were.
+    fileprivate func copy(
+        _ asset: Asset,
+        in range: ByteRange?,
+        to handle: FileHandle,
+        _ name: String
+    ) async throws -> UInt64 {
+        let all = (range?.bytes ?? 0..<asset.size).clamped(to: 0..<asset.size)
+        if all.isEmpty, range != nil { throw InputProblem("the file has only \(asset.size) bytes") }
+        var start = all.lowerBound
+        while start < all.upperBound {
+            let end = min(start + 4 << 20, all.upperBound)
+            let piece = try await bytes(of: asset, in: start..<end)
+            do {
+                try handle.write(contentsOf: Data(piece))
+            } catch {
+                throw OutputProblem("\(name) can't be written: \(error.localizedDescription)")
             }
-        } else if rename(file.path(percentEncoded: false), output) != 0 {
-            throw InputProblem("\(output) can't be written: \(String(cString: strerror(errno)))")
+            start = end
         }
-    }
-
-    /// Some of it.
-    func write(_ bytes: [UInt8]) throws {
-        if output == "-" { return try FileHandle.standardOutput.write(contentsOf: Data(bytes)) }
-        do {
-            try Data(bytes).write(to: URL(filePath: output), options: .atomic)
-        } catch {
-            throw InputProblem("\(output) can't be written: \(error.localizedDescription)")
-        }
+        return UInt64(all.count)
     }
 }

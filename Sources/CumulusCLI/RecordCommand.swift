@@ -60,6 +60,9 @@ extension RecordCommand {
             for increment in increment where Int64(increment.value) == nil {
                 throw ValidationError("--increment: '\(increment.value)' is not an integer.")
             }
+            for asset in asset where field.contains(where: { $0.key == asset.key }) {
+                throw ValidationError("'\(asset.key)' is either a --field or an --asset.")
+            }
         }
 
         func run() async throws {

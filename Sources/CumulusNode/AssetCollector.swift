@@ -15,6 +15,8 @@ struct AssetCollector: Sendable {
     /// Between two steps, in milliseconds.
     let pause: Int64
     private static let assetsAtOnce = 1_000
+    /// Chunks of all assets that a job of the writer looks at, unless it is one asset.
+    private static let chunksAtOnce = 1_000
     private static let packsAtOnce = 1_000
     /// Bytes of a new pack, at least, before it is written.
     private static let packBytes = 1 << 20
@@ -43,16 +45,34 @@ struct AssetCollector: Sendable {
                     reader
                 )
             }
-            if !step.findings.isEmpty {
+            for findings in AssetCollector.batches(of: step.findings) {
                 let settled = try await node.gate.change(.housekeeping) {
                     transaction throws(EngineError) in
-                    try collection.settle(step.findings, in: database, &transaction)
+                    try collection.settle(findings, in: database, &transaction)
                 }
                 node.assets.removeLater(settled.freed)
+                try await node.environment.sleep(pause)
             }
             last = step.last
             if last != nil { try await node.environment.sleep(pause) }
         }
+    }
+
+    /// Callers wait for the writer meanwhile: some milliseconds for each thousand chunks.
+    private static func batches(
+        of findings: [AssetCollection.Finding]
+    ) -> [[AssetCollection.Finding]] {
+        var batches: [[AssetCollection.Finding]] = []
+        var room = 0
+        for finding in findings {
+            if finding.chunks > room {
+                batches.append([])
+                room = chunksAtOnce
+            }
+            batches[batches.count - 1].append(finding)
+            room -= finding.chunks
+        }
+        return batches
     }
 
     // MARK: Packs
@@ -81,7 +101,7 @@ struct AssetCollector: Sendable {
             var kept: [SparsePacks.Survivor] = []
             var chunks: [Chunk] = []
             for survivor in survivors {
-                guard let chunk = node.assets.read(survivor.digest, survivor.row) else {
+                guard let chunk = try node.assets.read(survivor.digest, survivor.row) else {
                     node.lose(survivor.digest, at: survivor.row, in: survivor.database)
                     continue
                 }
@@ -91,12 +111,18 @@ struct AssetCollector: Sendable {
             return (chunks.isEmpty ? nil : try node.assets.write(chunks), kept)
         }
         guard let pack else { return }
-        let outcome = try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
-            try transaction.move(
-                zip(moved, pack.chunks).map { ($0.database, $0.row, $1) },
-                length: pack.length
-            )
+        do {
+            let outcome = try await node.gate.change(.housekeeping) {
+                transaction throws(EngineError) in
+                try transaction.move(
+                    zip(moved, pack.chunks).map { ($0.database, $0.row, $1) },
+                    length: pack.length
+                )
+            }
+            node.assets.removeLater(outcome.freed.union(outcome.isUsed ? [] : [pack.number]))
+        } catch {
+            node.assets.removeLater([pack.number])
+            throw error
         }
-        node.assets.removeLater(outcome.isUsed ? outcome.freed : outcome.freed.union([pack.number]))
     }
 }

@@ -16,8 +16,12 @@ import Synchronization
 struct AssetFetch: Sendable {
     let node: Node
     let key: AssetKey
+    /// How long a peer may say nothing before the next one is asked, in milliseconds.
+    private static let (patience, urgentPatience): (Int64, Int64) = (10_000, 2_000)
+    private static let watchPause: Int64 = 250
+
     /// Somebody waits for it.
-    let isUrgent: Bool
+    private var isUrgent: Bool { node.demand.isUrgent(key) }
 
     /// True if all of it is here now, or nothing names it any more.
     func run() async throws -> Bool {
@@ -103,24 +107,44 @@ struct AssetFetch: Sendable {
         if wanted.isEmpty { return }
         let request = PeerAssetRequest(database: place.database, asset: key.asset, chunks: wanted)
         var began = node.environment.now()
-        let answer = peer.read(.peersAsset, place.scope, request.encoded())
-        for try await payload in answer.messages {
+        try await read(request, from: peer, place) { payload in
             try Task.checkCancellation()
             let chunks = try DownloadAssetResponse(wire: payload).chunks
             if !chunks.isEmpty { try await enter(chunks) }
             if !isUrgent { try await node.environment.sleep(node.environment.now() - began) }
             began = node.environment.now()
-            answer.grant(payload.count)
+        }
+    }
+
+    /// Hands over what a peer answers, message by message; one that says nothing is given up.
+    private func read(
+        _ request: PeerAssetRequest,
+        from peer: PeerConnection,
+        _ place: AssetPlace,
+        _ take: (Bytes) async throws -> Void
+    ) async throws {
+        let answer = peer.read(.peersAsset, place.scope, request.encoded())
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                try await answer.watch(every: AssetFetch.watchPause) {
+                    isUrgent ? AssetFetch.urgentPatience : AssetFetch.patience
+                } pause: {
+                    try await node.environment.sleep($0)
+                }
+            }
+            defer { group.cancelAll() }
+            for try await payload in answer.messages {
+                try await take(payload)
+                answer.grant(payload.count)
+            }
         }
     }
 
     private func takeList(from peer: PeerConnection, _ place: AssetPlace) async throws -> [Int] {
         let request = PeerAssetRequest(database: place.database, asset: key.asset)
         var bytes: Bytes = []
-        let answer = peer.read(.peersAsset, place.scope, request.encoded())
-        for try await payload in answer.messages {
+        try await read(request, from: peer, place) { payload in
             bytes += try DownloadAssetResponse(wire: payload).list
-            answer.grant(payload.count)
         }
         let list = try ChunkList(checking: bytes)
         guard list.digest == key.asset else {

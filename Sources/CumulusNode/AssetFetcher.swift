@@ -25,7 +25,8 @@ struct AssetPlace: Hashable, Sendable {
 /// What callers wait for, and how earlier tries went: what sessions and the fetcher share.
 final class AssetDemand: Sendable {
     private struct State {
-        var running: Set<AssetKey> = []
+        /// And whether somebody waits for it.
+        var running: [AssetKey: Bool] = [:]
         var failures: [AssetKey: Failure] = [:]
         /// What the numbers of databases stand for, which never changes.
         var places: [DatabaseNumber: AssetPlace] = [:]
@@ -54,7 +55,11 @@ final class AssetDemand: Sendable {
     /// - Parameter since: When they began to wait.
     /// - Returns: false if it was tried since, in vain.
     func wait(for key: AssetKey, since: Instant) -> Bool {
-        let (isRunning, failure) = state.withLock { ($0.running.contains(key), $0.failures[key]) }
+        let (isRunning, failure) = state.withLock { state in
+            let isRunning = state.running[key] != nil
+            if isRunning { state.running[key] = true }
+            return (isRunning, state.failures[key])
+        }
         if isRunning { return true }
         if let failure, failure.when >= since { return false }
         source.yield(key)
@@ -66,13 +71,18 @@ final class AssetDemand: Sendable {
     /// - Parameter isUrgent: Tries it again nevertheless.
     func begin(_ key: AssetKey, isUrgent: Bool, now: Instant) -> Bool {
         state.withLock { state in
-            if state.running.contains(key) { return false }
+            if state.running[key] != nil { return false }
             if !isUrgent, let failure = state.failures[key], now < failure.when + failure.pause {
                 return false
             }
-            state.running.insert(key)
+            state.running[key] = isUrgent
             return true
         }
+    }
+
+    /// Somebody waits for an asset that is being fetched.
+    func isUrgent(_ key: AssetKey) -> Bool {
+        state.withLock { $0.running[key] ?? false }
     }
 
     func place(of database: DatabaseNumber) -> AssetPlace? {
@@ -85,7 +95,7 @@ final class AssetDemand: Sendable {
 
     func end(_ key: AssetKey, isWhole: Bool, now: Instant) {
         state.withLock { state in
-            state.running.remove(key)
+            state.running[key] = nil
             let last = state.failures.removeValue(forKey: key)
             if isWhole || state.failures.count >= AssetDemand.mostFailures { return }
             let pause = last.map { min(2 * $0.pause, AssetDemand.longestPause) }
@@ -146,7 +156,7 @@ struct AssetFetcher: Sendable {
         guard node.demand.begin(key, isUrgent: isUrgent, now: node.environment.now()) else {
             return
         }
-        let fetch = AssetFetch(node: node, key: key, isUrgent: isUrgent)
+        let fetch = AssetFetch(node: node, key: key)
         let isWhole = (try? await fetch.run()) ?? false
         node.demand.end(key, isWhole: isWhole, now: node.environment.now())
     }

@@ -180,17 +180,33 @@ package final class AssetStore: Sendable {
     }
 
     /// A chunk, as it was stored; nil if its bytes are gone, or damaged.
-    package func read(_ digest: Bytes, _ row: ChunkRow) -> Chunk? {
+    ///
+    /// Throws where the system refuses to read just now: that says nothing of the bytes.
+    package func read(_ digest: Bytes, _ row: ChunkRow) throws(ServiceError) -> Chunk? {
         let range = row.offset..<row.offset + row.length
-        guard let content = try? packs.read(row.pack, range),
-            AssetStore.checksum(of: content) == row.checksum
-        else { return nil }
+        let content: Bytes?
+        do {
+            content = try packs.read(row.pack, range)
+        } catch {
+            throw AssetStore.unreadable(error)
+        }
+        guard let content, AssetStore.checksum(of: content) == row.checksum else { return nil }
         return Chunk(
             digest: digest,
             size: row.size,
             isCompressed: row.isCompressed,
             content: content
         )
+    }
+
+    private static func unreadable(_ why: PackError) -> ServiceError {
+        var error = ServiceError(
+            .requestRateLimited,
+            .overloaded,
+            "this node can't read the files of assets now: \(why)"
+        )
+        error.retryAfterMilliseconds = 1_000
+        return error
     }
 
     /// Whether a pack's file is there; one that can't be read may be.

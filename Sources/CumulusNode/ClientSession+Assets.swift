@@ -312,7 +312,13 @@ struct AssetPages: Sendable {
         var answer = DownloadAssetResponse()
         var (index, byteCount) = (start, 0)
         while index < chunks.count, byteCount < node.configuration.limits.answerBytes {
-            let chunk = try read(found.list[chunks[index]].digest, reader)
+            let chunk: Chunk
+            do {
+                chunk = try read(found.list[chunks[index]].digest, reader)
+            } catch  where !answer.chunks.isEmpty {
+                // What is here goes first; the next page meets the same.
+                break
+            }
             byteCount += chunk.content.count
             // Two large ones are two messages.
             if !answer.chunks.isEmpty, byteCount > node.configuration.limits.answerBytes { break }
@@ -324,11 +330,11 @@ struct AssetPages: Sendable {
 
     private func read(_ digest: Bytes, _ reader: ReadTransaction) throws -> Chunk {
         guard let row = try reader.chunk(digest, in: found.database) else { throw missing() }
-        if let chunk = node.assets.read(digest, row) { return chunk }
+        if let chunk = try node.assets.read(digest, row) { return chunk }
         // It may have moved meanwhile.
         let newest = node.gate.latest(reach: .disk)
         if let moved = try newest.chunk(digest, in: found.database), moved != row,
-            let chunk = node.assets.read(digest, moved)
+            let chunk = try node.assets.read(digest, moved)
         {
             return chunk
         }
@@ -382,8 +388,10 @@ extension Node {
         var (checked, damaged) = (0, 0)
         for entry in list.distinct {
             guard let row = try? reader.chunk(entry.digest, in: database) else { continue }
+            // What can't be read now may be read later.
+            guard let chunk = try? assets.read(entry.digest, row) as Chunk?? else { continue }
             checked += 1
-            if assets.read(entry.digest, row) != nil { continue }
+            if chunk != nil { continue }
             damaged += 1
             lose(entry.digest, at: row, in: database)
         }

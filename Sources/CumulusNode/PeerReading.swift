@@ -12,6 +12,8 @@ import Synchronization
 final class PeerReading: Sendable {
     let messages: AsyncThrowingStream<Bytes, any Error>
     private let source: AsyncThrowingStream<Bytes, any Error>.Continuation
+    /// Messages that came, and those that the reader dealt with.
+    private let steps = Atomic<Int>(0)
     private let granted = Mutex<@Sendable (Int) -> Void>({ _ in })
 
     init() {
@@ -22,7 +24,25 @@ final class PeerReading: Sendable {
 
     /// The peer may send that many bytes more.
     func grant(_ byteCount: Int) {
+        steps.add(1)
         granted.withLock { $0 }(byteCount)
+    }
+
+    /// Fails the reading once nothing has happened for as long as `patience` says, looking each
+    /// time that `pause` returns.
+    func watch(
+        every milliseconds: Int64,
+        patience: () -> Int64,
+        pause: (Int64) async throws -> Void
+    ) async throws {
+        var (seen, silence) = (steps.value, Int64(0))
+        while silence < patience() {
+            try await pause(milliseconds)
+            let now = steps.value
+            silence = now == seen ? silence + milliseconds : 0
+            seen = now
+        }
+        fail(ServiceError(.serviceUnavailable, .deadline, "that node says nothing"))
     }
 
     // MARK: The connection
@@ -36,6 +56,7 @@ final class PeerReading: Sendable {
     }
 
     func received(_ payload: Bytes, isEnd: Bool) {
+        steps.add(1)
         source.yield(payload)
         if isEnd { source.finish() }
     }

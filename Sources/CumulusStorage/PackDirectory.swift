@@ -53,7 +53,7 @@ package final class PackDirectory: PackFiles {
                 let place = off_t(range.lowerBound + filled)
                 let count = pread(descriptor, rest.baseAddress, range.count - filled, place)
                 if count < 0, errno == EINTR { continue }
-                if count < 0 { problem = PackDirectory.problem(file) }
+                if count < 0, errno != EIO { problem = PackDirectory.problem(file) }
                 guard count > 0 else { return }
                 filled += count
             }

@@ -11,18 +11,27 @@
 package import CumulusModel
 import Synchronization
 
-package enum PackError: Error, Equatable, Sendable {
+package enum PackError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The disk has no room for it.
     case full
     /// In words.
     case failed(String)
+
+    package var description: String {
+        switch self {
+        case .full: "the disk is full"
+        case .failed(let why): why
+        }
+    }
 }
 
 package protocol PackFiles: Sendable {
     /// Makes a pack of these pieces, one behind the other; durable when it returns.
     func write(_ pack: PackNumber, _ pieces: [Bytes]) throws(PackError)
 
-    /// Part of a pack; nil if it isn't there, or is shorter.
+    /// Part of a pack; nil if it isn't there, is shorter, or the disk has lost it.
+    ///
+    /// Throws where it may be read later.
     func read(_ pack: PackNumber, _ range: Range<Int>) throws(PackError) -> Bytes?
 
     /// Removes a pack, if it is there.

@@ -239,6 +239,27 @@ import Testing
         }
     }
 
+    /// What was prepared, or uploaded, and no record names, nobody reads, and nobody waits for.
+    @Test func whatNoRecordNamesIsNotThere() async throws {
+        try await withServer { server in
+            let token = try await server.makeUser("ada")
+            let client = try RawClient(greeting: server.endpoint, token: token)
+            func expectNothing() throws {
+                let request = DownloadAssetRequest(database: .private, asset: Self.list.digest)
+                let call = client.call(.assetsDownload, request.encoded())
+                try client.send(call)
+                let refusal = #expect(throws: ServiceError.self) { try client.answer(to: call) }
+                #expect(refusal?.code == .assetNotAvailable)
+                #expect(refusal?.reason != .assetIncomplete)
+            }
+            try expectNothing()
+            _ = try prepare([Self.list.bytes], client)
+            try expectNothing()
+            #expect(try refusal(of: [Self.chunk], client) == nil)
+            try expectNothing()
+        }
+    }
+
     /// Many callers who send more than the disk takes: the node's bound holds for them together.
     @Test func manyUploadsHoldLittle() async throws {
         let packs = FaultyPacks()
@@ -323,6 +344,9 @@ final class FaultyPacks: PackFiles {
     private let packs = MemoryPacks()
     let isFull = Atomic<Bool>(false)
     let isStalled = Atomic<Bool>(false)
+    let stallsReads = Atomic<Bool>(false)
+    /// As for a process that may open no more files.
+    let isUnreadable = Atomic<Bool>(false)
 
     func write(_ pack: PackNumber, _ pieces: [Bytes]) throws(PackError) {
         while isStalled.load(ordering: .relaxed) { usleep(1_000) }
@@ -331,7 +355,9 @@ final class FaultyPacks: PackFiles {
     }
 
     func read(_ pack: PackNumber, _ range: Range<Int>) throws(PackError) -> Bytes? {
-        try packs.read(pack, range)
+        while stallsReads.load(ordering: .relaxed) { usleep(1_000) }
+        if isUnreadable.load(ordering: .relaxed) { throw .failed("too many open files") }
+        return try packs.read(pack, range)
     }
 
     func remove(_ pack: PackNumber) -> Int { packs.remove(pack) }

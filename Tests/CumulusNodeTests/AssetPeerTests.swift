@@ -148,6 +148,34 @@ import Testing
         }
     }
 
+    /// A peer that says nothing is given up for the next one, at once where somebody waits.
+    @Test func aSilentPeerIsPassedOver() async throws {
+        let silent = FaultyPacks()
+        try await withPair([silent, MemoryPacks()]) { servers in
+            let token = try await servers[0].makeUser("ada")
+            try await waitForUser(token, at: servers[1])
+            silent.stallsReads.store(true, ordering: .relaxed)
+            defer { silent.stallsReads.store(false, ordering: .relaxed) }
+            for number in 0..<4 {
+                let content = SampleAsset.stream(70_000, from: UInt64(number) * 100_000)
+                // Both take the content from the caller.
+                _ = try await save("p\(number)", content, at: servers[0], token)
+                _ = try await save("q\(number)", content, at: servers[1], token)
+            }
+            let third = try await TestServer(clusterKey: Self.key)
+            third.follow(servers)
+            try await waitForUser(token, at: third)
+            for number in 0..<4 {
+                let content = SampleAsset.stream(70_000, from: UInt64(number) * 100_000)
+                let began = ContinuousClock.now
+                #expect(try await download("p\(number)", at: third, token) == content)
+                #expect(ContinuousClock.now - began < .seconds(20))
+            }
+            silent.stallsReads.store(false, ordering: .relaxed)
+            try await third.stop()
+        }
+    }
+
     /// Whoever leaves the cluster stays until another node has the bytes too.
     @Test func whoLeavesHandsTheBytesOver() async throws {
         let packs = FaultyPacks()

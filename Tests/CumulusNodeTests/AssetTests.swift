@@ -262,6 +262,32 @@ import Testing
         }
     }
 
+    /// A node that can't open its files for a while keeps them.
+    @Test func whatCantBeReadNowIsReadLater() async throws {
+        let packs = FaultyPacks()
+        try await withServer(packs: packs) { server in
+            let folder = try TemporaryFolder()
+            let container = server.container(
+                token: try await server.makeUser("ada"),
+                timeout: .seconds(2),
+                assetDirectory: folder.path
+            )
+            let database = container.privateCloudDatabase
+            var record = Record(recordType: "Photo", recordID: Record.ID(recordName: "p"))
+            record["image"] = .asset(Asset(data: Data(Self.content)))
+            let asset = try self.asset(try await database.save(record)["image"])
+            packs.isUnreadable.store(true, ordering: .relaxed)
+            let refusal = await error { _ = try await database.download(asset) }
+            #expect(refusal?.message.contains("too many open files") == true, "\(refusal as Any)")
+            try await server.collect()
+            packs.isUnreadable.store(false, ordering: .relaxed)
+            #expect(try packs.all().values.reduce(0, +) == Self.content.count)
+            let url = try #require(try await database.download(asset).fileURL)
+            #expect(try Bytes(Data(contentsOf: url)) == Self.content)
+            await container.close()
+        }
+    }
+
     // MARK: When they go
 
     @Test func anAssetGoesWhenNothingNamesIt() async throws {

@@ -116,6 +116,68 @@ import Testing
         }
     }
 
+    @Test func partsAndOutputsOfAllKinds() async throws {
+        let node = try await startNode()
+        let variables = try await variables(node)
+        func cumulus(_ words: String...) async throws -> CommandLineRun {
+            try await CommandLineRun(words, variables: variables)
+        }
+        let photo = try file("photo", megabytes: 9)
+        #expect(try await cumulus("asset", "put", "Photo", "p", "image", photo).code == 0)
+        let part = "\(folder.path)/part"
+        let get = try await cumulus(
+            "asset",
+            "get",
+            "p",
+            "image",
+            "--range",
+            "1000000-8999999",
+            "-o",
+            part
+        )
+        #expect(get.code == 0 && get.output.contains("8.0 MB"), "\(get.errors)\(get.output)")
+        #expect(try bytes(part) == bytes(photo)[1_000_000..<9_000_000])
+        #expect(!FileManager.default.fileExists(atPath: part + ".part"))
+        let behind = try await cumulus(
+            "asset",
+            "get",
+            "p",
+            "image",
+            "--range",
+            "99999999-999999999",
+            "-o",
+            "\(part)2"
+        )
+        #expect(behind.code == 65 && behind.errors.contains("only 9437184 bytes"))
+        #expect(!FileManager.default.fileExists(atPath: "\(part)2"))
+        // Something of that name came in between, or is no file at all.
+        let inFolder = try await cumulus(
+            "asset",
+            "get",
+            "p",
+            "image",
+            "--force",
+            "-o",
+            folder.path
+        )
+        #expect(inFolder.code == 65 && inFolder.errors.contains("is a folder"))
+        let fifo = "\(folder.path)/fifo"
+        mkfifo(fifo, 0o600)
+        let pipe = try await cumulus("asset", "put", "Photo", "q", "image", fifo)
+        #expect(pipe.code > 0 && pipe.errors.contains("not a file"), "\(pipe.errors)")
+        let twice = try await cumulus(
+            "record",
+            "save",
+            "Photo",
+            "q",
+            "--field",
+            "image=x",
+            "--asset",
+            "image=\(photo)"
+        )
+        #expect(twice.code == 64)
+    }
+
     /// The node is killed again and again while a file goes up and comes down: both go on.
     @Test func transfersOutliveTheNode() async throws {
         var node = try await startNode(port: TestPort.free())

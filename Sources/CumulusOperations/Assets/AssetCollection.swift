@@ -4,6 +4,7 @@
 // the writer what it found, which looks again. So nothing goes that was named or prepared in
 // between.
 
+import CumulusAssets
 package import CumulusModel
 package import CumulusStorage
 
@@ -12,6 +13,8 @@ package struct AssetCollection: Sendable {
     package struct Finding: Hashable, Sendable {
         package var asset: Bytes
         package var isNamed: Bool
+        /// Of its list, at most.
+        package var chunks: Int
     }
 
     /// Assets that have been idle since before, in milliseconds since 1970 UTC, go.
@@ -41,7 +44,8 @@ package struct AssetCollection: Sendable {
             }
             let isNamed = try reader.isNamed(digest, inDatabase: database)
             if isNamed == (row.idleSince == nil), !isDue(row) { continue }
-            findings.append(Finding(asset: digest, isNamed: isNamed))
+            let chunks = Int(clamping: row.size / UInt64(ContentCutter.smallest)) + 1
+            findings.append(Finding(asset: digest, isNamed: isNamed, chunks: chunks))
         }
         return (findings, rows.count < limit ? nil : last)
     }

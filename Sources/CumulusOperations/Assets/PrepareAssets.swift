@@ -82,7 +82,8 @@ package struct PrepareAssets: Sendable {
                 .quotaExceeded,
                 """
                 your assets take \(taken) of \(limits.userAssetBytes) bytes here, which leaves no \
-                room for \(list.size) more; remove some, their space is free a day later
+                room for \(list.size) more; remove some, their space is free \
+                \(limits.assetGraceMilliseconds / 1_000) seconds later
                 """
             )
         }

@@ -40,7 +40,10 @@ package struct ReadAsset: Sendable {
             )
         }
         let id = try Authorisation.database(database, for: caller)
-        return try find(scope, in: id, reader)
+        let found = try find(scope, in: id, reader)
+        // Until a record names it, it is nobody's to read.
+        guard try reader.isNamed(asset, inDatabase: found.database) else { throw unknown }
+        return found
     }
 
     package func find(

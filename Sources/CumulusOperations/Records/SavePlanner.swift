@@ -259,6 +259,7 @@ struct SavePlanner {
         with asset: Asset,
         in transaction: inout WriteTransaction
     ) throws(EngineError) -> String? {
+        guard asset.size <= UInt64(Int64.max) else { return "that no disk could hold" }
         let database = try transaction.database(scope, found.zone.database)
         guard let database, let known = try transaction.asset(asset.digest, in: database) else {
             // Where its content is on its way, so is the word of its size.

@@ -231,7 +231,7 @@ package struct AssetSimulation {
 
     private mutating func copySparse() throws {
         let found = try SparsePacks.find(after: 0, limit: 100, store.reader).survivors
-        let readable = found.filter { assets.read($0.digest, $0.row) != nil }
+        let readable = try found.filter { try assets.read($0.digest, $0.row) != nil }
         if readable.isEmpty { return }
         let pack = try assets.write(readable.map { Self.chunk($0.digest) })
         moves.append(Move(survivors: readable, pack: pack))
@@ -306,7 +306,7 @@ package struct AssetSimulation {
         else { return false }
         return try samples[asset.sample].distinct.allSatisfy { entry in
             guard let row = try store.reader.chunk(entry.digest, in: database) else { return false }
-            return assets.read(entry.digest, row)?.content == Self.chunk(entry.digest).content
+            return try assets.read(entry.digest, row)?.content == Self.chunk(entry.digest).content
         }
     }
 

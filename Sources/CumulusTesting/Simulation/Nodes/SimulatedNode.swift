@@ -210,7 +210,7 @@ final class SimulatedNode: @unchecked Sendable {
             let list = try reader.chunkList(of: digest, in: database)
             let isWhole = try list?.distinct.allSatisfy { entry in
                 guard let row = try reader.chunk(entry.digest, in: database),
-                    let chunk = assets.read(entry.digest, row)
+                    let chunk = try assets.read(entry.digest, row)
                 else { return false }
                 return (try? chunk.plain(ChunkCodec())) != nil
             }
