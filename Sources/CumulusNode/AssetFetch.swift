@@ -18,7 +18,6 @@ struct AssetFetch: Sendable {
     let key: AssetKey
     /// How long a peer may say nothing before the next one is asked, in milliseconds.
     private static let (patience, urgentPatience): (Int64, Int64) = (10_000, 2_000)
-    private static let watchPause: Int64 = 250
 
     /// Somebody waits for it.
     private var isUrgent: Bool { node.demand.isUrgent(key) }
@@ -123,20 +122,12 @@ struct AssetFetch: Sendable {
         _ place: AssetPlace,
         _ take: (Bytes) async throws -> Void
     ) async throws {
-        let answer = peer.read(.peersAsset, place.scope, request.encoded())
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask {
-                try await answer.watch(every: AssetFetch.watchPause) {
-                    isUrgent ? AssetFetch.urgentPatience : AssetFetch.patience
-                } pause: {
-                    try await node.environment.sleep($0)
-                }
-            }
-            defer { group.cancelAll() }
-            for try await payload in answer.messages {
-                try await take(payload)
-                answer.grant(payload.count)
-            }
+        try await peer.read(.peersAsset, place.scope, request.encoded()).forEach {
+            isUrgent ? AssetFetch.urgentPatience : AssetFetch.patience
+        } sleep: {
+            try await node.environment.sleep($0)
+        } _: {
+            try await take($0)
         }
     }
 

@@ -315,7 +315,8 @@ struct AssetPages: Sendable {
             let chunk: Chunk
             do {
                 chunk = try read(found.list[chunks[index]].digest, reader)
-            } catch  where !answer.chunks.isEmpty {
+            } catch {
+                if answer.chunks.isEmpty { throw error }
                 // What is here goes first; the next page meets the same.
                 break
             }

@@ -1,8 +1,8 @@
 // A peer's answer on its way to somebody who waits for each message: its state, or an asset.
 //
-// Made by the connection to the peer, which hands it each message; read by `Verification` and
-// `AssetFetch`. Messages come in their order, and more of them once the reader has granted the
-// bytes of those it dealt with.
+// Made by the connection to the peer, which hands it each message; read by `Verification`,
+// `AssetFetch` and a node that leaves. Messages come in their order, and more of them once the
+// reader has granted the bytes of those it dealt with.
 
 import CumulusModel
 import CumulusStorage
@@ -28,18 +28,34 @@ final class PeerReading: Sendable {
         granted.withLock { $0 }(byteCount)
     }
 
-    /// Fails the reading once nothing has happened for as long as `patience` says, looking each
-    /// time that `pause` returns.
-    func watch(
-        every milliseconds: Int64,
-        patience: () -> Int64,
-        pause: (Int64) async throws -> Void
+    private static let watchPause: Int64 = 250
+
+    /// Takes one message after the other; fails once nothing has happened for as many milliseconds
+    /// as `patience` says.
+    func forEach(
+        patience: @escaping @Sendable () -> Int64,
+        sleep: @escaping @Sendable (Int64) async throws -> Void,
+        _ take: (Bytes) async throws -> Void
+    ) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await self.watch(patience, sleep) }
+            defer { group.cancelAll() }
+            for try await payload in messages {
+                try await take(payload)
+                grant(payload.count)
+            }
+        }
+    }
+
+    private func watch(
+        _ patience: () -> Int64,
+        _ sleep: (Int64) async throws -> Void
     ) async throws {
         var (seen, silence) = (steps.value, Int64(0))
         while silence < patience() {
-            try await pause(milliseconds)
+            try await sleep(PeerReading.watchPause)
             let now = steps.value
-            silence = now == seen ? silence + milliseconds : 0
+            silence = now == seen ? silence + PeerReading.watchPause : 0
             seen = now
         }
         fail(ServiceError(.serviceUnavailable, .deadline, "that node says nothing"))

@@ -60,17 +60,24 @@ extension Node {
     }
 
     private func lacksAssets(_ peer: PeerConnection, of scope: ScopeID) async throws -> Bool {
+        var lacks = false
         let answer = peer.read(.peersWanted, scope, [])
-        for try await payload in answer.messages {
+        try await answer.forEach {
+            Node.leavePatience
+        } sleep: { [environment] in
+            try await environment.sleep($0)
+        } _: { payload in
             let wanted = try WantedAssetsResponse.assets(wire: payload)
             let isHere = try await gate.reading { reader in
                 try wanted.contains { try reader.isWhole($0, of: scope) }
             }
-            if isHere { return true }
-            answer.grant(payload.count)
+            lacks = lacks || isHere
         }
-        return false
+        return lacks
     }
+
+    /// How long the member may say nothing, in milliseconds.
+    private static let leavePatience: Int64 = 2_000
 }
 
 extension ReadTransaction {
