@@ -30,6 +30,39 @@ import Testing
         #expect(sizes.allSatisfy { $0 <= ContentCutter.largest })
     }
 
+    /// One byte after the other, as the format is described.
+    private static func plainCut(_ bytes: ArraySlice<UInt8>) -> Int {
+        let bytes = Bytes(bytes.prefix(1 << 20))
+        var fingerprint: UInt64 = 0
+        for (index, byte) in bytes.enumerated().dropFirst(64 << 10) {
+            fingerprint = fingerprint << 1 &+ ContentCutter.gear[Int(byte)]
+            if fingerprint >> (index < 256 << 10 ? 44 : 48) == 0 { return index + 1 }
+        }
+        return bytes.count
+    }
+
+    /// Random bytes, and such as make the fingerprint repeat itself, of all lengths around those
+    /// that the cutter treats in one go.
+    @Test func placesAreFoundAsByTheDescription() {
+        var dice = SeededGenerator(seed: 12)
+        var sizes: Set<Int> = []
+        for round in 0..<8 {
+            let period = round % 3 == 0 ? Int.random(in: 1...9_000, using: &dice) : .max
+            let length =
+                (64 << 10) + (round % 5) * (16 << 10) + Int.random(in: 0...40_000, using: &dice)
+            let noise = randomBytes(min(period, 3 * length), seed: UInt64(round))
+            let content = (0..<3 * length).map { noise[$0 % noise.count] }
+            var rest = content[...]
+            while !rest.isEmpty {
+                let size = rest.withUnsafeBytes { ContentCutter.cut($0) }
+                #expect(size == Self.plainCut(rest), "round \(round)")
+                sizes.insert(size)
+                rest = rest.dropFirst(size)
+            }
+        }
+        #expect(sizes.count > 8)
+    }
+
     @Test func theAverageIsNearWhatWasMeant() {
         let content = randomBytes(8 << 20, seed: 5)
         let count = content.withUnsafeBytes { ChunkList(cutting: $0) }.count
