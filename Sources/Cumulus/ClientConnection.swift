@@ -138,6 +138,7 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
         do throws(ProtocolFault) {
             try connection.received(bytes, now: now)
             while !isClosed, let frame = try connection.next() { try handle(frame) }
+            connection.reserveIncoming()
         } catch {
             fault(error)
         }

@@ -103,7 +103,8 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         // Frames may be left for which there was no room in the last turn.
         takeFrames(now: now)
         let isTaking = isTakingFrames
-        let output = connection.isSilent && !isClosing ? [] : connection.takeOutput()
+        let isMute = connection.isSilent && !isClosing
+        let output = isMute ? FrameOutput() : connection.takeOutput()
         let hasRoom = takeRoom(keptBytes + output.count)
         let isReading = isTaking && hasRoom
         connection.reading(isReading, now: now)
@@ -582,7 +583,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
             metadata: ["reason": "\(fault.message)"]
         )
         if connection.looksLikeHTTP {
-            connection.output = Bytes(ClientSession.httpAnswer.utf8)
+            connection.output = FrameOutput(Bytes(ClientSession.httpAnswer.utf8))
         } else {
             refuse(0, ServiceError(.invalidArguments, .protocolError, fault.message))
         }

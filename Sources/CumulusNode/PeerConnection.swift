@@ -86,6 +86,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         do throws(ProtocolFault) {
             try connection.received(bytes, now: now)
             while !isClosing, let frame = try connection.next() { try handle(frame) }
+            connection.reserveIncoming()
             if !connection.isChallenged { answerChallengers(true) }
         } catch {
             close(error.message)

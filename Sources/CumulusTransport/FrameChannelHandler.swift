@@ -176,12 +176,17 @@ package final class FrameChannelHandler: ChannelInboundHandler, FrameLink, @unch
         if let time = turn.wake { schedule(time, context) }
     }
 
-    private func write(_ bytes: [UInt8], _ context: ChannelHandlerContext) {
-        pendingBytes += bytes.count
+    private func write(_ output: FrameOutput, _ context: ChannelHandlerContext) {
+        pendingBytes += output.count
         let written = context.eventLoop.makePromise(of: Void.self)
-        written.futureResult.assumeIsolated().whenComplete { _ in self.wrote(bytes.count) }
-        let buffer = context.channel.allocator.buffer(bytes: bytes)
-        context.writeAndFlush(wrapOutboundOut(buffer), promise: written)
+        let count = output.count
+        written.futureResult.assumeIsolated().whenComplete { _ in self.wrote(count) }
+        for piece in output.pieces.dropLast() {
+            let buffer = context.channel.allocator.buffer(bytes: piece)
+            context.write(wrapOutboundOut(buffer), promise: nil)
+        }
+        let last = context.channel.allocator.buffer(bytes: output.pieces.last ?? [])
+        context.writeAndFlush(wrapOutboundOut(last), promise: written)
         guard pendingBytes > 0 else { return }
         handler?.writing(pendingBytes, now: MonotonicClock.now())
         // When the other side's time to read them is up, was not known when this turn ended.

@@ -32,7 +32,7 @@ package struct FrameConnection: Sendable {
     private var decoder: FrameDecoder
     private let limits: Limits
     /// Bytes to be written at the end of the turn.
-    package var output: Bytes = []
+    package var output = FrameOutput()
 
     /// How long silence may last before a PING is sent, and again before it ends the connection.
     package var idleMilliseconds: Int64
@@ -55,7 +55,7 @@ package struct FrameConnection: Sendable {
         decoder = FrameDecoder(frameLimit: limits.greetingBytes)
         greetingDeadline = now + limits.greetingMilliseconds
         lastReceived = now
-        output = Frame.preface
+        output = FrameOutput(Frame.preface)
     }
 
     /// Whether the other side has not been greeted yet.
@@ -138,11 +138,11 @@ package struct FrameConnection: Sendable {
     }
 
     package mutating func send(_ frame: Frame) {
-        FrameEncoder.append(frame, to: &output)
+        output.append(frame)
     }
 
-    package mutating func takeOutput() -> Bytes {
-        defer { output = [] }
+    package mutating func takeOutput() -> FrameOutput {
+        defer { output = FrameOutput() }
         return output
     }
 

@@ -1,5 +1,6 @@
 // Cuts a stream of bytes into frames. The length is judged against the limit before a byte of
-// payload is kept; frames of an unknown kind are skipped without being kept at all.
+// payload is kept; frames of an unknown kind are skipped without being kept at all. The payload of
+// a large frame is copied once, from the socket's buffer to where it stays.
 //
 // Fed by `FrameConnection` with whatever the socket gave. hot: once per read and once per frame.
 
@@ -12,6 +13,11 @@ package struct FrameDecoder: Sendable {
     package var frameLimit: Int
     private var buffer: Bytes = []
     private var position = 0
+    /// A large frame that has begun: its payload is gathered where it will stay.
+    private var large: Frame?
+    /// Bytes that the payload of `large` will have.
+    private var largeBytes = 0
+    private static let largeSize = 64 << 10
     /// Bytes of a skipped frame that are still to come.
     private var toSkip = 0
     private var isPrefaceRead: Bool
@@ -28,14 +34,25 @@ package struct FrameDecoder: Sendable {
     }
 
     /// Whether a frame, or the preface, has begun and not ended.
-    package var isMidFrame: Bool { position < buffer.count || toSkip > 0 }
+    package var isMidFrame: Bool { position < buffer.count || toSkip > 0 || large != nil }
 
     /// Makes room for the whole incoming frame at once: growing by and by would take twice of it.
     package mutating func reserveIncoming() {
-        buffer.reserveCapacity(position + incomingBytes)
+        if incomingBytes == 0 { return }
+        if large == nil {
+            buffer.reserveCapacity(position + incomingBytes)
+        } else {
+            large?.payload.reserveCapacity(largeBytes)
+        }
     }
 
     package mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        let missing = large.map { largeBytes - $0.payload.count } ?? 0
+        if missing > 0 { large?.payload.append(contentsOf: bytes.prefix(missing)) }
+        if missing < bytes.count { keep(.init(rebasing: bytes.dropFirst(missing))) }
+    }
+
+    private mutating func keep(_ bytes: UnsafeRawBufferPointer) {
         if position == buffer.count {
             buffer.removeAll(keepingCapacity: buffer.capacity <= 64 << 10)
             position = 0
@@ -52,6 +69,7 @@ package struct FrameDecoder: Sendable {
         if !isPrefaceRead {
             guard try readPreface() else { return nil }
         }
+        if let frame = large { return endLarge(frame) }
         while true {
             guard skipPending(), available >= Frame.lengthSize else { return nil }
             let length = number(at: position)
@@ -66,23 +84,37 @@ package struct FrameDecoder: Sendable {
                 toSkip = Frame.lengthSize + length
                 continue
             }
-            guard available >= Frame.lengthSize + length else {
-                incomingBytes = Frame.lengthSize + length
-                return nil
-            }
+            let isWhole = available >= Frame.lengthSize + length
+            let isHeadHere = available >= Frame.lengthSize + Frame.headSize
+            if !isWhole { incomingBytes = Frame.lengthSize + length }
+            guard isWhole || isHeadHere && length > FrameDecoder.largeSize else { return nil }
             let start = position + Frame.lengthSize + Frame.headSize
-            let end = position + Frame.lengthSize + length
-            defer {
-                position = end
-                ended += 1
-            }
-            return Frame(
+            let end = min(position + Frame.lengthSize + length, buffer.count)
+            let frame = Frame(
                 kind,
                 isEnd: code & 0x80 != 0,
                 stream: UInt32(number(at: position + Frame.lengthSize + 1)),
                 payload: Bytes(buffer[start..<end])
             )
+            position = end
+            guard isWhole else {
+                (large, largeBytes) = (frame, length - Frame.headSize)
+                return nil
+            }
+            ended += 1
+            return frame
         }
+    }
+
+    /// The large frame, if all of it has come.
+    private mutating func endLarge(_ frame: Frame) -> Frame? {
+        guard frame.payload.count == largeBytes else {
+            incomingBytes = Frame.lengthSize + Frame.headSize + largeBytes
+            return nil
+        }
+        large = nil
+        ended += 1
+        return frame
     }
 
     private var available: Int { buffer.count - position }

@@ -23,7 +23,7 @@ package protocol FrameHandler: AnyObject {
 
 /// What a handler wants at the end of a turn.
 package struct Turn: Sendable {
-    package var output: Bytes
+    package var output: FrameOutput
     /// When `timePassed` is to be called; nil: never.
     package var wake: Instant?
     /// Close once the output has left.
@@ -31,7 +31,7 @@ package struct Turn: Sendable {
     /// False: take no more bytes from the socket for now.
     package var isReading: Bool
 
-    package init(output: Bytes, wake: Instant?, closes: Bool, isReading: Bool = true) {
+    package init(output: FrameOutput, wake: Instant?, closes: Bool, isReading: Bool = true) {
         self.output = output
         self.wake = wake
         self.closes = closes

@@ -119,7 +119,7 @@ private final class SilentHandler: FrameHandler {
 
     func turnEnded(now: Instant) -> Turn {
         defer { output = [] }
-        return Turn(output: output, wake: nil, closes: false)
+        return Turn(output: FrameOutput(output), wake: nil, closes: false)
     }
 
     func received(_ bytes: UnsafeRawBufferPointer, now: Instant) {}

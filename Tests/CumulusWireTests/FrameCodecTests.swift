@@ -65,6 +65,30 @@ extension FrameDecoder {
     }
 }
 
+@Suite struct FrameOutputTests {
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func piecesMakeTheSameBytes(seed: UInt64) {
+        var dice = SeededGenerator(seed: seed)
+        var (output, whole) = (FrameOutput(Frame.preface), Frame.preface)
+        var larger = 0
+        for stream in 0..<UInt32.random(in: 1...12, using: &dice) {
+            let size = [0, 8, 300, 32_767, 32_768, 90_000].randomElement(using: &dice) ?? 0
+            let payload = Bytes(repeating: UInt8(stream), count: size)
+            let frame = Frame(.message, isEnd: size == 8, stream: stream, payload: payload)
+            output.append(frame)
+            FrameEncoder.append(frame, to: &whole)
+            larger += size >= 32_768 ? 1 : 0
+        }
+        #expect(output.bytes == whole && output.count == whole.count)
+        #expect(output.pieces.count <= 2 * larger + 1)
+        #expect(output.pieces.allSatisfy { !$0.isEmpty })
+    }
+
+    @Test func nothingIsEmpty() {
+        #expect(FrameOutput().isEmpty && FrameOutput().bytes.isEmpty)
+    }
+}
+
 @Suite struct FrameDecoderTests {
     private static let sent: [Frame] = [
         Frame(.hello, payload: [1, 2, 3]),
@@ -89,6 +113,46 @@ extension FrameDecoder {
         #expect(frames == Self.sent)
         #expect(!decoder.isMidFrame)
         #expect(decoder.ended == Self.sent.count + 1)
+    }
+
+    /// Large ones are gathered apart from what stands around them.
+    @Test(arguments: [1_000, 32 << 10, 65_545, 100_000, 1 << 20])
+    func largeFramesComeInPieces(size: Int) throws {
+        let sizes = [65_530, 65_531, 65_532, 200_000, 0, 300_000, 70_000]
+        let sent = sizes.enumerated().map { index, size in
+            Frame(.message, stream: UInt32(index), payload: Self.noise(size))
+        }
+        let bytes = Self.encoded(sent)
+        var decoder = FrameDecoder(frameLimit: 1 << 20)
+        var frames: [Frame] = []
+        for start in stride(from: 0, to: bytes.count, by: size) {
+            decoder.append(bytes[start..<min(start + size, bytes.count)])
+            frames += try decoder.frames()
+            #expect(
+                decoder.isMidFrame
+                    == (decoder.ended <= sent.count && !Self.ends(bytes, start + size))
+            )
+            if decoder.incomingBytes > 0 {
+                #expect(decoder.incomingBytes == 9 + sizes[frames.count])
+                if start % 3 == 0 { decoder.reserveIncoming() }
+            }
+        }
+        #expect(frames == sent)
+        #expect(!decoder.isMidFrame && decoder.incomingBytes == 0)
+    }
+
+    private static func noise(_ size: Int) -> Bytes {
+        var dice = SeededGenerator(seed: UInt64(size))
+        return (0..<size).map { _ in UInt8(truncatingIfNeeded: dice.next()) }
+    }
+
+    /// Whether a frame, or the preface, ends at a place.
+    private static func ends(_ bytes: Bytes, _ place: Int) -> Bool {
+        var end = Frame.preface.count
+        while end < min(place, bytes.count) {
+            end += 4 + bytes[end..<end + 4].reduce(0) { $0 << 8 | Int($1) }
+        }
+        return end == min(place, bytes.count)
     }
 
     @Test func aFrameThatIsCutIsNotThereYet() throws {

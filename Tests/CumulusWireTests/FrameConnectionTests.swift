@@ -49,8 +49,10 @@ extension Frame {
     @Test func thePrefaceGoesFirst() {
         var connection = FrameConnection(limits: .standard, now: Instant(milliseconds: 0))
         connection.send(Frame(.nonce, payload: [5]))
-        #expect(connection.takeOutput() == Frame.preface + Frame(.nonce, payload: [5]).encoded)
-        #expect(connection.takeOutput() == [])
+        #expect(
+            connection.takeOutput().bytes == Frame.preface + Frame(.nonce, payload: [5]).encoded
+        )
+        #expect(connection.takeOutput().bytes == [])
     }
 
     @Test func pingIsAnsweredAndNotHandedOut() throws {
@@ -59,7 +61,7 @@ extension Frame {
         try connection.received(Frame(.ping, payload: payload).encoded + Self.call.encoded, at: 1)
         #expect(try connection.next() == Self.call)
         #expect(try connection.next() == nil)
-        #expect(connection.takeOutput() == Frame(.pong, payload: payload).encoded)
+        #expect(connection.takeOutput().bytes == Frame(.pong, payload: payload).encoded)
     }
 
     @Test(arguments: [0, 7, 9])
@@ -132,12 +134,12 @@ extension Frame {
         var connection = try FrameConnection.open()
         #expect(connection.wakeTime == Instant(milliseconds: 60_000))
         try connection.timePassed(at: 59_999)
-        #expect(connection.takeOutput() == [])
+        #expect(connection.takeOutput().bytes == [])
         try connection.timePassed(at: 60_000)
-        #expect(connection.takeOutput() == Self.ping(60_000).encoded)
+        #expect(connection.takeOutput().bytes == Self.ping(60_000).encoded)
         #expect(connection.wakeTime == Instant(milliseconds: 120_000))
         try connection.timePassed(at: 119_999)
-        #expect(connection.takeOutput() == [])
+        #expect(connection.takeOutput().bytes == [])
         #expect(throws: ProtocolFault.self) { try connection.timePassed(at: 120_000) }
     }
 
@@ -153,7 +155,7 @@ extension Frame {
         try connection.timePassed(at: 129_999)
         _ = connection.takeOutput()
         try connection.timePassed(at: 130_000)
-        #expect(connection.takeOutput() == Self.ping(130_000).encoded)
+        #expect(connection.takeOutput().bytes == Self.ping(130_000).encoded)
     }
 
     @Test func aFrameHasItsTime() throws {
@@ -200,7 +202,7 @@ extension Frame {
         #expect(try connection.next() == nil)
         connection.reading(false, now: Instant(milliseconds: 2_000))
         try connection.timePassed(at: 200_000)
-        #expect(connection.takeOutput() == [])
+        #expect(connection.takeOutput().bytes == [])
         connection.reading(true, now: Instant(milliseconds: 201_000))
         #expect(connection.wakeTime == Instant(milliseconds: 231_000))
         #expect(throws: ProtocolFault.self) { try connection.timePassed(at: 231_000) }

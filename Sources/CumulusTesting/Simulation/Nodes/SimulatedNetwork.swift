@@ -236,7 +236,7 @@ private final class SimulatedEnd: FrameLink, @unchecked Sendable {
         isTurnDue = false
         guard let handler, !isOver else { return }
         let turn = handler.turnEnded(now: network.time.now)
-        if !turn.output.isEmpty { write(turn.output, handler) }
+        if !turn.output.isEmpty { write(turn.output.bytes, handler) }
         if turn.closes {
             send(.end)
             return over()
