@@ -77,6 +77,11 @@ let package = Package(
             pkgConfig: "libzstd",
             providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]
         ),
+        .systemLibrary(
+            name: "CXXHash",
+            pkgConfig: "libxxhash",
+            providers: [.apt(["libxxhash-dev"]), .brew(["xxhash"])]
+        ),
         .target(
             name: "CCumulusWire",
             dependencies: ["CProtobufC"],
@@ -99,7 +104,7 @@ let package = Package(
             "CumulusNode",
             [
                 "CumulusOperations", "CumulusReplication", "CumulusStorage", "CumulusWire",
-                "CumulusAssets", "CumulusModel", crypto, log,
+                "CumulusAssets", "CumulusModel", "CXXHash", crypto, log,
             ]
         ),
         room(

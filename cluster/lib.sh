@@ -56,7 +56,7 @@ packages=(
     # SwiftPM fetches the dependencies over HTTPS.
     ca-certificates git
     # The libraries that the node and the client link, and how SwiftPM finds them.
-    libprotobuf-c-dev librocksdb-dev libjemalloc-dev libzstd-dev pkg-config
+    libprotobuf-c-dev librocksdb-dev libjemalloc-dev libzstd-dev libxxhash-dev pkg-config
     # The freshness of the generated code.
     protobuf-c-compiler protobuf-compiler
     # The tests talk to a node from Python, with Google's protobuf.
@@ -101,15 +101,15 @@ require_libraries() {
     for need in pkg-config protoc protoc-c python3; do
         command -v "$need" >/dev/null || missing+=("$need")
     done
-    for need in rocksdb libprotobuf-c libzstd; do
+    for need in rocksdb libprotobuf-c libzstd libxxhash; do
         pkg-config --exists "$need" 2>/dev/null || missing+=("$need")
     done
     if [ "$(uname)" = Linux ] && ! pkg-config --exists jemalloc 2>/dev/null; then
         missing+=(jemalloc)
     fi
     [ ${#missing[@]} -eq 0 ] || fail "Needed and not found: ${missing[*]}. Install RocksDB,\
- protobuf-c, zstd and on Linux jemalloc with their headers and protoc-c, protobuf, pkg-config and Python 3, then try again\
- (Homebrew: brew install rocksdb protobuf protobuf-c zstd pkg-config python3)."
+ protobuf-c, zstd, xxHash and on Linux jemalloc with their headers and protoc-c, protobuf, pkg-config and Python 3, then try again\
+ (Homebrew: brew install rocksdb protobuf protobuf-c zstd xxhash pkg-config python3)."
 }
 
 require_swift() {

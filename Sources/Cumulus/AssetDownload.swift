@@ -20,6 +20,8 @@ struct AssetDownload: Sendable {
     private static let smallBytes: UInt64 = 1 << 20
     /// Bytes that the server may send before we have written them.
     private static let window = 4 << 20
+    /// Chunks that are checked and written at once.
+    private static let takers = 3
 
     /// The path of the whole file.
     func run() async throws -> String {
@@ -119,16 +121,47 @@ struct AssetDownload: Sendable {
             request.encoded(),
             window: AssetDownload.window
         )
+        try await withThrowingTaskGroup(of: Writer.Taken.self) { group in
+            do {
+                try await take(pages, &writer, into: file, &group)
+            } catch {
+                // What is written needn't come again.
+                while let taken = try? await group.next() { writer?.note(taken) }
+                throw error
+            }
+        }
+    }
+
+    /// Takes some chunks at once while others come.
+    private func take(
+        _ pages: PageStream,
+        _ writer: inout Writer?,
+        into file: PartialFile,
+        _ group: inout ThrowingTaskGroup<Writer.Taken, any Error>
+    ) async throws {
+        var running = 0
         while let message = try await pages.next() {
             try Task.checkCancellation()
             let answer = try decoding { try DownloadAssetResponse(wire: message) }
-            if writer == nil {
-                let list = try AssetDownload.list(answer.list, of: asset)
-                if list.count > 1 { cache.keep(list, of: asset.digest) }
-                writer = Writer(list, asset, file, progress)
+            if writer == nil { writer = try self.writer(for: answer.list, into: file) }
+            for chunk in answer.chunks {
+                guard let place = writer?.place(of: chunk) else { continue }
+                if running == AssetDownload.takers, let taken = try await group.next() {
+                    writer?.note(taken)
+                    running -= 1
+                }
+                group.addTask { try file.take(chunk, at: place) }
+                running += 1
             }
-            for chunk in answer.chunks { try writer?.take(chunk) }
         }
+        while let taken = try await group.next() { writer?.note(taken) }
+    }
+
+    /// Knows what to write from the list that came first.
+    private func writer(for list: Bytes, into file: PartialFile) throws -> Writer {
+        let list = try AssetDownload.list(list, of: asset)
+        if list.count > 1 { cache.keep(list, of: asset.digest) }
+        return Writer(list, asset, file, progress)
     }
 
     static func incomplete(_ asset: Asset) -> ServiceError {
@@ -140,13 +173,25 @@ struct AssetDownload: Sendable {
 
 /// Which chunks of an asset are in its file, and how others get there.
 private struct Writer {
+    /// Where a chunk stands in the file.
+    struct Place: Sendable {
+        var offsets: [UInt64] = []
+        let size: Int
+    }
+
+    /// A chunk that is in the file now.
+    struct Taken: Sendable {
+        let digest: Bytes
+        let place: Place
+        /// Bytes that travelled for it; nil: it was on this machine.
+        let travelled: Int?
+    }
+
     let list: ChunkList
     private let file: PartialFile
     private let progress: AssetProgress?
-    /// Where each chunk stands that is not there yet.
-    private(set) var missing: [Bytes: [UInt64]] = [:]
+    private(set) var missing: [Bytes: Place] = [:]
     private(set) var present: Set<Bytes> = []
-    private var sizes: [Bytes: Int] = [:]
 
     init(_ list: ChunkList, _ asset: Asset, _ file: PartialFile, _ progress: AssetProgress?) {
         self.list = list
@@ -154,8 +199,7 @@ private struct Writer {
         self.progress = progress
         var offset: UInt64 = 0
         for entry in list.entries {
-            missing[entry.digest, default: []].append(offset)
-            sizes[entry.digest] = entry.size
+            missing[entry.digest, default: Place(size: entry.size)].offsets.append(offset)
             offset += UInt64(entry.size)
         }
         let count = list.count
@@ -165,27 +209,49 @@ private struct Writer {
     /// Looks what an earlier try wrote.
     mutating func takeWritten() throws {
         if file.isNew { return }
-        for (chunk, offsets) in missing {
-            guard let size = sizes[chunk],
-                offsets.allSatisfy({ file.holds(chunk, at: $0, size) })
-            else { continue }
-            note(chunk, offsets, size, travelled: nil)
+        for (chunk, place) in missing {
+            guard place.offsets.allSatisfy({ file.holds(chunk, at: $0, place.size) }) else {
+                continue
+            }
+            note(Taken(digest: chunk, place: place, travelled: nil))
         }
     }
 
     /// Takes a chunk from another file, if it is still there.
     mutating func takeCopy(of chunk: Bytes, from path: String, _ offset: UInt64) throws {
-        guard let offsets = missing[chunk], let size = sizes[chunk],
-            let plain = PartialFile.read(path, offset, size),
+        guard let place = missing[chunk],
+            let plain = PartialFile.read(path, offset, place.size),
             plain.withUnsafeBytes(Chunk.digest(of:)) == chunk
         else { return }
-        for offset in offsets { try file.write(plain, at: offset) }
-        note(chunk, offsets, size, travelled: nil)
+        for offset in place.offsets { try file.write(plain, at: offset) }
+        note(Taken(digest: chunk, place: place, travelled: nil))
     }
 
-    /// Takes a chunk that the server sent.
-    mutating func take(_ chunk: Chunk) throws {
-        guard let offsets = missing[chunk.digest], sizes[chunk.digest] == chunk.size else { return }
+    /// Where a chunk belongs that the server sent; nil: nowhere.
+    func place(of chunk: Chunk) -> Place? {
+        missing[chunk.digest].flatMap { $0.size == chunk.size ? $0 : nil }
+    }
+
+    mutating func note(_ taken: Taken) {
+        // A server may send a chunk twice.
+        guard missing.removeValue(forKey: taken.digest) != nil else { return }
+        present.insert(taken.digest)
+        progress?.update {
+            let bytes = UInt64(taken.place.offsets.count * taken.place.size)
+            $0.completedBytes += bytes
+            $0.completedChunks += taken.place.offsets.count
+            if let travelled = taken.travelled {
+                $0.transferredBytes += UInt64(travelled)
+            } else {
+                $0.skippedBytes += bytes
+            }
+        }
+    }
+}
+
+extension PartialFile {
+    /// Checks a chunk that the server sent, and writes it.
+    fileprivate func take(_ chunk: Chunk, at place: Writer.Place) throws -> Writer.Taken {
         let codec = AssetUpload.codecs.take()
         defer { AssetUpload.codecs.give(codec) }
         let plain: Bytes
@@ -194,23 +260,12 @@ private struct Writer {
         } catch {
             throw ServiceError(.internalError, "the server sent a damaged chunk: \(error.reason)")
         }
-        for offset in offsets { try file.write(plain, at: offset) }
-        note(chunk.digest, offsets, chunk.size, travelled: chunk.content.count)
-    }
-
-    private mutating func note(_ chunk: Bytes, _ offsets: [UInt64], _ size: Int, travelled: Int?) {
-        missing[chunk] = nil
-        present.insert(chunk)
-        progress?.update {
-            let bytes = UInt64(offsets.count * size)
-            $0.completedBytes += bytes
-            $0.completedChunks += offsets.count
-            if let travelled {
-                $0.transferredBytes += UInt64(travelled)
-            } else {
-                $0.skippedBytes += bytes
-            }
-        }
+        for offset in place.offsets { try write(plain, at: offset) }
+        return Writer.Taken(
+            digest: chunk.digest,
+            place: place,
+            travelled: chunk.content.count
+        )
     }
 }
 

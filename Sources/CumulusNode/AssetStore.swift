@@ -4,7 +4,6 @@
 // by rows, which only the writer changes: a pack is written before the rows that name it, and goes
 // after the rows that forgot it. hot: once per chunk.
 
-import Crypto
 package import CumulusAssets
 package import CumulusModel
 package import CumulusStorage
@@ -150,7 +149,7 @@ package final class AssetStore: Sendable {
                     length: chunk.content.count,
                     size: chunk.size,
                     isCompressed: chunk.isCompressed,
-                    checksum: AssetStore.checksum(of: chunk)
+                    checksum: ChunkChecksum.of(chunk.content)
                 )
             )
         }
@@ -166,19 +165,6 @@ package final class AssetStore: Sendable {
         return Pack(number: number, chunks: packed, length: length)
     }
 
-    /// Of plain bytes it is known already.
-    private static func checksum(of chunk: Chunk) -> Bytes {
-        chunk.isCompressed ? checksum(of: chunk.content) : Bytes(chunk.digest.prefix(8))
-    }
-
-    private static func checksum(of stored: Bytes) -> Bytes {
-        stored.withUnsafeBytes { bytes in
-            var hash = SHA256()
-            hash.update(bufferPointer: bytes)
-            return Bytes(hash.finalize().prefix(8))
-        }
-    }
-
     /// A chunk, as it was stored; nil if its bytes are gone, or damaged.
     ///
     /// Throws where the system refuses to read just now: that says nothing of the bytes.
@@ -190,7 +176,7 @@ package final class AssetStore: Sendable {
         } catch {
             throw AssetStore.unreadable(error)
         }
-        guard let content, AssetStore.checksum(of: content) == row.checksum else { return nil }
+        guard let content, ChunkChecksum.matches(content, row) else { return nil }
         return Chunk(
             digest: digest,
             size: row.size,

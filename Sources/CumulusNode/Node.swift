@@ -162,7 +162,8 @@ package final class Node: Sendable {
     /// Starts the store's threads.
     package func start() {
         gate.start(readers: configuration.readers)
-        assets.start(threads: configuration.readers)
+        // Half of them may wait for the disk.
+        assets.start(threads: 2 * configuration.readers)
     }
 
     /// Finishes what is queued and ends the threads.

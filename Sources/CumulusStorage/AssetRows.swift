@@ -56,8 +56,9 @@ package struct ChunkRow: RowValue, Equatable {
     /// Plain bytes.
     package var size: Int
     package var isCompressed: Bool
-    /// The first eight bytes of SHA-256 over the bytes in the pack: tells damage without expanding
-    /// them.
+    /// Over the bytes in the pack: tells damage without expanding them.
+    ///
+    /// XXH3 with 128 bits; eight bytes are of SHA-256, from before format 8.
     package var checksum: Bytes
 
     package init(

@@ -8,8 +8,9 @@ package import CumulusModel
 package enum OpenStore {
     /// The layout that this release reads and writes.
     ///
-    /// Formats 1 to 4 were never released; 7 added the rows of assets to 6.
-    package static let formatVersion: UInt32 = 7
+    /// Formats 1 to 4 were never released; 7 added the rows of assets to 6, and 8 has another
+    /// checksum in those of chunks that are stored from then on.
+    package static let formatVersion: UInt32 = 8
     package static let oldestVersion: UInt32 = 6
 
     package enum Failure: Error, Equatable, Sendable {
