@@ -3,7 +3,8 @@
 //
 // Made by `AssetFetcher`. What comes is checked like an upload, lies in packs like one, and is
 // entered message by message, so that what came stays. In the background at least half of the time
-// is left to others: as long as a message took, so long nothing is asked for.
+// is left to others: as long as a message took, so long nothing is asked for, and large assets come
+// one at a time.
 
 import CumulusAssets
 import CumulusModel
@@ -18,6 +19,8 @@ struct AssetFetch: Sendable {
     let key: AssetKey
     /// How long a peer may say nothing before the next one is asked, in milliseconds.
     private static let (patience, urgentPatience): (Int64, Int64) = (10_000, 2_000)
+    /// Larger ones come one at a time in the background.
+    private static let smallBytes = 64 << 10
 
     /// Somebody waits for it.
     private var isUrgent: Bool { node.demand.isUrgent(key) }
@@ -31,7 +34,7 @@ struct AssetFetch: Sendable {
         for peer in peers() {
             do {
                 try await take(from: peer, place)
-                if try await missing()?.isEmpty == true { return true }
+                if try await missing()?.chunks.isEmpty == true { return true }
             } catch is CancellationError {
                 throw CancellationError()
             } catch {
@@ -84,32 +87,57 @@ struct AssetFetch: Sendable {
         }
     }
 
-    /// The chunks that are not here; nil: not even the list is.
-    private func missing() async throws -> [Int]? {
+    /// Chunks of the asset that are not here.
+    private struct Missing: Sendable {
+        /// Indexes into the list.
+        let chunks: [Int]
+        let bytes: Int
+
+        init(_ chunks: [Int], of list: ChunkList) {
+            self.chunks = chunks
+            bytes = chunks.reduce(0) { $0 + list[$1].size }
+        }
+    }
+
+    /// nil: not even the list is here.
+    private func missing() async throws -> Missing? {
         try await node.gate.reading { [key] reader in
             guard let list = try reader.chunkList(of: key.asset, in: key.database) else {
                 return nil
             }
-            return try reader.missingChunks(of: list, in: key.database)
+            return Missing(try reader.missingChunks(of: list, in: key.database), of: list)
         }
     }
 
     // MARK: From a peer
 
     private func take(from peer: PeerConnection, _ place: AssetPlace) async throws {
-        let wanted: [Int]
+        let wanted: Missing
         if let known = try await missing() {
             wanted = known
         } else {
             wanted = try await takeList(from: peer, place)
         }
-        if wanted.isEmpty { return }
-        let request = PeerAssetRequest(database: place.database, asset: key.asset, chunks: wanted)
+        if wanted.chunks.isEmpty { return }
+        let isAlone = !isUrgent && wanted.bytes > AssetFetch.smallBytes
+        if isAlone { await node.demand.large.enter() }
+        defer { if isAlone { node.demand.large.leave() } }
+        try await take(wanted.chunks, from: peer, place)
+    }
+
+    private func take(
+        _ chunks: [Int],
+        from peer: PeerConnection,
+        _ place: AssetPlace
+    ) async throws {
+        let request = PeerAssetRequest(database: place.database, asset: key.asset, chunks: chunks)
         var began = node.environment.now()
         try await read(request, from: peer, place) { payload in
             try Task.checkCancellation()
             let chunks = try DownloadAssetResponse(wire: payload).chunks
-            if !chunks.isEmpty { try await enter(chunks) }
+            if !chunks.isEmpty {
+                try await node.arrivals.enter(chunks, in: key.database, of: node)
+            }
             if !isUrgent { try await node.environment.sleep(node.environment.now() - began) }
             began = node.environment.now()
         }
@@ -131,7 +159,7 @@ struct AssetFetch: Sendable {
         }
     }
 
-    private func takeList(from peer: PeerConnection, _ place: AssetPlace) async throws -> [Int] {
+    private func takeList(from peer: PeerConnection, _ place: AssetPlace) async throws -> Missing {
         let request = PeerAssetRequest(database: place.database, asset: key.asset)
         var bytes: Bytes = []
         try await read(request, from: peer, place) { payload in
@@ -142,24 +170,7 @@ struct AssetFetch: Sendable {
             throw ServiceError(.internalError, "a peer sent the list of another asset")
         }
         return try await node.gate.change(.housekeeping) { [key] transaction throws(EngineError) in
-            try transaction.enter(list, by: "", in: key.database)
-        }
-    }
-
-    private func enter(_ chunks: [Chunk]) async throws {
-        let pack = try await node.assets.performing { codec in
-            try node.assets.pack(chunks, codec)
-        }
-        do {
-            let isUsed = try await node.gate.change(.housekeeping) {
-                [key] transaction throws(EngineError) in
-                try transaction.enter(pack.chunks, length: pack.length, in: key.database).isUsed
-            }
-            if isUsed { return }
-            node.assets.removeLater([pack.number])
-        } catch {
-            node.assets.removeLater([pack.number])
-            throw error
+            Missing(try transaction.enter(list, by: "", in: key.database), of: list)
         }
     }
 }

@@ -43,6 +43,8 @@ final class AssetDemand: Sendable {
     private static let mostFailures = 10_000
 
     private let state = Mutex(State())
+    /// Where large assets wait for each other in the background.
+    let large = TaskQueue()
     let calls: AsyncStream<AssetKey>
     private let source: AsyncStream<AssetKey>.Continuation
 
@@ -109,6 +111,7 @@ struct AssetFetcher: Sendable {
     private static let walkPause: Int64 = 500
     private static let assetsAtOnce = 1_000
     private static let urgentAtOnce = 8
+    private static let lanes = 8
 
     init(_ node: Node) {
         self.node = node
@@ -132,10 +135,24 @@ struct AssetFetcher: Sendable {
             var last: Bytes? = []
             while let after = last, !Task.isCancelled {
                 guard let (keys, next) = try? await wanted(after: after) else { break }
-                for key in keys where !Task.isCancelled { await fetch(key, isUrgent: false) }
+                await fetch(keys)
                 last = next
             }
             try? await node.environment.sleep(AssetFetcher.walkPause)
+        }
+    }
+
+    /// Some at once: most of what a small one takes is waiting for others.
+    private func fetch(_ keys: [AssetKey]) async {
+        await withDiscardingTaskGroup { group in
+            for lane in 0..<AssetFetcher.lanes {
+                group.addTask {
+                    for index in stride(from: lane, to: keys.count, by: AssetFetcher.lanes)
+                    where !Task.isCancelled {
+                        await fetch(keys[index], isUrgent: false)
+                    }
+                }
+            }
         }
     }
 

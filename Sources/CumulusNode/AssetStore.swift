@@ -117,6 +117,12 @@ package final class AssetStore: Sendable {
 
     /// Checks chunks and writes them into one pack.
     func pack(_ chunks: [Chunk], _ codec: ChunkCodec) throws(ServiceError) -> Pack {
+        try check(chunks, codec)
+        return try write(chunks)
+    }
+
+    /// Throws unless all of them are what their digests say.
+    func check(_ chunks: [Chunk], _ codec: ChunkCodec) throws(ServiceError) {
         for chunk in chunks {
             do {
                 _ = try chunk.plain(codec)
@@ -128,7 +134,6 @@ package final class AssetStore: Sendable {
                 )
             }
         }
-        return try write(chunks)
     }
 
     /// Writes chunks that are known to be good.

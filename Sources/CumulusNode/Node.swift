@@ -53,6 +53,7 @@ package final class Node: Sendable {
     package let gate: StoreGate
     package let assets: AssetStore
     let demand = AssetDemand()
+    let arrivals = ChunkArrivals()
     package let meter = NodeMeter()
     package let nodeID: Bytes
     let clusterID: Bytes

@@ -92,6 +92,44 @@ import Testing
         }
     }
 
+    /// As long as a message took, so long the next one waits.
+    @Test func halfOfTheTimeIsLeftToOthers() async throws {
+        let (source, slow) = (MemoryPacks(), SlowPacks())
+        try await withPair([source, slow]) { servers in
+            let token = try await servers[0].makeUser("ada")
+            let noise = SampleAsset.stream(1_250_000)
+            let content = (0..<4).flatMap { number in noise.map { $0 ^ number } }
+            _ = try await save("p", content, at: servers[0], token)
+            #expect(try await eventually { try slow.all().values.reduce(0, +) == content.count })
+        }
+        let writes = slow.writes
+        #expect(writes.count > 3)
+        for (before, after) in zip(writes, writes.dropFirst()) {
+            #expect(after.began - before.ended >= SlowPacks.milliseconds - 2)
+        }
+    }
+
+    /// Files that are small come together, and lie in few packs.
+    @Test func manySmallOnesShareThePacks() async throws {
+        let (source, slow) = (MemoryPacks(), SlowPacks())
+        try await withPair([source, slow]) { servers in
+            let token = try await servers[0].makeUser("ada")
+            let folder = try TemporaryFolder()
+            let container = servers[0].container(token: token, assetDirectory: folder.path)
+            var record = Record(recordType: "Album", recordID: Record.ID(recordName: "a"))
+            let contents = (0..<200).map { SampleAsset.stream(2_000, from: $0 << 32) }
+            record["images"] = .list(contents.map { .asset(Asset(data: Data($0))) })
+            _ = try await container.privateCloudDatabase.save(record)
+            await container.close()
+            #expect(
+                try await eventually { try slow.all().values.reduce(0, +) == 200 * 2_000 }
+            )
+            #expect(try slow.all().count <= 100)
+            servers[1].clockLead += 100
+            #expect(try await eventually { try Self.differences(servers[1]) == [] })
+        }
+    }
+
     /// A caller who asks before the bytes have come waits for them.
     @Test func whoAsksWaits() async throws {
         try await withPair { servers, _ in
@@ -240,4 +278,32 @@ extension StorageEngine {
         }
         #expect(isDone)
     }
+}
+
+/// Packs that take a while to be written, and remember when they were.
+private final class SlowPacks: PackFiles {
+    static let milliseconds: Int64 = 40
+
+    private let packs = MemoryPacks()
+    private let times = Mutex<[(began: Int64, ended: Int64)]>([])
+
+    var writes: [(began: Int64, ended: Int64)] { times.withLock { $0 } }
+
+    func write(_ pack: PackNumber, _ pieces: [Bytes]) throws(PackError) {
+        let began = TestServer.environment.now().milliseconds
+        usleep(UInt32(1_000 * SlowPacks.milliseconds))
+        try packs.write(pack, pieces)
+        let ended = TestServer.environment.now().milliseconds
+        times.withLock { $0.append((began, ended)) }
+    }
+
+    func read(_ pack: PackNumber, _ range: Range<Int>) throws(PackError) -> Bytes? {
+        try packs.read(pack, range)
+    }
+
+    func remove(_ pack: PackNumber) -> Int { packs.remove(pack) }
+
+    func all() throws(PackError) -> [PackNumber: Int] { try packs.all() }
+
+    func copy(to directory: String) throws(PackError) { try packs.copy(to: directory) }
 }
