@@ -129,9 +129,11 @@ package final class TestServer: Sendable {
     // MARK: Callers
 
     /// A client of this node; anonymous without a token.
+    ///
+    /// Patient: many tests share few threads, some of which wait for what blocks.
     package func container(
         token: String? = nil,
-        timeout: Duration = .seconds(60),
+        timeout: Duration = .seconds(300),
         connections: Int = 1,
         encryptionKeys: [EncryptionKey] = [],
         assetDirectory: String? = nil,
@@ -171,7 +173,7 @@ package final class TestServer: Sendable {
         NodeOperator(
             endpoint: endpoint,
             token: TestServer.operatorToken,
-            timeout: .seconds(60)
+            timeout: .seconds(300)
         )
     }
 

@@ -292,7 +292,7 @@ import Testing
 
     @Test func anAssetGoesWhenNothingNamesIt() async throws {
         var limits = Limits.standard
-        limits.assetGraceMilliseconds = 10_000
+        limits.assetGraceMilliseconds = 10_000_000
         let packs = MemoryPacks()
         try await withServer(packs: packs, limits: limits) { server in
             let folder = try TemporaryFolder()
@@ -302,16 +302,16 @@ import Testing
             record["image"] = .asset(Asset(data: Data(Self.content)))
             let saved = try await database.save(record)
             let asset = try self.asset(saved["image"])
-            server.clockLead += 60_000
+            server.clockLead += 60_000_000
             try await server.collect()
             #expect(try packs.all().values.reduce(0, +) == Self.content.count)
             _ = try await database.deleteRecord(withID: record.recordID)
             // The first walk notes it, a later one lets it go.
             try await server.collect()
-            server.clockLead += 5_000
+            server.clockLead += 5_000_000
             try await server.collect()
             #expect(try packs.all().values.reduce(0, +) == Self.content.count)
-            server.clockLead += 10_000
+            server.clockLead += 10_000_000
             try await server.collect()
             #expect(try await eventually { try packs.all().isEmpty })
             let gone = await error { _ = try await database.download(asset) }

@@ -53,7 +53,7 @@ import Testing
         engine.commit(batch)
     }
 
-    @Test(arguments: [1, 5, 8] as [UInt32]) func anotherFormatIsRefusedAndLeftAsItIs(
+    @Test(arguments: [1, 5, 9] as [UInt32]) func anotherFormatIsRefusedAndLeftAsItIs(
         version: UInt32
     ) throws {
         let engine = MemoryEngine()

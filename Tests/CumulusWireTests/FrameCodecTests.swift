@@ -118,7 +118,7 @@ extension FrameDecoder {
     /// Large ones are gathered apart from what stands around them.
     @Test(arguments: [1_000, 32 << 10, 65_545, 100_000, 1 << 20])
     func largeFramesComeInPieces(size: Int) throws {
-        let sizes = [65_530, 65_531, 65_532, 200_000, 0, 300_000, 70_000]
+        let sizes = [65_530, 65_531, 65_532, 100_000, 0, 150_000, 70_000]
         let sent = sizes.enumerated().map { index, size in
             Frame(.message, stream: UInt32(index), payload: Self.noise(size))
         }
@@ -142,8 +142,7 @@ extension FrameDecoder {
     }
 
     private static func noise(_ size: Int) -> Bytes {
-        var dice = SeededGenerator(seed: UInt64(size))
-        return (0..<size).map { _ in UInt8(truncatingIfNeeded: dice.next()) }
+        (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8 &+ size) }
     }
 
     /// Whether a frame, or the preface, ends at a place.
