@@ -13,7 +13,11 @@ extension Bench {
         let folder = try target.directory ?? BenchDirectory.make(cleanup)
         let bounds = BenchAssetBounds(folder: folder)
         let noise = try BenchContent.noise(megabytes: options.megabytes, in: folder)
-        let text = try BenchContent.text(megabytes: options.megabytes, in: folder)
+        let text = try BenchContent.text(
+            megabytes: options.megabytes,
+            linesOf: options.text,
+            in: folder
+        )
         var figures: [BenchFigure] = []
 
         var up = try await measure("asset up", target) { try await target.put(noise, as: "up") }
@@ -113,68 +117,6 @@ extension BenchFigure {
                 isMet: serverPeakResident < limit
             )
         )
-    }
-}
-
-/// Files that are uploaded.
-enum BenchContent {
-    static let smallFiles = 10_000
-    static let smallBytes = 20_000
-
-    /// Bytes that no compression makes shorter.
-    static func noise(megabytes: Int, in folder: String) throws -> String {
-        var dice = BenchDice(1)
-        return try write("noise", megabytes, in: folder) {
-            bytes(1_000_000, &dice)
-        }
-    }
-
-    /// Lines of words, like a log's.
-    static func text(megabytes: Int, in folder: String) throws -> String {
-        var dice = BenchDice(2)
-        let words = (0..<2_000).map { _ in
-            String(
-                (0..<Int.random(in: 2...9, using: &dice)).map { _ in
-                    Character(UnicodeScalar(UInt8.random(in: 97...122, using: &dice)))
-                }
-            )
-        }
-        return try write("text", megabytes, in: folder) {
-            var part: [UInt8] = []
-            while part.count < 1_000_000 {
-                let place = Int.random(in: 0..<2_000, using: &dice)
-                // Some words are used much more often than others.
-                part += words[place * Int.random(in: 0..<2_000, using: &dice) / 2_000].utf8
-                part.append(Int.random(in: 0..<12, using: &dice) == 0 ? 10 : 32)
-            }
-            return Array(part.prefix(1_000_000))
-        }
-    }
-
-    static func bytes(_ count: Int, _ dice: inout BenchDice) -> [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: count) { room, filled in
-            let words = count / 8
-            room.baseAddress?.withMemoryRebound(to: UInt64.self, capacity: words) { place in
-                for index in 0..<words { place[index] = dice.next() }
-            }
-            filled = words * 8
-        }
-    }
-
-    private static func write(
-        _ name: String,
-        _ megabytes: Int,
-        in folder: String,
-        _ part: () -> [UInt8]
-    ) throws -> String {
-        let path = "\(folder)/\(name)"
-        guard FileManager.default.createFile(atPath: path, contents: nil),
-            let file = FileHandle(forWritingAtPath: path)
-        else { throw BenchProblem(message: "\(path) can't be written") }
-        for _ in 0..<megabytes { try file.write(contentsOf: Data(part())) }
-        try file.synchronize()
-        try file.close()
-        return path
     }
 }
 

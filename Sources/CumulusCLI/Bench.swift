@@ -20,7 +20,7 @@ struct Bench: AsyncParsableCommand {
             "cumulus bench query --records 1000000",
             "cumulus bench replicate --records 1000000",
             "cumulus bench lag --seconds 5",
-            "cumulus bench asset --megabytes 1000",
+            "cumulus bench asset --megabytes 1000 --text access.log",
             "cumulus bench all --endpoint 127.0.0.1:7420 --token cumulus_...",
             note: """
                 Without --endpoint a private node is started, with its data in the current \

@@ -12,6 +12,10 @@ struct BenchOptions: ParsableArguments {
     var connectionLimit: Int?
     @Option(help: "Connections of the path 'idle'.") var idleConnections = 10_000
     @Option(help: "Megabytes of each file of the path 'asset'.") var megabytes = 500
+    @Option(
+        help: "Draw the lines of the path 'asset' from this text. (default: made-up words)",
+        completion: .file()
+    ) var text: String?
     @Option(help: "Memory of the private node: small or standard.") var profile = "standard"
     @Option(help: "Load this node instead of a private one.") var endpoint: String?
     @Option(help: "Access token of a user there.") var token: String?
