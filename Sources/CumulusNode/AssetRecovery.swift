@@ -2,7 +2,8 @@
 // missing from now on, so that they are fetched again.
 //
 // Run once, before the node has threads. A crash leaves files without rows; a restored backup may
-// come without files.
+// come without files. Packs of another store are left alone, and so is a node's only copy of what
+// it had: then it throws, and nothing was changed.
 
 import CumulusModel
 package import CumulusStorage
@@ -10,11 +11,14 @@ package import CumulusStorage
 package struct AssetRecovery {
     private let engine: any StorageEngine
     private let packs: any PackFiles
+    private let mayLose: Bool
     private static let packsAtOnce = 100
 
-    package init(engine: any StorageEngine, packs: any PackFiles) {
+    /// - Parameter mayLose: Goes on without any packs, also where no other node may have them.
+    package init(engine: any StorageEngine, packs: any PackFiles, mayLose: Bool) {
         self.engine = engine
         self.packs = packs
+        self.mayLose = mayLose
     }
 
     package struct Outcome {
@@ -28,32 +32,101 @@ package struct AssetRecovery {
         package let missing: Int
     }
 
+    /// Throws `OpenStore.Failure` where the packs are not this store's.
     package func run(_ state: WriterState, now: Int64) throws -> Outcome {
-        let files = try packs.all()
-        var state = state
+        let found = try survey()
+        var state = try claim(found, state, now)
+        for start in stride(from: 0, to: found.missing.count, by: AssetRecovery.packsAtOnce) {
+            let part = found.missing[start...].prefix(AssetRecovery.packsAtOnce)
+            state = try commit(state, now) { transaction throws(EngineError) in
+                for pack in part { try transaction.lose(pack: pack) }
+            }
+        }
+        for pack in found.files.keys where !found.known.contains(pack) { packs.remove(pack) }
+        for pack in found.missing { packs.remove(pack) }
+        let highest = max(found.known.max() ?? 0, found.files.keys.max() ?? 0)
+        let present = found.known.subtracting(found.missing)
+        return Outcome(
+            state: state,
+            next: highest + 1,
+            bytes: present.reduce(0) { $0 + (found.files[$1] ?? 0) },
+            missing: found.missing.count
+        )
+    }
+
+    // MARK: Parts
+
+    private struct Survey {
+        let files: [PackNumber: Int]
+        /// Those that rows name.
         var known: Set<PackNumber> = []
+        /// Those of them whose files are gone, or too short.
         var missing: [PackNumber] = []
+    }
+
+    private func survey() throws -> Survey {
+        var found = Survey(files: try packs.all())
         let reader = ReadTransaction(engine, reach: .disk)
         for (key, value) in try reader.rows(.records, .all(.pack)) {
             var parts = KeyReader(key)
             let pack: PackNumber = try parts.number()
-            known.insert(pack)
+            found.known.insert(pack)
             let length = try PackRow(row: value).length
-            if files[pack] ?? -1 < length { missing.append(pack) }
+            if found.files[pack] ?? -1 < length { found.missing.append(pack) }
         }
-        for start in stride(from: 0, to: missing.count, by: AssetRecovery.packsAtOnce) {
-            let part = missing[start..<min(start + AssetRecovery.packsAtOnce, missing.count)]
-            var group = GroupCommit(engine: engine, state: state)
-            try group.run(now: now) { transaction throws(EngineError) in
-                for pack in part { try transaction.lose(pack: pack) }
-                return ((), true)
-            }
-            state = try group.commit()
+        return found
+    }
+
+    /// Makes sure that store and packs name the same origin, before anything is given up.
+    private func claim(_ found: Survey, _ state: WriterState, _ now: Int64) throws -> WriterState {
+        let reader = ReadTransaction(engine, reach: .disk)
+        let row: PackOriginRow? = try reader.row(.packOrigin)
+        let origin = try packs.origin()
+        guard let row else {
+            // A store from before packs had an origin.
+            if origin == nil { try packs.setOrigin(state.incarnation) }
+            return try begin(origin ?? state.incarnation, state, now)
         }
-        for pack in files.keys where !known.contains(pack) { packs.remove(pack) }
-        for pack in missing { packs.remove(pack) }
-        let highest = max(known.max() ?? 0, files.keys.max() ?? 0)
-        let bytes = known.subtracting(missing).reduce(0) { $0 + (files[$1] ?? 0) }
-        return Outcome(state: state, next: highest + 1, bytes: bytes, missing: missing.count)
+        if origin == row.run { return state }
+        let isWhole = found.missing.isEmpty && !found.known.isEmpty
+        if found.files.isEmpty ? found.known.isEmpty : origin == nil && isWhole {
+            // The first start, or only the name of theirs is gone.
+            try packs.setOrigin(row.run)
+            return state
+        }
+        guard found.files.isEmpty else { throw OpenStore.Failure.otherPacks(found.files.count) }
+        guard try mayLose || hasOthers(reader, state) else {
+            throw OpenStore.Failure.packsGone(found.known.count)
+        }
+        // Another origin: if the lost ones come back, they are not taken for these.
+        let begun = try begin(state.incarnation, state, now)
+        try packs.setOrigin(state.incarnation)
+        return begun
+    }
+
+    private func begin(
+        _ run: Incarnation,
+        _ state: WriterState,
+        _ now: Int64
+    ) throws -> WriterState {
+        try commit(state, now) { $0.put(.packOrigin, PackOriginRow(run: run)) }
+    }
+
+    /// Whether the cluster has other members.
+    private func hasOthers(_ reader: ReadTransaction, _ state: WriterState) throws -> Bool {
+        try reader.members().contains { $0.nodeID != state.node.nodeID && $0.row.value != nil }
+    }
+
+    private func commit(
+        _ state: WriterState,
+        _ now: Int64,
+        _ change: (inout WriteTransaction) throws(EngineError) -> Void
+    ) throws -> WriterState {
+        var group = GroupCommit(engine: engine, state: state)
+        try group.run(now: now) { transaction throws(EngineError) in
+            try change(&transaction)
+            return ((), true)
+        }
+        return try group.commit()
     }
 }

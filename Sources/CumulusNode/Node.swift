@@ -26,6 +26,8 @@ package final class Node: Sendable {
         package var limits = Limits.standard
         /// Access tokens may arrive over plain TCP from other machines.
         package var acceptsInsecureCredentials = false
+        /// Starts without any of its packs, though no other node may have what was in them.
+        package var acceptsLostAssets = false
         /// The cluster's key, 32 bytes; nil: this node has no peers.
         package var clusterKey: Bytes?
         /// How often peers are told how far this node has read.
@@ -109,8 +111,12 @@ package final class Node: Sendable {
             using: &dice
         )
         let made = try Node.makeContainer(configuration, engine, opened, environment)
-        let found = try AssetRecovery(engine: engine, packs: packs)
-            .run(made, now: environment.wallClock())
+        let found = try AssetRecovery(
+            engine: engine,
+            packs: packs,
+            mayLose: configuration.acceptsLostAssets
+        )
+        .run(made, now: environment.wallClock())
         let state = found.state
         if found.missing > 0 {
             environment.logger.warning(

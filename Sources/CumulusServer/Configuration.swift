@@ -133,6 +133,11 @@ struct Configuration {
             help: "accept tokens over plain TCP from other machines"
         ),
         Setting(
+            name: "lost-assets",
+            standard: "false",
+            help: "start although all packs of assets are gone, and no other node may have them"
+        ),
+        Setting(
             name: "drain-milliseconds",
             standard: "8000",
             help: "how long calls in progress may take after SIGTERM"

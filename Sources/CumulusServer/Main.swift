@@ -68,6 +68,8 @@ struct Flags: ParsableArguments {
     var tlsAuthority: String?
     @Flag(help: "Allow plain TCP beyond this machine.") var insecure = false
     @Flag(help: "Accept tokens over plain TCP from other machines.") var insecureCredentials = false
+    @Flag(help: "Start although all packs of assets are gone, and no other node may have them.")
+    var lostAssets = false
     @Option(help: "Milliseconds that calls may take after SIGTERM (default: 8000).")
     var drainMilliseconds: String?
     @Option(help: "Limits that differ from the defaults, e.g. itemsPerRequest=10.")
@@ -95,6 +97,7 @@ struct Flags: ParsableArguments {
         flags["tls-authority"] = tlsAuthority
         flags["insecure"] = insecure ? "true" : nil
         flags["insecure-credentials"] = insecureCredentials ? "true" : nil
+        flags["lost-assets"] = lostAssets ? "true" : nil
         flags["drain-milliseconds"] = drainMilliseconds
         flags["limits"] = limits
         return try Configuration(

@@ -255,6 +255,7 @@ struct Wiring {
         settings.reportMilliseconds = min(10_000, try configuration.schedule().logMilliseconds)
         settings.limits = try configuration.limits()
         settings.acceptsInsecureCredentials = try configuration.flag("insecure-credentials")
+        settings.acceptsLostAssets = try configuration.flag("lost-assets")
         do throws(ServiceError) {
             if let container = configuration.container {
                 _ = try Names.checkIdentifier(Bytes(container.utf8)[...], "container")

@@ -113,6 +113,24 @@ package struct PackRow: RowValue, Equatable {
     }
 }
 
+/// Whose packs a store names: `PackFiles.origin` says the same.
+package struct PackOriginRow: RowValue, Equatable {
+    /// The run that began them.
+    package var run: Incarnation
+
+    package init(run: Incarnation) {
+        self.run = run
+    }
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.varint(run.value)
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        run = Incarnation(try reader.varint())
+    }
+}
+
 /// The chunk that lies at a place of a pack.
 package struct PackedRow: RowValue, Equatable {
     package var database: DatabaseNumber

@@ -28,6 +28,8 @@ extension RowKey {
         RowKey(.pack) { $0.add(pack) }
     }
 
+    package static let packOrigin = RowKey(.packOrigin)
+
     package static func packed(_ pack: PackNumber, _ offset: Int) -> RowKey {
         RowKey(.packed) {
             $0.add(pack)

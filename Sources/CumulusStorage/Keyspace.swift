@@ -20,6 +20,7 @@
 // | meta    | staged zone    | zone                               | scope of the sync       |
 // | meta    | index          | scope, record type, index no.      | `IndexRow`, local       |
 // | meta    | asset usage    | database, user                     | bytes, local            |
+// | meta    | pack origin    |                                    | a run, local            |
 // | records | record         | zone, name                         | `RecordRow`             |
 // | records | sibling        | zone, name, birth                  | `RecordRow` not shown   |
 // | records | asset          | database, asset digest             | `AssetRow`, local       |
@@ -64,6 +65,7 @@ package enum Subspace: UInt8, Sendable {
     case stagedZone = 12
     case index = 13
     case assetUsage = 14
+    case packOrigin = 15
     case record = 32
     case sibling = 33
     case asset = 34
@@ -88,7 +90,7 @@ package enum Subspace: UInt8, Sendable {
     package var family: Family {
         switch self {
         case .format, .node, .scope, .database, .zone, .zoneState, .zoneHead, .vector, .report,
-            .register, .logFloor, .stagedZone, .index, .assetUsage:
+            .register, .logFloor, .stagedZone, .index, .assetUsage, .packOrigin:
             .meta
         case .record, .sibling, .asset, .chunkList, .chunk, .pack: .records
         case .change, .backReference, .indexRow, .assetUse, .assetLoss, .chunkUse, .packed: .index

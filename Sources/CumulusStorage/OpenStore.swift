@@ -18,6 +18,10 @@ package enum OpenStore {
         case olderFormat(UInt32)
         /// The store belongs to another cluster than it is to.
         case otherCluster(Bytes)
+        /// So many packs are there, and they are not those of this store.
+        case otherPacks(Int)
+        /// So many packs are gone, all that were there, and no other node may have what is in them.
+        case packsGone(Int)
         case engine(EngineError)
 
         /// One line for the person who started the node.
@@ -37,6 +41,17 @@ package enum OpenStore {
                 """
                 the data directory belongs to cluster \(id.hex), and the cluster key to another \
                 one; name the right key, or an empty data directory
+                """
+            case .otherPacks(let count):
+                """
+                'assets' in the data directory holds \(count) packs, and they are not those of \
+                this store; put back the right ones, or move these away
+                """
+            case .packsGone(let count):
+                """
+                'assets' in the data directory is empty, and \(count) packs belong there (is \
+                another disk mounted there?); put them back, or start once with --lost-assets to \
+                go on without them
                 """
             case .engine(.corrupt(let what)): "the data directory is damaged: \(what)"
             case .engine(.failed(let what)): what
@@ -127,6 +142,7 @@ package enum OpenStore {
         let state = WriterState(incarnation: node.newIncarnation(using: &dice), node: node)
         var transaction = WriteTransaction(engine: engine, state: state)
         transaction.put(.format, NumberRow(number: formatVersion))
+        transaction.put(.packOrigin, PackOriginRow(run: state.incarnation))
         _ = try transaction.makeScope(.cluster)
         let (batch, created) = transaction.finish()
         try engine.commit(batch)

@@ -1,4 +1,5 @@
-// Packs as files of a directory: a thousand to a folder, named by their numbers.
+// Packs as files of a directory: a thousand to a folder, named by their numbers; beside them a file
+// that says whose they are.
 //
 // Opened once by `cumulusd`. A file is flushed, and then the folder that names it; nothing is ever
 // changed in place, so a copy is a directory of hard links.
@@ -22,17 +23,7 @@ package final class PackDirectory: PackFiles {
 
     package func write(_ pack: PackNumber, _ pieces: [Bytes]) throws(PackError) {
         try makeFolder(folder(of: pack))
-        let file = file(of: pack)
-        let descriptor = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw PackDirectory.problem(file) }
-        do throws(PackError) {
-            defer { close(descriptor) }
-            for piece in pieces { try PackDirectory.write(piece, to: descriptor, file) }
-            guard fdatasync(descriptor) == 0 else { throw PackDirectory.problem(file) }
-        } catch {
-            unlink(file)
-            throw error
-        }
+        try PackDirectory.write(pieces, to: file(of: pack))
         try PackDirectory.flush(folder(of: pack))
     }
 
@@ -82,8 +73,21 @@ package final class PackDirectory: PackFiles {
         return found
     }
 
+    package func origin() throws(PackError) -> Incarnation? {
+        guard let text = FileManager.default.contents(atPath: originFile) else { return nil }
+        let digits = String(decoding: text, as: UTF8.self).trimmingCharacters(in: .newlines)
+        return UInt64(digits, radix: 16).map(Incarnation.init)
+    }
+
+    package func setOrigin(_ run: Incarnation) throws(PackError) {
+        let text = String(run.value, radix: 16) + "\n"
+        try PackDirectory.write([Bytes(text.utf8)], to: originFile)
+        try PackDirectory.flush(path)
+    }
+
     package func copy(to directory: String) throws(PackError) {
         let copy = try PackDirectory(directory)
+        if let run = try origin() { try copy.setOrigin(run) }
         for pack in try all().keys.sorted() {
             let (file, target) = (file(of: pack), copy.file(of: pack))
             try copy.makeFolder(copy.folder(of: pack))
@@ -102,6 +106,8 @@ package final class PackDirectory: PackFiles {
     private func folder(of pack: PackNumber) -> String { "\(path)/\(pack / 1_000)" }
 
     private func file(of pack: PackNumber) -> String { "\(folder(of: pack))/\(pack).pack" }
+
+    private var originFile: String { "\(path)/origin" }
 
     private static func number(_ name: String) -> PackNumber? {
         name.hasSuffix(".pack") ? PackNumber(name.dropLast(5)) : nil
@@ -129,6 +135,20 @@ package final class PackDirectory: PackFiles {
         guard descriptor >= 0 else { throw problem(folder) }
         defer { close(descriptor) }
         guard fsync(descriptor) == 0 else { throw problem(folder) }
+    }
+
+    /// A file with these pieces, on the disk but for its name; none where that fails.
+    private static func write(_ pieces: [Bytes], to file: String) throws(PackError) {
+        let descriptor = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw problem(file) }
+        do throws(PackError) {
+            defer { close(descriptor) }
+            for piece in pieces { try write(piece, to: descriptor, file) }
+            guard fdatasync(descriptor) == 0 else { throw problem(file) }
+        } catch {
+            unlink(file)
+            throw error
+        }
     }
 
     private static func write(

@@ -42,19 +42,35 @@ package protocol PackFiles: Sendable {
     /// The bytes of each pack that is there.
     func all() throws(PackError) -> [PackNumber: Int]
 
-    /// Makes a directory that holds all packs that are there.
+    /// Which store's packs these are: the run that began them, as the store's own row says too.
+    ///
+    /// nil: nobody's so far. Who mounts another disk, or none, is noticed by it.
+    func origin() throws(PackError) -> Incarnation?
+
+    /// Says whose they are; durable when it returns.
+    func setOrigin(_ run: Incarnation) throws(PackError)
+
+    /// Makes a directory that holds all packs that are there, and their origin.
     func copy(to directory: String) throws(PackError)
 }
 
 /// Packs that are gone when the process ends.
 package final class MemoryPacks: PackFiles {
     private let packs: Mutex<[PackNumber: Bytes]>
+    private let begun: Mutex<Incarnation?>
 
     package init(_ packs: [PackNumber: Bytes] = [:]) {
         self.packs = Mutex(packs)
+        begun = Mutex(nil)
     }
 
-    /// All that is in it, for a store that is opened again.
+    /// All that is in others now, for a store that is opened again.
+    package init(copying other: MemoryPacks) {
+        packs = Mutex(other.content)
+        begun = Mutex(other.begun.withLock { $0 })
+    }
+
+    /// All that is in it.
     package var content: [PackNumber: Bytes] { packs.withLock { $0 } }
 
     package func write(_ pack: PackNumber, _ pieces: [Bytes]) throws(PackError) {
@@ -75,6 +91,10 @@ package final class MemoryPacks: PackFiles {
     package func all() throws(PackError) -> [PackNumber: Int] {
         packs.withLock { $0.mapValues(\.count) }
     }
+
+    package func origin() throws(PackError) -> Incarnation? { begun.withLock { $0 } }
+
+    package func setOrigin(_ run: Incarnation) throws(PackError) { begun.withLock { $0 = run } }
 
     package func copy(to directory: String) throws(PackError) {
         throw .failed("these packs are in memory only")

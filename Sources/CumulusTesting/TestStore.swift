@@ -77,8 +77,11 @@ package final class TestStore {
     /// Looks through the packs as a node does at its start.
     ///
     /// - Returns: The number of the next pack.
-    package func recover(_ packs: any PackFiles) throws -> PackNumber {
-        let found = try AssetRecovery(engine: engine, packs: packs).run(state, now: now)
+    package func recover(_ packs: any PackFiles, mayLose: Bool = false) throws -> PackNumber {
+        let found = try AssetRecovery(engine: engine, packs: packs, mayLose: mayLose).run(
+            state,
+            now: now
+        )
         state = found.state
         return found.next
     }

@@ -305,5 +305,9 @@ private final class SlowPacks: PackFiles {
 
     func all() throws(PackError) -> [PackNumber: Int] { try packs.all() }
 
+    func origin() throws(PackError) -> Incarnation? { try packs.origin() }
+
+    func setOrigin(_ run: Incarnation) throws(PackError) { try packs.setOrigin(run) }
+
     func copy(to directory: String) throws(PackError) { try packs.copy(to: directory) }
 }

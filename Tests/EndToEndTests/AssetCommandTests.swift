@@ -275,7 +275,11 @@ import Testing
         #expect(try await CommandLineRun(put, variables: variables).code == 0)
         _ = try await node.end(SIGTERM)
         try FileManager.default.removeItem(atPath: "\(folder.node)/assets")
-        node = try await NodeProcess.ready(data: folder.node)
+        // Nobody else has them: it doesn't go on without being told.
+        let blind = try NodeProcess(data: folder.node)
+        try await #expect(blind.waitForEnd() == .exit(1))
+        #expect(blind.errors.contains("--lost-assets"), "\(blind.errors)")
+        node = try await NodeProcess.ready(data: folder.node, arguments: ["--lost-assets"])
         variables["CUMULUS_ENDPOINT"] = try node.endpoint
         let copy = "\(folder.path)/copy"
         let get = ["asset", "get", "p", "image", "--timeout", "1", "--output", copy]

@@ -73,7 +73,7 @@ package struct AssetSimulation {
     private init(seed: UInt64) throws {
         dice = SeededGenerator(seed: seed)
         store = try TestStore(seed: seed)
-        assets = Self.assetStore(packs, next: 1)
+        assets = Self.assetStore(packs, next: try store.recover(packs))
         // Few chunks in many assets: each is shared.
         var samples: [ChunkList] = []
         for _ in 0..<5 {
@@ -258,7 +258,7 @@ package struct AssetSimulation {
     /// What was committed stays, and files that were written; sometimes the disk loses one.
     private mutating func cutPower() throws {
         (written, walks, moves, files) = ([], [], [], [])
-        packs = MemoryPacks(packs.content)
+        packs = MemoryPacks(copying: packs)
         if Int.random(in: 0..<3, using: &dice) == 0,
             let lost = try packs.all().keys.sorted().randomElement(using: &dice)
         {

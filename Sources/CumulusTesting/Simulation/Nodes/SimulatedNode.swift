@@ -170,13 +170,13 @@ final class SimulatedNode: @unchecked Sendable {
 
     /// What a backup would hold now.
     func backup() -> Backup {
-        Backup(rows: MemoryEngine(reopening: durable), packs: MemoryPacks(packs.durable.content))
+        Backup(rows: MemoryEngine(reopening: durable), packs: MemoryPacks(copying: packs.durable))
     }
 
     /// What the next process finds; nothing may be running.
     func restore(_ backup: Backup) {
         durable = MemoryEngine(reopening: backup.rows)
-        packs = SimulatedPacks(MemoryPacks(backup.packs.content))
+        packs = SimulatedPacks(MemoryPacks(copying: backup.packs))
     }
 
     /// Its packs are gone, as in a backup that was made without them; nothing may be running.

@@ -21,7 +21,7 @@ final class SimulatedPacks: PackFiles {
 
     /// The process ends: what it does from now on goes nowhere.
     func detach() {
-        seen.withLock { $0 = MemoryPacks(durable.content) }
+        seen.withLock { $0 = MemoryPacks(copying: durable) }
     }
 
     private var packs: MemoryPacks { seen.withLock { $0 } }
@@ -39,6 +39,10 @@ final class SimulatedPacks: PackFiles {
     func remove(_ pack: PackNumber) -> Int { packs.remove(pack) }
 
     func all() throws(PackError) -> [PackNumber: Int] { try packs.all() }
+
+    func origin() throws(PackError) -> Incarnation? { try packs.origin() }
+
+    func setOrigin(_ run: Incarnation) throws(PackError) { try packs.setOrigin(run) }
 
     func copy(to directory: String) throws(PackError) { try packs.copy(to: directory) }
 }
