@@ -96,11 +96,7 @@ extension AssetCommand {
 
         func run() async throws {
             if output == "-" { return try await print() }
-            var isFolder: ObjCBool = false
-            if FileManager.default.fileExists(atPath: output, isDirectory: &isFolder) {
-                if isFolder.boolValue { throw InputProblem("\(output) is a folder") }
-                if !force { throw InputProblem("\(output) exists; name another file, or --force") }
-            }
+            try AssetParts.check(output, replaces: force)
             let parts = try AssetParts(for: output)
             defer { parts.leave() }
             let transfer = AssetTransfer()
@@ -219,61 +215,6 @@ enum AssetFile {
         else { throw InputProblem("'\(path)' can't be read") }
         if isFolder.boolValue { throw InputProblem("\(path) is a folder, not a file") }
         return Asset(fileURL: URL(filePath: path))
-    }
-}
-
-/// Where a download lies until it is whole; for one command at a time.
-private struct AssetParts {
-    let folder: String
-    private let output: String
-    /// Holds the lock on the folder as long as it is open.
-    private let descriptor: Int32
-
-    init(for output: String) throws {
-        self.output = output
-        folder = output + ".part"
-        _ = mkdir(folder, 0o700)
-        descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            throw InputProblem("\(folder) can't be used: \(String(cString: strerror(errno)))")
-        }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            close(descriptor)
-            throw InputProblem("another command is getting \(output); wait for it, or end it")
-        }
-    }
-
-    /// A file for part of an asset.
-    var piece: String { folder + "/piece" }
-
-    /// Writes part of an asset to its file.
-    func write(_ body: (FileHandle) async throws -> UInt64) async throws -> UInt64 {
-        guard FileManager.default.createFile(atPath: piece, contents: nil),
-            let handle = FileHandle(forWritingAtPath: piece)
-        else { throw OutputProblem("\(piece) can't be written") }
-        defer {
-            try? handle.close()
-        }
-        return try await body(handle)
-    }
-
-    /// Gives the file its name; what stands there by now is replaced only if that is wanted.
-    func finish(_ file: String, replaces: Bool) throws {
-        let mask = umask(0)
-        umask(mask)
-        chmod(file, 0o666 & ~mask)
-        guard replaces ? rename(file, output) == 0 : link(file, output) == 0 else {
-            let why = String(cString: strerror(errno))
-            throw OutputProblem("\(output) can't be made: \(why); what came stays in \(folder)")
-        }
-        try? FileManager.default.removeItem(atPath: folder)
-    }
-
-    /// What came stays for the next try, unless there is none.
-    func leave() {
-        unlink(piece)
-        rmdir(folder)
-        close(descriptor)
     }
 }
 

@@ -178,6 +178,67 @@ import Testing
         #expect(twice.code == 64)
     }
 
+    /// A node with a small file, and its user's variables.
+    private func startNodeWithPhoto() async throws -> (NodeProcess, [String: String]) {
+        let node = try await startNode()
+        let variables = try await variables(node)
+        let photo = try file("photo", megabytes: 1)
+        let put = ["asset", "put", "Photo", "p", "image", photo]
+        #expect(try await CommandLineRun(put, variables: variables).code == 0)
+        return (node, variables)
+    }
+
+    private func kind(_ path: String) -> mode_t {
+        var status = stat()
+        return lstat(path, &status) == 0 ? status.st_mode & S_IFMT : 0
+    }
+
+    /// What is no file is not replaced by one, and nothing is fetched for it.
+    @Test func outputsThatCanNotBeMade() async throws {
+        let (node, variables) = try await startNodeWithPhoto()
+        let (fifo, link) = ("\(folder.path)/fifo", "\(folder.path)/link")
+        let dangling = "\(folder.path)/dangling"
+        #expect(mkfifo(fifo, 0o600) == 0)
+        #expect(symlink("/dev/null", link) == 0)
+        #expect(symlink("nothing", dangling) == 0)
+        for output in [fifo, link, dangling, "/dev/null", "\(folder.path)/none/copy"] {
+            let get = ["asset", "get", "p", "image", "--force", "--output", output]
+            let run = try await CommandLineRun(get, variables: variables)
+            #expect(run.code == 74 && run.errors.contains(output), "\(output): \(run.errors)")
+            #expect(!FileManager.default.fileExists(atPath: output + ".part"))
+        }
+        #expect(kind(fifo) == S_IFIFO)
+        for path in [link, dangling] { #expect(kind(path) == S_IFLNK) }
+        #expect(try await node.end(SIGTERM) == .exit(0))
+    }
+
+    /// A folder that happens to be called like the one of the parts stays as it is.
+    @Test func aFolderOfSomebodyElseIsLeftAlone() async throws {
+        let (node, variables) = try await startNodeWithPhoto()
+        let copy = "\(folder.path)/copy"
+        let letters = copy + ".part/letters"
+        let get = ["asset", "get", "p", "image", "--output", copy]
+        try FileManager.default.createDirectory(
+            atPath: letters,
+            withIntermediateDirectories: true
+        )
+        let refused = try await CommandLineRun(get, variables: variables)
+        #expect(refused.code == 74 && refused.errors.contains("the letters in"), "\(refused)")
+        #expect(FileManager.default.fileExists(atPath: letters))
+        #expect(rmdir(letters) == 0)
+        // What is left of another download is ours, and goes.
+        let rest = String(repeating: "0", count: 64)
+        for name in ["boot", rest, rest + ".list", rest + ".part.7", ".dat.nosync2CDE.cWTDRE"] {
+            let path = "\(copy).part/\(name)"
+            #expect(FileManager.default.createFile(atPath: path, contents: Data([1])))
+        }
+        let run = try await CommandLineRun(get, variables: variables)
+        #expect(run.code == 0, "\(run.errors)")
+        #expect(try bytes(copy) == bytes("\(folder.path)/photo"))
+        #expect(!FileManager.default.fileExists(atPath: copy + ".part"))
+        #expect(try await node.end(SIGTERM) == .exit(0))
+    }
+
     /// The node is killed again and again while a file goes up and comes down: both go on.
     @Test func transfersOutliveTheNode() async throws {
         var node = try await startNode(port: TestPort.free())
