@@ -260,6 +260,7 @@ final class AssetCache: Sendable {
     static func problem(_ path: String, _ code: Int32 = errno) -> ServiceError {
         ServiceError(
             .internalError,
+            code == ENOSPC || code == EDQUOT ? .diskFull : .none,
             "the asset cache can't be used: \(path): \(String(cString: strerror(code)))"
         )
     }

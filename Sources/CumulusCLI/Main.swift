@@ -62,6 +62,9 @@ struct Failure {
     /// Also nil for the exit code of what was reported already.
     init?(_ error: any Error) {
         switch error {
+        case let error as ServiceError where error.isOfFullDisk:
+            message = error.message
+            code = .badOutput
         case let error as ServiceError:
             message = "\(error)"
             code = error.isUnreachable ? .unreachable : .refused
@@ -92,6 +95,9 @@ extension ServiceError {
         default: false
         }
     }
+
+    /// What was downloaded found no room on this machine.
+    fileprivate var isOfFullDisk: Bool { code == .internalError && reason == .diskFull }
 }
 
 extension ExitCode {

@@ -97,7 +97,7 @@ public struct ServiceError: Error, Sendable {
         case nodeBehind = 4
         /// The node, or the connection, has too much to do.
         case overloaded = 5
-        /// The node's disk is nearly full.
+        /// The node's disk is nearly full; with `internalError`, this machine's disk is full.
         case diskFull = 6
         /// What is stored there can't be read.
         case corrupt = 7

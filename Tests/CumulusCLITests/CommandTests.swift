@@ -179,6 +179,8 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(code(ServiceError(.serverResponseLost, "lost")) == 69)
         #expect(code(InputProblem("bad")) == 65)
         #expect(code(OutputProblem("full")) == 74)
+        #expect(code(ServiceError(.internalError, .diskFull, "no room here")) == 74)
+        #expect(code(ServiceError(.serviceUnavailable, .diskFull, "no room there")) == 1)
         #expect(code(CancellationError()) == 70)
         #expect(code(ValidationError("wrong")) == nil)
         #expect(code(ExitCode(1)) == nil)

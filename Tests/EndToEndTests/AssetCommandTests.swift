@@ -239,6 +239,23 @@ import Testing
         #expect(try await node.end(SIGTERM) == .exit(0))
     }
 
+    #if os(Linux)
+        @Test(.enabled(if: SmallDisk.isPermitted, "only root can mount a disk"))
+        func anOutputOnAFullDiskEndsWith74() async throws {
+            let disk = try SmallDisk("\(folder.path)/disk", bytes: 8 << 20)
+            let node = try await startNode()
+            let variables = try await variables(node)
+            let movie = try file("movie", megabytes: 16)
+            let put = ["asset", "put", "Movie", "m", "file", movie]
+            #expect(try await CommandLineRun(put, variables: variables).code == 0)
+            let get = ["asset", "get", "m", "file", "--output", "\(disk.path)/copy"]
+            let run = try await CommandLineRun(get, variables: variables)
+            #expect(run.code == 74 && run.errors.contains("No space left"), "\(run.errors)")
+            #expect(!FileManager.default.fileExists(atPath: "\(disk.path)/copy"))
+            #expect(try await node.end(SIGTERM) == .exit(0))
+        }
+    #endif
+
     /// The node is killed again and again while a file goes up and comes down: both go on.
     @Test func transfersOutliveTheNode() async throws {
         var node = try await startNode(port: TestPort.free())
