@@ -17,7 +17,8 @@ struct ImportCommand: AsyncParsableCommand {
                 and array are STRING, INT64, DOUBLE and LIST, an object of latitude and longitude \
                 is a LOCATION, true and false are 1 and 0, null removes the field; \
                 {"$date": "2024-02-29T12:00:00Z"}, {"$bytes": "base64"} and \
-                {"$reference": {"recordName": "…", "action": "none"}} are the rest.
+                {"$reference": {"recordName": "…", "action": "none"}} are the rest. In a new type \
+                the first value of a key decides its kind: write 1.0 for a decimal.
 
                 A line that can't be used is reported with its number, and the rest goes on. \
                 Running an import again gives the same data: a line replaces the fields that it \

@@ -1,9 +1,10 @@
 // Saves the records of many lines, in batches, a few batches at a time.
 //
 // Promises: what a line says is saved before the summary counts it; lines with the same record name
-// take effect in their order; a record whose parent comes in a later line is saved after it; a lost
-// connection or a restart of the server is waited out, since saving a line twice does the same as
-// once; memory is bounded by the batches under way, and so many records that wait for parents.
+// take effect in their order; the first line with a value of a field is the one that decides its
+// type; a record whose parent comes in a later line is saved after it; a lost connection or a
+// restart of the server is waited out, since saving a line twice does the same as once; memory is
+// bounded by the batches under way, and so many records that wait for parents.
 
 import ArgumentParser
 import Cumulus
@@ -43,6 +44,8 @@ struct Importer {
     private struct Batch {
         var records: [Record] = []
         var lines: [Record.ID: Int] = [:]
+        /// Fields with a value that none had yet of the lines that were saved.
+        var newKeys: Set<String> = []
     }
 
     private struct Refusal {
@@ -75,6 +78,8 @@ struct Importer {
     private var batch = Batch()
     /// Names in the batches under way: a line with one of them waits.
     private var underWay: Set<Record.ID> = []
+    /// Fields whose types are known to the server, by a line that was saved.
+    private var settled: Set<String> = []
     /// Records that wait for their parents; their names, so that lines keep their order.
     private var orphans: [Record.ID: Refusal] = [:]
     private static let mostOrphans = 50_000
@@ -192,21 +197,31 @@ struct Importer {
             summary.refused += 1
             refuse([earlier])
         }
+        let newKeys = record.decidingKeys.filter { !settled.contains($0) }
+        batch.newKeys.formUnion(newKeys)
         batch.records.append(record)
         batch.lines[record.recordID] = line
         if batch.records.count == batchRecords { try await send(&calls, database) }
     }
 
     /// Starts the call of the batch at hand, when fewer than the allowed number are under way.
+    ///
+    /// One that decides the type of a field has no others beside it: the order of the lines is what
+    /// counts, not which call arrives first.
     private mutating func send(_ calls: inout Calls, _ database: Database) async throws {
         guard !batch.records.isEmpty else { return }
+        while callCount > 0, isDeciding { try await finishCall(&calls) }
         while callCount >= parallelCalls { try await finishCall(&calls) }
-        let (batch, patience) = (batch, patience)
+        let (batch, patience, isAlone) = (batch, patience, isDeciding)
         self.batch = Batch()
         underWay.formUnion(batch.lines.keys)
         callCount += 1
         calls.addTask { try await Importer.save(batch, in: database, patience: patience) }
+        if isAlone { try await finishCall(&calls) }
     }
+
+    /// Whether the batch at hand has the first value of a field.
+    private var isDeciding: Bool { !batch.newKeys.isSubset(of: settled) }
 
     private mutating func finishCalls(_ calls: inout Calls, _ database: Database) async throws {
         try await send(&calls, database)
@@ -217,6 +232,7 @@ struct Importer {
         guard let outcome = try await calls.next() else { return }
         callCount -= 1
         underWay.subtract(outcome.batch.lines.keys)
+        settle(outcome)
         summary.saved += outcome.batch.records.count - outcome.refusals.count
         var refusals = outcome.refusals
         if orphans.count + refusals.count <= Importer.mostOrphans, !isStrict {
@@ -229,6 +245,15 @@ struct Importer {
         refuse(outcome.isUnknown ? refusals.prefix(1) : refusals[...])
         if outcome.isUnknown { isUnknown = true }
         progress.update(bytes: lines.byteCount, records: summary.saved)
+    }
+
+    /// The fields of what was saved have their types now.
+    private mutating func settle(_ outcome: Outcome) {
+        guard !outcome.batch.newKeys.isSubset(of: settled) else { return }
+        let refused = Set(outcome.refusals.map(\.record.recordID))
+        for record in outcome.batch.records where !refused.contains(record.recordID) {
+            settled.formUnion(record.decidingKeys)
+        }
     }
 
     // MARK: Calls
@@ -303,6 +328,15 @@ struct Importer {
         let middle = (records.startIndex + records.endIndex) / 2
         return try await refusals(records[..<middle], in: database)
             + refusals(records[middle...], in: database)
+    }
+}
+
+extension Record {
+    /// Fields with a value that tells their type, which an empty list doesn't.
+    fileprivate var decidingKeys: [String] {
+        let plain = allKeys().filter { self[$0] != .list([]) }
+        let encrypted = encryptedValues.values.keys.filter { encryptedValues[$0] != .list([]) }
+        return plain + encrypted
     }
 }
 

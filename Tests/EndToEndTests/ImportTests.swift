@@ -220,6 +220,23 @@ import Testing
         #expect(exported.count == 700)
     }
 
+    /// Whichever call arrives first: the type of a field is that of the first line with a value.
+    @Test(arguments: [("1", "1.5"), ("1.5", "1")])
+    func theFirstValueDecidesTheType(first: String, other: String) async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let user = try await User(of: node)
+        let file = "\(folder.path)/numbers.jsonl"
+        for round in 1...5 {
+            let values = Array(repeating: "null", count: 20) + [first]
+            let lines = (values + Array(repeating: other, count: 40)).enumerated()
+                .map { #"{"recordName": "r\#(round).\#($0)", "a": 1, "n": \#($1)}"# }
+            try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: file))
+            let words = ["import", file, "--type", "T\(round)", "--batch", "1", "--parallel", "64"]
+            let run = try await user.cumulus(words)
+            #expect(run.output.hasPrefix("21 records saved, 40 lines failed"), "\(run.output)")
+        }
+    }
+
     @Test func anExportThatCanNotBeWrittenEndsWith74() async throws {
         let node = try await NodeProcess.ready(data: folder.node)
         let user = try await User(of: node)
