@@ -36,13 +36,13 @@ extension SealedValue {
     fileprivate init(_ json: JSON) throws {
         guard case .object(let members) = json, members.count == 2,
             case .string(let type)? = json["type"], case .string(let text)? = json["bytes"],
-            let data = Data(base64Encoded: text)
+            let bytes = try? base64(text)
         else { throw SealedValue.damaged }
         switch FieldType(name: type) {
-        case .one(let kind): self.init(kind: kind, isList: false, bytes: Array(data))
-        case .list(let kind): self.init(kind: kind, isList: true, bytes: Array(data))
+        case .one(let kind): self.init(kind: kind, isList: false, bytes: bytes)
+        case .list(let kind): self.init(kind: kind, isList: true, bytes: bytes)
         case nil where type == FieldType.emptyList.name:
-            self.init(kind: nil, isList: true, bytes: Array(data))
+            self.init(kind: nil, isList: true, bytes: bytes)
         default: throw SealedValue.damaged
         }
     }

@@ -179,8 +179,9 @@ extension Asset {
     }
 }
 
-private func base64(_ text: String) throws -> [UInt8] {
-    guard let data = Data(base64Encoded: text) else {
+/// Takes the one text that stands for some bytes: of another one, part would be lost unseen.
+func base64(_ text: String) throws -> [UInt8] {
+    guard let data = Data(base64Encoded: text), data.base64EncodedString() == text else {
         throw InputProblem("'\(text.prefix(40))' is no base64")
     }
     return Array(data)

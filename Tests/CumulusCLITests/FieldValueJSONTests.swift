@@ -101,7 +101,9 @@ import Testing
         "{\"$location\": {\"latitude\": 1}}",
         "{\"$location\": {\"latitude\": 1, \"longitude\": 2, \"depth\": 3}}", "{\"$date\": 1.5}",
         "{\"$date\": \"yesterday\"}", "{\"$date\": \"2023-02-29\"}", "{\"$bytes\": \"*\"}",
-        "{\"$bytes\": 1}", "{\"$double\": \"nan\"}", "{\"$reference\": \"a\"}",
+        "{\"$bytes\": 1}", "{\"$bytes\": \"AA=A\"}", "{\"$bytes\": \"AB==\"}",
+        "{\"$bytes\": \"AAEC=\"}", "{\"$bytes\": \"AAE\"}", "{\"$double\": \"nan\"}",
+        "{\"$reference\": \"a\"}",
         "{\"$reference\": {\"recordName\": \"a\", \"action\": \"cascade\"}}",
         "{\"$reference\": {\"action\": \"none\"}}",
         "{\"$reference\": {\"recordName\": \"a\", \"zone\": \"b\"}}", "{\"$other\": 1}",
@@ -151,6 +153,7 @@ import Testing
         #"{"$encrypted": null}"#, #"[{"$encrypted": 1}]"#, #"{"$sealed": "AQ=="}"#,
         #"{"$sealed": {"type": "ENCRYPTED STRING", "bytes": "AQ=="}}"#,
         #"{"$sealed": {"type": "STRING", "bytes": "?"}}"#,
+        #"{"$sealed": {"type": "STRING", "bytes": "AB=="}}"#,
     ])
     func otherEncryptedFieldsAreRefused(value: String) {
         #expect(throws: InputProblem.self) {
