@@ -13,6 +13,9 @@ struct LineReader {
     /// A record of 1 MB, every byte of it escaped as six.
     static let longestLine = 8 << 20
 
+    /// Stands at the beginning of UTF-8 that some editors write, and belongs to no line.
+    private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+
     private let handle: FileHandle
     private let longestLine: Int
     private var buffer: [UInt8] = []
@@ -74,6 +77,7 @@ struct LineReader {
     private mutating func line(upTo end: Int, endBytes: Int, _ isTooLong: Bool) -> Line {
         number += 1
         var bytes = buffer[start..<end]
+        if number == 1, bytes.starts(with: LineReader.byteOrderMark) { bytes.removeFirst(3) }
         if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
         byteCount += end + endBytes - start
         start = end + endBytes

@@ -31,6 +31,12 @@ import Testing
         #expect(try lines("\n").map(\.1) == [""])
     }
 
+    @Test func aByteOrderMarkBelongsToNoLine() throws {
+        #expect(try lines("\u{FEFF}a\r\n\u{FEFF}b").map(\.1) == ["a", "\u{FEFF}b"])
+        #expect(try lines("\u{FEFF}\na").map(\.1) == ["", "a"])
+        #expect(try lines("\u{FEFF}").map(\.1) == [""])
+    }
+
     @Test func joinsWhatWasReadInPieces() throws {
         let long = String(repeating: "x", count: 700_000)
         #expect(try lines("a\n\(long)\nb\n", longest: 1_000_000).map(\.1) == ["a", long, "b"])
