@@ -324,6 +324,15 @@ struct Configuration {
     /// Sums of times and sizes up to these stay within their types.
     private static let longest = 7 * 86_400_000
     private static let largest = 1 << 40
+    /// Limits that HELLO tells with 64 bits, or not at all; for others it has 32.
+    private static let wide: Set = [
+        "assetBytes", "userAssetBytes", "nodeUnansweredBytes", "queuedWrites", "writesPerBatch",
+    ]
+
+    private func most(_ name: String) -> Int {
+        if adjustableTimes[name] != nil { return Configuration.longest }
+        return Configuration.wide.contains(name) ? Configuration.largest : Int(UInt32.max)
+    }
 
     func limits() throws -> Limits {
         var limits = Limits.standard
@@ -334,9 +343,12 @@ struct Configuration {
             guard pair.count == 2, let number = Int(pair[1]), number > 0 else {
                 throw Problem(message: "limits: '\(part)' is not of the form name=number")
             }
-            let isTime = adjustableTimes[pair[0]] != nil
-            guard number <= (isTime ? Configuration.longest : Configuration.largest) else {
-                throw Problem(message: "limits: \(pair[0]) can't be as much as \(number)")
+            guard number <= most(pair[0]) else {
+                throw Problem(
+                    message: """
+                        limits: \(pair[0]) can't be as much as \(number), only \(most(pair[0]))
+                        """
+                )
             }
             if let path = adjustable[pair[0]] {
                 limits[keyPath: path] = number
