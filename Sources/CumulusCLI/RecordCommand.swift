@@ -60,9 +60,22 @@ extension RecordCommand {
             for increment in increment where Int64(increment.value) == nil {
                 throw ValidationError("--increment: '\(increment.value)' is not an integer.")
             }
-            for asset in asset where field.contains(where: { $0.key == asset.key }) {
-                throw ValidationError("'\(asset.key)' is either a --field or an --asset.")
+            var seen: Set<String> = []
+            for key in keys where !seen.insert(key).inserted {
+                throw ValidationError(
+                    "'\(key)' stands twice in --field, --asset and --json-fields."
+                )
             }
+        }
+
+        /// The fields that get a value, each as often as it does.
+        private var keys: [String] {
+            var keys = field.map(\.key) + asset.map(\.key)
+            // What is wrong with the text is said when it is used.
+            if let jsonFields, case .object(let members)? = try? JSONReader.read(jsonFields.utf8) {
+                keys += members.map(\.key)
+            }
+            return keys
         }
 
         func run() async throws {

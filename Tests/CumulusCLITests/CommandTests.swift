@@ -127,6 +127,20 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(Main.exitCode(for: try #require(error)) == ExitCode(64))
     }
 
+    @Test(arguments: [
+        ["--field", "a=1", "--field", "a=2"], ["--asset", "a=b", "--asset", "a=c"],
+        ["--field", "a=1", "--asset", "a=b"], ["--field", "a=1", "--json-fields", "{\"a\": 2}"],
+        ["--asset", "a=b", "--json-fields", "{\"a\": null}"],
+    ])
+    func aFieldHasOneValue(words: [String]) throws {
+        let error = #expect(throws: (any Error).self) {
+            try Main.parseAsRoot(["record", "save", "T", "n"] + words)
+        }
+        let found = try #require(error)
+        #expect(Main.exitCode(for: found) == ExitCode(64))
+        #expect(Main.message(for: found).contains("'a' stands twice"))
+    }
+
     @Test func keysMayBeNone() throws {
         let get = RecordCommand.Get.self
         #expect(try parse("record", "get", "a", as: get).keys.list == nil)
