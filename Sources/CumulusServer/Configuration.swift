@@ -198,7 +198,21 @@ struct Configuration {
                     """
             )
         }
+        var seen: Set<String> = []
+        for key in keys(String(decoding: data, as: UTF8.self)) where !seen.insert(key).inserted {
+            throw Problem(message: "the configuration file \(path) has '\(key)' twice")
+        }
         return object.mapValues(\.text)
+    }
+
+    /// The keys as they stand in an object of plain values; the decoder drops one of two alike.
+    private static func keys(_ text: String) -> [String] {
+        let strings = /("(?:[^"\\]|\\.)*")\s*(:)?/.matchingSemantics(.unicodeScalar)
+        return text.matches(of: strings).compactMap { match in
+            guard match.output.2 != nil else { return nil }
+            let quoted = Data("[\(match.output.1)]".utf8)
+            return (try? JSONDecoder().decode([String].self, from: quoted))?.first
+        }
     }
 
     /// A value in the file: a text, a number, or true and false.

@@ -319,6 +319,26 @@ import Testing
         #expect(shown["profile"] == ["value": "small", "origin": "file \(file)"])
     }
 
+    /// Also where one of them is written with an escape, and a value looks like a key.
+    @Test(arguments: [
+        #"{"threads": 7, "listen": "127.0.0.1:1", "threads": 8}"#,
+        #"{"threads": 7, "data": "\"threads\":", "\u0074hreads": 7}"#,
+    ])
+    func aSettingStandsOnceInTheFile(text: String) async throws {
+        let file = "\(folder.path)/cumulus.json"
+        try text.write(toFile: file, atomically: true, encoding: .utf8)
+        let refused = try NodeProcess(data: folder.node, arguments: ["--config", file])
+        try await expectRefusal(refused, naming: "\(file) has 'threads' twice")
+    }
+
+    @Test func aValueMayLookLikeAKey() throws {
+        let file = "\(folder.path)/cumulus.json"
+        try #"{"data": "a\"threads\":", "threads": 7}"#
+            .write(toFile: file, atomically: true, encoding: .utf8)
+        let shown = try show(["--config", file], environment: [:])
+        #expect(shown["threads"] == ["value": "7", "origin": "file \(file)"])
+    }
+
     /// Every name in it is a setting's.
     @Test func theExampleCanBeUsed() throws {
         let file = URL(filePath: #filePath)
