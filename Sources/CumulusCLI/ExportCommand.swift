@@ -14,8 +14,9 @@ struct ExportCommand: AsyncParsableCommand {
             "cumulus export --type Place | gzip > places.jsonl.gz",
             note: """
                 The lines have the form that 'cumulus import' reads, and are all from one moment. \
-                The file of --output takes its name when it is complete. --json prints a summary \
-                to standard output, and so needs --output.
+                How many there were is said on standard error. The file of --output takes its name \
+                when it is complete. --json prints a summary to standard output, and so needs \
+                --output.
                 """
         )
     )
@@ -34,6 +35,7 @@ struct ExportCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
+        _ = try Names.checkSchemaName(ArraySlice(type.utf8), "record type")
         try await connection.withContainer { container in
             let exporter = Exporter(
                 records: container.database(with: database.scope)
@@ -41,7 +43,8 @@ struct ExportCommand: AsyncParsableCommand {
                 type: type
             )
             guard let output else {
-                _ = try await exporter.write(to: .standardOutput)
+                let count = try await exporter.write(to: .standardOutput)
+                writeToStandardError("\(count) records exported\n")
                 return
             }
             let count = try await exporter.write(toFile: output)

@@ -237,6 +237,20 @@ import Testing
         }
     }
 
+    @Test func anExportSaysHowMuchThereWas() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let user = try await User(of: node)
+        _ = try await user.cumulus(["import", Self.fixture, "--type", "Place"])
+        for (type, count) in [("Place", 200), ("Palce", 0)] {
+            let run = try await user.cumulus(["export", "--type", type])
+            #expect(run.code == 0 && run.errors == "\(count) records exported\n", "\(run.errors)")
+            #expect(run.output.split(separator: "\n").count == count)
+        }
+        let refused = try await user.cumulus(["export", "--type", "_Place"])
+        #expect(refused.code == 1 && refused.output.isEmpty)
+        #expect(refused.errors.contains("record type '_Place' must begin with a letter"))
+    }
+
     @Test func anExportThatCanNotBeWrittenEndsWith74() async throws {
         let node = try await NodeProcess.ready(data: folder.node)
         let user = try await User(of: node)
