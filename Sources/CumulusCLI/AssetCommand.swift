@@ -20,6 +20,7 @@ extension AssetCommand {
             discussion: help(
                 "cumulus asset put Photo front image front.jpg",
                 "cumulus asset put Album summer images beach.jpg boat.jpg --database private",
+                "cumulus asset put Album winter images snow.jpg --list",
                 note: """
                     Makes the record if it is not there. Only chunks that the database does not \
                     have travel, so a command that was interrupted goes on when it is repeated. \
@@ -33,20 +34,16 @@ extension AssetCommand {
         @Argument(help: "Name of the record.") var name: String
         @Argument(help: "The field.") var field: String
         @Argument(help: "The file; several make a list.") var files: [String]
+        @Flag(help: "Make a list also of one file.") var list = false
         @OptionGroup var zone: ZoneOption
         @OptionGroup var database: DatabaseOption
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            var record = Record(
-                recordType: type,
-                recordID: Record.ID(recordName: name, zoneID: zone.zoneID)
-            )
-            let assets = try files.map { FieldValue.asset(try AssetFile.asset($0)) }
-            record[field] = assets.count == 1 ? assets[0] : .list(assets)
+            let record = try record()
             let transfer = AssetTransfer()
-            let saved = try await connection.withContainer(timeout: 60) { [record] container in
+            let saved = try await connection.withContainer(timeout: 60) { container in
                 let results = try await transfer.following { progress in
                     try await container.database(with: database.scope).modifyRecords(
                         saving: [record],
@@ -60,6 +57,16 @@ extension AssetCommand {
             guard let saved else { return }
             let members = [JSON.Member("record", saved.json)] + transfer.members
             output.show(.object(members), rows: saved.rows + [["", transfer.text("sent")]])
+        }
+
+        func record() throws -> Record {
+            var record = Record(
+                recordType: type,
+                recordID: Record.ID(recordName: name, zoneID: zone.zoneID)
+            )
+            let assets = try files.map { FieldValue.asset(try AssetFile.asset($0)) }
+            record[field] = assets.count == 1 && !list ? assets[0] : .list(assets)
+            return record
         }
     }
 

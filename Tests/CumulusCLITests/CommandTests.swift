@@ -141,6 +141,17 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(Main.message(for: found).contains("'a' stands twice"))
     }
 
+    @Test func oneFileIsAListOnlyIfToldSo() throws {
+        func field(_ words: String...) throws -> FieldValue? {
+            let put = try Main.parseAsRoot(["asset", "put", "T", "n", "f", #filePath] + words)
+            return try #require(put as? AssetCommand.Put).record()["f"]
+        }
+        let asset = FieldValue.asset(try AssetFile.asset(#filePath))
+        #expect(try field() == asset)
+        #expect(try field("--list") == .list([asset]))
+        #expect(try field(#filePath) == .list([asset, asset]))
+    }
+
     @Test func keysMayBeNone() throws {
         let get = RecordCommand.Get.self
         #expect(try parse("record", "get", "a", as: get).keys.list == nil)
