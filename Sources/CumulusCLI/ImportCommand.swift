@@ -30,7 +30,13 @@ struct ImportCommand: AsyncParsableCommand {
     @Argument(help: "The file; - for standard input.") var file: String
     @Option(help: "Type of the records.") var type: String
     @Option(help: "The key that holds the record's name.") var nameKey = "recordName"
-    @Flag(help: "Stop at the first line that can't be saved, with exit code 65.") var strict = false
+    @Flag(
+        help: """
+            Read no further once a line can't be saved, with exit code 65; lines behind it that \
+            were read by then may still be saved.
+            """
+    )
+    var strict = false
     @Option(help: "Records in one call.") var batch = 200
     @Option(help: "Calls at a time.") var parallel = 4
     @OptionGroup var zone: ZoneOption
