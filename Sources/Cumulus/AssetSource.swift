@@ -31,7 +31,17 @@ final class AssetSource: Sendable {
             }
             content = .file(path: path)
             size = UInt64(status.st_size)
+            try checkEmptiness(path)
         }
+    }
+
+    /// Some files of the system, below /proc, have bytes and say that they have none.
+    private func checkEmptiness(_ path: String) throws(ServiceError) {
+        guard size == 0, try !read(0, 1).isEmpty else { return }
+        throw ServiceError(
+            .assetFileNotFound,
+            "\(path): its size is not known in advance; copy it into a file first"
+        )
     }
 
     private static func problem(_ path: String, _ code: Int32 = errno) -> ServiceError {

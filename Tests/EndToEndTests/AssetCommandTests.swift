@@ -165,6 +165,12 @@ import Testing
         mkfifo(fifo, 0o600)
         let pipe = try await cumulus("asset", "put", "Photo", "q", "image", fifo)
         #expect(pipe.code > 0 && pipe.errors.contains("not a file"), "\(pipe.errors)")
+        #if os(Linux)
+            let cpu = try await cumulus("asset", "put", "Photo", "q", "image", "/proc/cpuinfo")
+            #expect(cpu.code > 0 && cpu.errors.contains("copy it into a file"), "\(cpu.errors)")
+        #endif
+        let nothing = try file("nothing", megabytes: 0)
+        #expect(try await cumulus("asset", "put", "Photo", "q", "image", nothing).code == 0)
         let twice = try await cumulus(
             "record",
             "save",
