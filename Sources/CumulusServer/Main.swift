@@ -12,25 +12,28 @@ struct Main: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cumulusd",
         abstract: "A node of Cumulus, the open record server.",
-        discussion: """
-            Examples:
-              cumulusd --data /var/lib/cumulus
-              cumulusd --listen 127.0.0.1:0 --profile small
-              CUMULUS_DATA=/srv/notes cumulusd --config /etc/cumulus.json
-              cumulusd --data b --listen 127.0.0.1:7421 \\
-                --cluster-key a/cluster.key --peers 127.0.0.1:7420
-              cumulusd config show --config /etc/cumulus.json
-
-            The line 'cumulusd ready on ADDRESS' on standard output says that it serves. SIGTERM \
-            drains: calls in progress end, new ones are refused. A second signal ends it at once.
-
-            Exit codes: 0 ended by a signal, 1 could not start, 64 a flag that doesn't exist, 70 \
-            the store failed, 130 ended by a second signal.
-            """,
+        discussion: guide,
         version: Release.version,
         subcommands: [Run.self, Config.self, Bound.self],
         defaultSubcommand: Run.self
     )
+
+    /// Also of the subcommand that runs when none is named.
+    static let guide = """
+        Examples:
+          cumulusd --data /var/lib/cumulus
+          cumulusd --listen 127.0.0.1:0 --profile small
+          CUMULUS_DATA=/srv/notes cumulusd --config /etc/cumulus.json
+          cumulusd --data b --listen 127.0.0.1:7421 \\
+            --cluster-key a/cluster.key --peers 127.0.0.1:7420
+          cumulusd config show --config /etc/cumulus.json
+
+        The line 'cumulusd ready on ADDRESS' on standard output says that it serves. SIGTERM \
+        drains: calls in progress end, new ones are refused. A second signal ends it at once.
+
+        Exit codes: 0 ended by a signal, 1 could not start, 64 a flag that doesn't exist, 70 \
+        the store failed, 130 ended by a second signal.
+        """
 }
 
 /// The flags of both subcommands; each is a row of `Configuration.settings`.
@@ -109,7 +112,10 @@ struct Flags: ParsableArguments {
 }
 
 struct Run: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Run the node (the default).")
+    static let configuration = CommandConfiguration(
+        abstract: "Run the node (the default).",
+        discussion: Main.guide
+    )
     @OptionGroup var flags: Flags
 
     func run() async throws {

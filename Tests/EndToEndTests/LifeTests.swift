@@ -297,6 +297,19 @@ import Testing
 
     // MARK: Configuration
 
+    @Test(arguments: [["--help"], ["run", "--help"]])
+    func theHelpHasExamplesAndExitCodes(words: [String]) async throws {
+        let process = try ChildProcess(
+            [try NodeProcess.program] + words,
+            variables: [:],
+            output: "\(folder.path)/help",
+            errors: "/dev/null"
+        )
+        #expect(try await process.waitForEnd(seconds: 20) == .exit(0))
+        let help = try String(contentsOfFile: "\(folder.path)/help", encoding: .utf8)
+        #expect(help.contains("Examples:") && help.contains("Exit codes: 0 ended by a signal"))
+    }
+
     @Test func eachSettingNamesItsOrigin() throws {
         let file = "\(folder.path)/cumulus.json"
         try #"{"listen": "127.0.0.1:1", "threads": 7, "readers": 5, "insecure": true}"#
