@@ -53,6 +53,24 @@ final class DataDirectory: Sendable {
         }
     }
 
+    /// Gives a file this content durably: a crash leaves it, or what was there before.
+    func replace(_ file: String, with content: [UInt8]) throws(RocksDBError) {
+        // Not named `.dbtmp`: RocksDB deletes such files.
+        let draft = "\(path)/\(file).new"
+        try make(draft, content)
+        guard rename(draft, "\(path)/\(file)") == 0, fsync(descriptor) == 0 else {
+            throw Self.unusable(path)
+        }
+    }
+
+    private func make(_ file: String, _ content: [UInt8]) throws(RocksDBError) {
+        let descriptor = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw Self.unusable(path) }
+        defer { close(descriptor) }
+        guard write(descriptor, content, content.count) == content.count, fsync(descriptor) == 0
+        else { throw Self.unusable(path) }
+    }
+
     /// A directory survives a power cut once its parent was flushed.
     private static func flushParent(of path: String) throws(RocksDBError) {
         let parent = open("\(path)/..", O_RDONLY | O_DIRECTORY | O_CLOEXEC)

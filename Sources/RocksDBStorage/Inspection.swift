@@ -3,7 +3,8 @@
 // RocksDB by itself makes a new, empty store where CURRENT is missing, and takes a damaged length
 // near the end of a log or of its list of tables for the end: what follows would be gone without a
 // word. So the engine looks first. It refuses where acknowledged rows would be lost, and lets a
-// torn end pass: that is what a power cut leaves of a batch that was never acknowledged.
+// torn end pass: that is what a power cut leaves of a batch that was never acknowledged. How far
+// the store had come by then, its file END says: see `StoreEnd`.
 
 import CumulusStorage
 
@@ -14,21 +15,24 @@ struct Inspection {
     private(set) var tornEnds: [String] = []
     /// What else an operator should know; one line each.
     private(set) var remarks: [String] = []
+    /// How far the store has to reach; nil where nobody can tell, as in a backup.
+    private(set) var end: StoreEnd?
 
     init(_ directory: DataDirectory) throws(RocksDBError) {
         let files = try directory.files()
         isNew = !files.contains("CURRENT")
         if isNew {
             // Only a crash while the store was being made leaves files, and none of these.
-            let kinds = [".sst", ".log", ".blob"]
+            let kinds = [".sst", ".log", ".blob", StoreEnd.file]
             guard !files.contains(where: { file in kinds.contains(where: file.hasSuffix) }) else {
                 throw .currentMissing(directory: directory.path)
             }
         } else {
             try inspectTableList(directory, files)
-            let logs = files.filter { $0.hasSuffix(".log") }
+            let logs = LogScan.logs(among: files)
             if logs.isEmpty { try inspectWithoutLogs(directory, files) }
-            try inspectLogs(directory, logs)
+            let reached = try inspectLogs(directory, logs)
+            try inspectEnd(directory, files, reached)
         }
     }
 
@@ -65,13 +69,15 @@ struct Inspection {
         )
     }
 
+    /// Returns the last whole sequence number of each log, 0 where there is none.
     private mutating func inspectLogs(
         _ directory: DataDirectory,
-        _ logs: [String]
-    ) throws(RocksDBError) {
+        _ logs: [(number: UInt64, file: String)]
+    ) throws(RocksDBError) -> [UInt64: UInt64] {
         var torn: (file: String, offset: UInt64)?
         var next: UInt64?
-        for log in logs {
+        var reached: [UInt64: UInt64] = [:]
+        for (number, log) in logs {
             let scan = LogScan(try directory.contents(of: log))
             let path = "\(directory.path)/\(log)"
             // Each log goes on where the one before it stops: also where that is torn, and an
@@ -86,8 +92,32 @@ struct Inspection {
                 torn = (path, wound)
                 noteTornEnd(log, wound)
             }
+            reached[number] = max(scan.next ?? 1, 1) - 1
             next = scan.next ?? next
         }
+        return reached
+    }
+
+    /// To RocksDB a log that is gone, or cut, looks like one that was never written.
+    ///
+    /// A damaged END is no reason to refuse: the rows may all be there, and it is written anew.
+    private mutating func inspectEnd(
+        _ directory: DataDirectory,
+        _ files: [String],
+        _ reached: [UInt64: UInt64]
+    ) throws(RocksDBError) {
+        guard files.contains(StoreEnd.file) else { return }
+        guard let end = StoreEnd(try directory.contents(of: StoreEnd.file)) else {
+            remarks.append(
+                """
+                \(StoreEnd.file) is damaged, so nobody can tell whether the newest log is whole: \
+                compare with a backup
+                """
+            )
+            return
+        }
+        guard end.isReached(by: reached) else { throw .endMissing(directory: directory.path) }
+        self.end = end
     }
 
     private mutating func noteTornEnd(_ file: String, _ wound: UInt64) {

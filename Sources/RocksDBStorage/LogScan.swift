@@ -1,6 +1,7 @@
 // One file in RocksDB's log format, read record by record: is it whole, and if not, does it go on?
 //
-// Called by `Inspection` for the logs and the list of tables (MANIFEST) before RocksDB opens them.
+// Called by `Inspection` for the logs and the list of tables (MANIFEST) before RocksDB opens them;
+// `EndKeeper` asks where the newest log begins.
 //
 //     file    blocks of 32 KB
 //     block   records, then fewer than 7 bytes of padding
@@ -29,6 +30,26 @@ struct LogScan {
     private static let blockSize = 32 << 10
     private static let headSize = 7
     private static let entryHeadSize = 12
+
+    /// The logs among these files, oldest first.
+    static func logs(among files: [String]) -> [(number: UInt64, file: String)] {
+        files
+            .filter { $0.hasSuffix(".log") }
+            .compactMap { file in UInt64(file.dropLast(4)).map { (number: $0, file: file) } }
+            .sorted { $0.number < $1.number }
+    }
+
+    /// The sequence number of a log's first entry, without a look at anything else.
+    static func first(of file: Data) -> UInt64? {
+        file.withUnsafeBytes { file in
+            guard
+                file.count >= headSize + entryHeadSize,
+                let kind = Kind(rawValue: file[6]),
+                kind == .whole || kind == .first
+            else { return nil }
+            return file.number(UInt64.self, at: headSize)
+        }
+    }
 
     init(_ file: Data) {
         file.withUnsafeBytes { file in

@@ -44,10 +44,17 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
                 recovery: inspection.tornEnds.isEmpty ? .strict : .dropTornTail
             )
         )
+        // What the logs don't hold any more, the tables have to.
+        if let end = inspection.end, store.sequence < end.sequence {
+            throw .endMissing(directory: path)
+        }
         notes = inspection.tornEnds + inspection.remarks
         newest = RocksDBReader(store, frozen: false)
         writing = rocksdb_writeoptions_create()
         rocksdb_writeoptions_set_sync(writing, flushing ? 1 : 0)
+        store.end.reach(store.sequence)
+        // Of what isn't flushed END must not say that it is on the disk.
+        if flushing { store.end.begin() }
     }
 
     deinit { rocksdb_writeoptions_destroy(writing) }
@@ -76,6 +83,7 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
 
     package func commit(_ batch: EngineBatch) throws(EngineError) {
         try RocksDBBatch(batch, store).commit(to: store, writing)
+        store.end.reach(store.sequence)
         guard store.value(of: "rocksdb.background-errors", nil) == 0 else {
             throw .failed("RocksDB couldn't write or merge its tables; its file LOG says why")
         }

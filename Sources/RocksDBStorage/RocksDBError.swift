@@ -15,6 +15,8 @@ package enum RocksDBError: Error, Equatable, CustomStringConvertible {
     case logMissing(directory: String)
     /// Batches are missing between the end of one log and the beginning of another.
     case logGap(file: String)
+    /// The store ends before what its file END knows to have been on the disk.
+    case endMissing(directory: String)
     /// A file isn't whole, and not just at its end.
     case damaged(file: String, offset: UInt64)
     /// Files that can't be read or written, or what RocksDB itself found.
@@ -35,6 +37,12 @@ package enum RocksDBError: Error, Equatable, CustomStringConvertible {
             "\(directory) is damaged, its newest log is missing: \(RocksDBError.advice)"
         case .logGap(let file):
             "what stood before \(file) is missing: \(RocksDBError.advice)"
+        case .endMissing(let directory):
+            """
+            \(directory) is damaged, its newest log is missing or cut, and what was acknowledged \
+            last is lost: \(RocksDBError.advice); to go on without it, delete \
+            \(directory)/\(StoreEnd.file)
+            """
         case .damaged(let file, let offset):
             """
             \(file) is damaged at byte \(offset), where acknowledged data stands: \

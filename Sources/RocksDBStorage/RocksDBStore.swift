@@ -12,6 +12,7 @@ final class RocksDBStore: @unchecked Sendable {
 
     let directory: DataDirectory
     let database: OpaquePointer
+    let end: EndKeeper
     /// The unused default family of RocksDB, then ours in the order of `Family`.
     private let families: [OpaquePointer]
 
@@ -39,13 +40,18 @@ final class RocksDBStore: @unchecked Sendable {
         }
         self.directory = directory
         self.database = database
+        end = EndKeeper(directory)
         families = handles.compactMap { $0 }
     }
 
     deinit {
         for family in families { rocksdb_column_family_handle_destroy(family) }
         rocksdb_close(database)
+        end.close()
     }
+
+    /// The number of the last row that was committed.
+    var sequence: UInt64 { rocksdb_get_latest_sequence_number(database) }
 
     func family(_ family: Family) -> OpaquePointer {
         families[1 + Int(family.rawValue)]

@@ -69,6 +69,24 @@ struct TemporaryStore: Sendable {
         try #require(try files { $0.hasSuffix(".log") }.last)
     }
 
+    /// The number of the last row that END names.
+    func noted() throws -> UInt64 {
+        try contents("END").prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
+    /// Waits until END names this row, which takes about a second.
+    func waitForEnd(at sequence: UInt64) throws {
+        for _ in 0..<1_000 {
+            if try noted() == sequence { return }
+            usleep(10_000)
+        }
+        try #require(try noted() == sequence)
+    }
+
+    func remove(_ file: String) throws {
+        try FileManager.default.removeItem(atPath: "\(path)/\(file)")
+    }
+
     func manifest() throws -> String {
         String(decoding: try contents("CURRENT").dropLast(), as: UTF8.self)
     }

@@ -1,0 +1,70 @@
+// Keeps the file END close behind the store: what was committed is named there a second later.
+//
+// Owned by `RocksDBStore`; the engine tells it of each commit. It writes on a queue of its own, so
+// no commit waits for it. What can't be written now, as on a full disk, is written later: until
+// then END says less than is true, and never more.
+
+import Foundation
+import Synchronization
+
+final class EndKeeper: @unchecked Sendable {
+    // `noted` and `timer` are touched on `queue` only.
+
+    private let directory: DataDirectory
+    private let queue = DispatchQueue(label: "cumulus.store-end")
+    private let reached = Atomic<UInt64>(0)
+    private var noted: UInt64?
+    private var timer: (any DispatchSourceTimer)?
+
+    init(_ directory: DataDirectory) { self.directory = directory }
+
+    /// Everything up to this number is on the disk.
+    func reach(_ sequence: UInt64) {
+        reached.store(sequence, ordering: .releasing)
+    }
+
+    /// Writes at once, and from now on after commits.
+    func begin() {
+        queue.sync {
+            note()
+            let timer = DispatchSource.makeTimerSource(queue: queue)
+            timer.schedule(deadline: .now() + .seconds(1), repeating: .seconds(1))
+            timer.setEventHandler { [weak self] in self?.note() }
+            timer.resume()
+            self.timer = timer
+        }
+    }
+
+    /// Writes a last time; when it returned, nothing is written any more.
+    func close() {
+        queue.sync {
+            guard let timer else { return }
+            timer.cancel()
+            note()
+        }
+    }
+
+    private func note() {
+        let sequence = reached.load(ordering: .acquiring)
+        guard sequence != noted else { return }
+        do {
+            let end = StoreEnd(sequence: sequence, log: try log(holding: sequence))
+            try directory.replace(StoreEnd.file, with: end.bytes)
+            noted = sequence
+        } catch {
+            // Tried again in a second.
+        }
+    }
+
+    /// The newest log, if it holds this committed number; else 0.
+    ///
+    /// Older logs aren't asked: they may be deleted at any time, in any order.
+    private func log(holding sequence: UInt64) throws(RocksDBError) -> UInt64 {
+        guard
+            let newest = LogScan.logs(among: try directory.files()).last,
+            let first = LogScan.first(of: try directory.contents(of: newest.file)),
+            first <= sequence
+        else { return 0 }
+        return newest.number
+    }
+}
