@@ -102,7 +102,7 @@ package struct WriteRequest: Sendable {
             if let error = checkAge(of: requestID, now: transaction.now) {
                 return (.failure(error), false)
             }
-            if let answer = try retried(requestID, number, transaction) { return (answer, false) }
+            if let answer = try retried(requestID, number, &transaction) { return (answer, false) }
         }
         let outcome = try modify(number, &transaction)
         guard case .success(let outcome) = outcome, !outcome.dots.isEmpty else {
@@ -191,7 +191,7 @@ package struct WriteRequest: Sendable {
     private func retried(
         _ requestID: RequestID,
         _ scope: ScopeNumber,
-        _ transaction: borrowing WriteTransaction
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Result<Answer, ServiceError>? {
         let key = RowKey.request(requestID, scope, caller.user)
         guard let row: RequestRow = try transaction.row(key) else { return nil }
@@ -211,6 +211,9 @@ package struct WriteRequest: Sendable {
         }
         outcome.dots = row.dots
         outcome.isRepeated = true
+        if case .modifyRecords(let request) = operation {
+            try request.addServerRecords(to: &outcome, scope, by: caller, in: &transaction)
+        }
         return .success(.modified(outcome))
     }
 

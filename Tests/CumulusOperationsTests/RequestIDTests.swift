@@ -53,6 +53,27 @@ import Testing
         #expect(try fields() == WireField.body(["n": 1]))
     }
 
+    /// With it the caller merges; what is stored of the outcome has none.
+    @Test func aRepeatedConflictComesWithTheServersRecordAgain() throws {
+        try store.run(request(store.newRequestID()))
+        let saves = [SaveItem("r", ["s": .string("mine")]), SaveItem("new", ["n": .int64(1)])]
+        let modify = ModifyRecords(database: .private, isAtomic: false, saves: saves)
+        let conflict = WriteRequest(
+            .modifyRecords(modify),
+            scope: store.scope,
+            caller: .alice,
+            requestID: store.newRequestID(),
+            digest: [1]
+        )
+        let first = try store.run(conflict).get()
+        guard case .modified(let outcome) = first, case .failure(let failure) = outcome.saves[0]
+        else { throw CancellationError() }
+        #expect(failure.code == .serverRecordChanged)
+        #expect(failure.serverRecord?.fields == WireField.body(["n": 1]))
+        try store.restart()
+        #expect(try store.run(conflict).get() == first)
+    }
+
     @Test func alsoTwiceInOneBatch() throws {
         let id = store.newRequestID()
         let answers = try store.run([request(id), request(id)])

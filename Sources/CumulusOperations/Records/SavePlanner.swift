@@ -118,11 +118,7 @@ struct SavePlanner {
                 .changeTagMismatch,
                 "client oplock error updating record; merge into the server's record and save that"
             )
-        var found = found
-        found.lens = try transaction.lens(of: scope)
-        let record = try transaction.decoding(Bytes(name.utf8)) { () throws(MalformedBytes) in
-            try found.showing(nil) { _ in RecordView(row, name: name) }
-        }
+        let record = try transaction.view(of: row, named: name, in: found, of: scope)
         return ModifyOutcome.Failure(error, serverRecord: record)
     }
 

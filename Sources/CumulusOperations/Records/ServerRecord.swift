@@ -1,0 +1,56 @@
+// The record as it stands, for a caller whose save carried the tag of another version.
+//
+// Used by the planner of saves, and where a request comes again: what is stored of an outcome
+// holds no records.
+
+import CumulusModel
+import CumulusStorage
+
+extension WriteTransaction {
+    /// A record as callers see it; nil: they don't.
+    mutating func view(
+        of row: RecordRow,
+        named name: String,
+        in found: FoundZone,
+        of scope: ScopeNumber
+    ) throws(EngineError) -> RecordView? {
+        var found = found
+        found.lens = try lens(of: scope)
+        return try decoding(Bytes(name.utf8)) { [found] () throws(MalformedBytes) in
+            try found.showing(nil) { _ in RecordView(row, name: name) }
+        }
+    }
+}
+
+extension ModifyRecords {
+    /// Adds the server's records to a stored outcome of this request, as they stand by now.
+    func addServerRecords(
+        to outcome: inout ModifyOutcome,
+        _ scope: ScopeNumber,
+        by caller: Caller,
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        guard let database = try? Authorisation.database(database, for: caller) else { return }
+        for (index, item) in saves.enumerated() where outcome.saves.indices.contains(index) {
+            guard case .failure(var failure) = outcome.saves[index],
+                failure.code == .serverRecordChanged,
+                let found = try transaction.find(
+                    item.address.zone,
+                    in: database,
+                    of: scope,
+                    by: caller
+                ),
+                let zone = found.number,
+                let row = try transaction.record(zone, item.address.name), !row.isDead
+            else { continue }
+            failure.serverRecord = try transaction.view(
+                of: row,
+                named: item.address.name,
+                in: found,
+                of: scope
+            )
+            outcome.saves[index] = .failure(failure)
+        }
+        outcome.limitServerRecords(to: limits.answerBytes)
+    }
+}
