@@ -8,7 +8,8 @@ import CumulusStorage
 import CumulusWire
 
 struct DiskGuard {
-    private let reserve: UInt64
+    /// Bytes that stay free.
+    let reserve: UInt64
     private var free: UInt64 = .max
     private var asked: Instant?
     private var written: UInt64 = 0

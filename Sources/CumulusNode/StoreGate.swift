@@ -331,12 +331,26 @@ package final class StoreGate: Sendable {
         )
     }
 
+    /// Operators read in the log when writes are refused, and when they are taken again.
+    private func noteRoom(_ hasRoom: Bool, _ disk: DiskGuard) {
+        guard diskFull.exchange(!hasRoom, ordering: .relaxed) == hasRoom else { return }
+        let details: Logger.Metadata = ["free": "\(disk.freeBytes)", "reserve": "\(disk.reserve)"]
+        if hasRoom {
+            environment.logger.notice("the disk has room again", metadata: details)
+        } else {
+            environment.logger.error(
+                "the disk is nearly full: writes are refused until there is room",
+                metadata: details
+            )
+        }
+    }
+
     private func run(
         _ batch: ArraySlice<QueuedWrite>,
         _ writer: inout sending Writer
     ) -> [Report] {
         let moment = moment(&writer.disk)
-        diskFull.store(!moment.hasRoom, ordering: .relaxed)
+        noteRoom(moment.hasRoom, writer.disk)
         var group = GroupCommit(engine: engine, state: writer.state)
         var reports: [Report] = []
         reports.reserveCapacity(batch.count)

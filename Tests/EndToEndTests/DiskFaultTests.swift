@@ -72,6 +72,8 @@
                     (try? await save("after \(round)", to: container)) != nil
                 }
                 #expect(recovers)
+                #expect(node.errors.contains("the disk is nearly full: writes are refused"))
+                #expect(node.errors.contains("the disk has room again"))
                 print("full disk: goes on after \(Date().timeIntervalSince(again)) s")
             }
             await container.close()
