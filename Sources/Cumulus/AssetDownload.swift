@@ -105,7 +105,8 @@ struct AssetDownload: Sendable {
 
     /// Whether another try may go better.
     private func isPassing(_ error: ServiceError) -> Bool {
-        error.code == .networkFailure || error.reason == .assetIncomplete || core.isRetryable(error)
+        let mayComeYet = error.reason == .assetIncomplete && error.retryAfterMilliseconds != nil
+        return error.code == .networkFailure || mayComeYet || core.isRetryable(error)
             || error.reason == .deadline
     }
 

@@ -28,13 +28,18 @@ package struct Chunk: Hashable, Sendable {
         return Bytes(hash.finalize())
     }
 
+    package var isWellFormed: Bool {
+        digest.count == 32 && (1...ContentCutter.largest).contains(size)
+    }
+
+    /// What callers are told whose chunks are not well-formed.
+    package static let shape = "a chunk has a digest of 32 bytes and 1 to 1,048,576 plain bytes"
+
     /// The plain bytes, if they are what the chunk says that they are.
     ///
     /// - Parameter codec: Of the calling thread.
     package func plain(_ codec: ChunkCodec) throws(MalformedBytes) -> Bytes {
-        guard digest.count == 32, (1...ContentCutter.largest).contains(size) else {
-            throw MalformedBytes("a chunk has a digest of 32 bytes and 1 to 1,048,576 plain bytes")
-        }
+        guard isWellFormed else { throw MalformedBytes(Chunk.shape) }
         let plain = isCompressed ? try codec.expand(content, to: size) : content
         guard plain.count == size else {
             throw MalformedBytes("a chunk of \(size) bytes came with \(plain.count)")

@@ -14,9 +14,8 @@ struct AssetCollector: Sendable {
     let node: Node
     /// Between two steps, in milliseconds.
     let pause: Int64
-    private static let assetsAtOnce = 1_000
-    /// Chunks of all assets that a job of the writer looks at, unless it is one asset.
-    private static let chunksAtOnce = 1_000
+    /// Rows that a step looks at, and a job of the writer, unless it is about one asset.
+    private static let rowsAtOnce = 1_000
     private static let packsAtOnce = 1_000
     /// Bytes of a new pack, at least, before it is written.
     private static let packBytes = 1 << 20
@@ -41,7 +40,7 @@ struct AssetCollector: Sendable {
                 try collection.find(
                     in: database,
                     after: after,
-                    limit: AssetCollector.assetsAtOnce,
+                    limit: AssetCollector.rowsAtOnce,
                     reader
                 )
             }
@@ -58,19 +57,19 @@ struct AssetCollector: Sendable {
         }
     }
 
-    /// Callers wait for the writer meanwhile: some milliseconds for each thousand chunks.
+    /// Callers wait for the writer meanwhile: some milliseconds for each thousand rows.
     private static func batches(
         of findings: [AssetCollection.Finding]
     ) -> [[AssetCollection.Finding]] {
         var batches: [[AssetCollection.Finding]] = []
         var room = 0
         for finding in findings {
-            if finding.chunks > room {
+            if finding.cost > room {
                 batches.append([])
-                room = chunksAtOnce
+                room = rowsAtOnce
             }
             batches[batches.count - 1].append(finding)
-            room -= finding.chunks
+            room -= finding.cost
         }
         return batches
     }

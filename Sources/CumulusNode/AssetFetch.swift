@@ -31,10 +31,11 @@ struct AssetFetch: Sendable {
             try await forget()
             return true
         }
+        if try await isWhole() { return true }
         for peer in peers() {
             do {
                 try await take(from: peer, place)
-                if try await missing()?.chunks.isEmpty == true { return true }
+                if try await isWhole() { return true }
             } catch is CancellationError {
                 throw CancellationError()
             } catch {
@@ -84,6 +85,14 @@ struct AssetFetch: Sendable {
         try await node.gate.change(.housekeeping) { [key] transaction throws(EngineError) in
             if try transaction.isNamed(key.asset, inDatabase: key.database) { return }
             transaction.put(.wantedAsset(key.database, key.asset), nil)
+        }
+    }
+
+    /// Also lets the store know, if it is.
+    private func isWhole() async throws -> Bool {
+        guard try await missing()?.chunks.isEmpty == true else { return false }
+        return try await node.gate.change(.housekeeping) { [key] transaction throws(EngineError) in
+            try transaction.update(asset: key.asset, in: key.database)?.isComplete ?? false
         }
     }
 

@@ -213,13 +213,15 @@ package final class AssetStore: Sendable {
 
     /// Removes packs that no durable row names.
     package func remove(_ numbers: Set<PackNumber>) {
-        if numbers.isEmpty { return }
-        let isHeld = removal.withLock { removal in
-            if removal.isHeld { removal.waiting.formUnion(numbers) }
-            return removal.isHeld
+        for number in numbers {
+            removal.withLock { removal in
+                if removal.isHeld {
+                    removal.waiting.insert(number)
+                } else {
+                    storedBytes.add(-packs.remove(number))
+                }
+            }
         }
-        if isHeld { return }
-        for number in numbers { storedBytes.add(-packs.remove(number)) }
     }
 
     /// Removes packs that no durable row names, on one of the threads if there is room.

@@ -73,7 +73,11 @@ final class ChunkArrivals: Sendable {
         do {
             let isUsed = try await node.gate.change(.housekeeping) {
                 transaction throws(EngineError) in
-                try transaction.enter(pack.chunks, length: pack.length, in: database).isUsed
+                var (wanted, _) = try transaction.sift(pack.chunks.map(\.entry), in: database)
+                // Two peers may have sent the same chunk.
+                let missing = pack.chunks.filter { wanted.remove($0.digest) != nil }
+                transaction.enter(missing, length: pack.length, in: database)
+                return !missing.isEmpty
             }
             if !isUsed { node.assets.removeLater([pack.number]) }
         } catch {

@@ -28,6 +28,12 @@ struct ChunkUpload {
     var stallDeadline: Instant?
 }
 
+/// How much came in one message.
+private struct MessageSize: Sendable {
+    let bytes: Int
+    let chunks: UInt64
+}
+
 /// Part of an asset has not reached this node: the page is read again after a while.
 struct NotHereYet: Error {}
 
@@ -128,17 +134,19 @@ extension ClientSession {
             isTheirTurn ? node.environment.now() + limits.stalledStateMilliseconds : nil
     }
 
-    /// Checks the chunks of a message, writes them, and enters them: on the threads of the asset
-    /// store, and then the writer's.
+    /// Checks the chunks of a message, writes those that are missing, and enters them: on the
+    /// threads of the asset store, and then the writer's.
     private func store(_ message: Bytes, _ call: CallState, _ stream: UInt32) {
         guard let upload = call.upload else { return }
         let caller = identity.caller
         let isQueued = node.assets.perform { [self] codec in
             do {
                 let chunks = try WireChunks(wire: message).chunks
-                if chunks.isEmpty { return resume { $0.stored(0, message.count, stream) } }
-                let pack = try node.assets.pack(chunks, codec)
-                enter(pack, upload, caller, message.count, stream)
+                let missing = try missing(of: chunks, upload, caller)
+                let size = MessageSize(bytes: message.count, chunks: UInt64(chunks.count))
+                if missing.isEmpty { return resume { $0.stored(size, stream) } }
+                let pack = try node.assets.pack(missing, codec)
+                enter(pack, upload, caller, size, stream)
             } catch let error as MalformedMessage {
                 let error = ServiceError(.invalidArguments, .protocolError, error.message)
                 resume { $0.fail(stream, error) }
@@ -150,11 +158,30 @@ extension ClientSession {
         if !isQueued { fail(stream, overloaded("too many chunks are waiting")) }
     }
 
+    private func missing(
+        of chunks: [Chunk],
+        _ upload: ChunkUpload,
+        _ caller: Caller
+    ) throws -> [Chunk] {
+        if chunks.isEmpty { return [] }
+        let reader = node.gate.latest(reach: .disk)
+        guard let scope = try reader.scope(upload.scope) else {
+            throw Containers.unknown(upload.scope.container)
+        }
+        return try StoreChunks.missing(
+            of: chunks,
+            in: upload.database,
+            of: scope,
+            by: caller,
+            reader
+        )
+    }
+
     private func enter(
         _ pack: AssetStore.Pack,
         _ upload: ChunkUpload,
         _ caller: Caller,
-        _ byteCount: Int,
+        _ size: MessageSize,
         _ stream: UInt32
     ) {
         let request = WriteRequest(
@@ -165,7 +192,6 @@ extension ClientSession {
             caller: caller
         )
         let token = CallToken(deadline: node.environment.now() + limits.callMilliseconds)
-        let count = UInt64(pack.chunks.count)
         let work = StoreGate.Work.request(request, token) { [self] answer in
             var refusal: ServiceError?
             switch answer {
@@ -179,7 +205,7 @@ extension ClientSession {
             }
             run { session in
                 if let refusal { return session.fail(stream, refusal) }
-                session.stored(count, byteCount, stream)
+                session.stored(size, stream)
             }
         }
         let write = StoreGate.QueuedWrite(work, byteCount: 64 * pack.chunks.count, loop: link.loop)
@@ -191,13 +217,13 @@ extension ClientSession {
     }
 
     /// A message's chunks are durable.
-    private func stored(_ chunks: UInt64, _ byteCount: Int, _ stream: UInt32) {
+    private func stored(_ size: MessageSize, _ stream: UInt32) {
         guard let call = calls[stream], call.upload != nil else { return }
-        keep(-byteCount, of: call)
+        keep(-size.bytes, of: call)
         call.upload?.inProgress -= 1
-        call.upload?.stored += chunks
-        call.upload?.credit += byteCount
-        if call.upload?.isEnd == false { sendCredit(byteCount, on: stream) }
+        call.upload?.stored += size.chunks
+        call.upload?.credit += size.bytes
+        if call.upload?.isEnd == false { sendCredit(size.bytes, on: stream) }
         awaitMore(call)
         finishUpload(stream)
     }

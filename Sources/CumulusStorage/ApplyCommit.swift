@@ -75,7 +75,8 @@ extension WriteTransaction {
         for (number, conflict) in conflicts.enumerated() {
             let key = RowKey.conflict(scope, commit.stamp, UInt16(truncatingIfNeeded: number))
             put(key, conflict)
-            try noteAssetLosses(conflict, key)
+            let database = try makeDatabase(scope, conflict.zone.database)
+            try noteAssetLosses(conflict, key, in: database)
         }
     }
 }

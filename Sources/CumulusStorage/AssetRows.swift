@@ -10,7 +10,7 @@ package import CumulusModel
 package struct AssetRow: RowValue, Equatable {
     /// Plain bytes.
     package var size: UInt64
-    /// Different chunks that are not here.
+    /// Different chunks that were not here when somebody last looked; 0 is always right.
     package var missing: Int
     /// Since when nothing is known to name it, in milliseconds since 1970 UTC; nil: something does.
     package var idleSince: Int64?

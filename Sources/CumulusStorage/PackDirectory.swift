@@ -91,7 +91,8 @@ package final class PackDirectory: PackFiles {
         for pack in try all().keys.sorted() {
             let (file, target) = (file(of: pack), copy.file(of: pack))
             try copy.makeFolder(copy.folder(of: pack))
-            if link(file, target) == 0 { continue }
+            // One that goes meanwhile is one that no row names.
+            if link(file, target) == 0 || errno == ENOENT { continue }
             do {
                 // Another file system.
                 try FileManager.default.copyItem(atPath: file, toPath: target)

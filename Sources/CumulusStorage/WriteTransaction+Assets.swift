@@ -48,6 +48,42 @@ extension RowReader where Self: ~Copyable {
         return missing
     }
 
+    /// What is to be done with a chunk that somebody sends.
+    private borrowing func need(
+        of digest: Bytes,
+        size: Int,
+        in database: DatabaseNumber
+    ) throws(EngineError) -> ChunkNeed {
+        if try get(.chunk(database, digest)) != nil { return .here }
+        let right = ChunkUseRow(size: size).rowBytes
+        var range = KeyRange.chunkUses(database, digest)
+        // The first one, but where lists are wrong about its size.
+        while true {
+            let uses = try rows(.index, range, limit: 100)
+            if uses.contains(where: { $0.value == right }) { return .wanted }
+            guard uses.count == 100, let last = uses.last else { return .unwanted }
+            range.start = last.key + [0]
+        }
+    }
+
+    /// Which of some chunks are wanted and not here.
+    ///
+    /// - Returns: And one that nobody wants, if there is any.
+    package borrowing func sift(
+        _ chunks: [ChunkList.Entry],
+        in database: DatabaseNumber
+    ) throws(EngineError) -> (wanted: Set<Bytes>, unwanted: Bytes?) {
+        var (wanted, unwanted) = (Set<Bytes>(), Bytes?.none)
+        for chunk in chunks {
+            switch try need(of: chunk.digest, size: chunk.size, in: database) {
+            case .here: break
+            case .wanted: wanted.insert(chunk.digest)
+            case .unwanted: unwanted = unwanted ?? chunk.digest
+            }
+        }
+        return (wanted, unwanted)
+    }
+
     /// Whether a record of a zone names an asset.
     package borrowing func isNamed(
         _ asset: Bytes,
@@ -72,6 +108,15 @@ extension RowReader where Self: ~Copyable {
         }
         return false
     }
+}
+
+private enum ChunkNeed {
+    /// It lies in a pack already.
+    case here
+    /// An asset contains it.
+    case wanted
+    /// No asset of the database contains it, or not with that size.
+    case unwanted
 }
 
 extension ChunkList {
@@ -119,11 +164,7 @@ extension WriteTransaction {
         for gone in old.subtracting(new) { put(.assetUse(place.number, gone, name), nil) }
         for added in new.subtracting(old).sorted(by: { precedes($0, $1) }) {
             put(.assetUse(place.number, added, name), Bytes())
-            let known = try asset(added, in: place.database)
-            if known?.isComplete != true { put(.wantedAsset(place.database, added), Bytes()) }
-            guard var row = known, row.idleSince != nil else { continue }
-            row.idleSince = nil
-            put(.asset(place.database, added), row)
+            try want(added, in: place.database)
         }
     }
 
@@ -141,11 +182,30 @@ extension WriteTransaction {
     }
 
     /// What the conflict log says was lost can be looked at for as long as it says so.
-    mutating func noteAssetLosses(_ conflict: Conflict, _ key: RowKey) throws(EngineError) {
+    mutating func noteAssetLosses(
+        _ conflict: Conflict,
+        _ key: RowKey,
+        in database: DatabaseNumber
+    ) throws(EngineError) {
         let assets = try decoding(key.bytes) { () throws(MalformedBytes) in
             try RecordBody(stored: conflict.lost).assets()
         }
-        for asset in assets { put(.assetLoss(asset, of: key), Bytes()) }
+        for asset in assets.sorted(by: { precedes($0, $1) }) {
+            put(.assetLoss(asset, of: key), Bytes())
+            try want(asset, in: database)
+        }
+    }
+
+    /// Something names an asset: it stays, and what is missing of it is fetched.
+    private mutating func want(
+        _ asset: Bytes,
+        in database: DatabaseNumber
+    ) throws(EngineError) {
+        let known = try self.asset(asset, in: database)
+        if known?.isComplete != true { put(.wantedAsset(database, asset), Bytes()) }
+        guard var row = known, row.idleSince != nil else { return }
+        row.idleSince = nil
+        put(.asset(database, asset), row)
     }
 }
 
@@ -165,6 +225,8 @@ package struct PackedChunk: Sendable {
         self.digest = digest
         self.row = row
     }
+
+    package var entry: ChunkList.Entry { ChunkList.Entry(digest: digest, size: row.size) }
 }
 
 extension WriteTransaction {
@@ -181,7 +243,7 @@ extension WriteTransaction {
         let missing = try missingChunks(of: list, in: database)
         if var known = try asset(digest, in: database) {
             known.idleSince = now
-            put(.asset(database, digest), known)
+            note(missing.count, missingOf: digest, &known, in: database)
             return missing
         }
         let row = AssetRow(size: list.size, missing: missing.count, idleSince: now, user: user)
@@ -195,34 +257,50 @@ extension WriteTransaction {
         return missing
     }
 
-    /// Enters chunks that lie in a durable pack; those that nobody wants, or that are here already,
-    /// stay out.
+    /// Looks again at what is missing of an asset.
     ///
-    /// - Returns: Which of them are here now; if none is of this pack, its file is of no use.
+    /// - Returns: What is known of it now; nil: nothing.
+    package mutating func update(
+        asset digest: Bytes,
+        in database: DatabaseNumber
+    ) throws(EngineError) -> AssetRow? {
+        guard var row = try asset(digest, in: database) else { return nil }
+        if row.isComplete { return row }
+        guard let list = try chunkList(of: digest, in: database) else { return row }
+        let missing = try missingChunks(of: list, in: database).count
+        if missing != row.missing { note(missing, missingOf: digest, &row, in: database) }
+        return row
+    }
+
+    private mutating func note(
+        _ missing: Int,
+        missingOf digest: Bytes,
+        _ row: inout AssetRow,
+        in database: DatabaseNumber
+    ) {
+        row.missing = missing
+        put(.asset(database, digest), row)
+        if row.isComplete { put(.wantedAsset(database, digest), nil) }
+    }
+
+    /// Enters chunks of a durable pack, which are wanted and not here.
+    ///
+    /// Who contains them isn't told: however many assets share a chunk, it is entered at once, and
+    /// each of them is looked at again when it matters.
+    ///
+    /// - Parameter length: Of the pack, in bytes.
     package mutating func enter(
         _ chunks: [PackedChunk],
         length: Int,
         in database: DatabaseNumber
-    ) throws(EngineError) -> (isHere: [Bool], isUsed: Bool) {
-        var isUsed = false
-        var isHere: [Bool] = []
+    ) {
+        guard let pack = chunks.first?.row.pack else { return }
         for chunk in chunks {
-            let key = RowKey.chunk(database, chunk.digest)
-            if try get(key) != nil {
-                isHere.append(true)
-                continue
-            }
-            let assets = try users(of: chunk.digest, size: chunk.row.size, in: database)
-            isHere.append(!assets.isEmpty)
-            if assets.isEmpty { continue }
-            isUsed = true
-            put(key, chunk.row)
+            put(.chunk(database, chunk.digest), chunk.row)
             let packed = PackedRow(database: database, digest: chunk.digest)
-            put(.packed(chunk.row.pack, chunk.row.offset), packed)
-            for asset in assets { try count(-1, missingOf: asset, in: database) }
+            put(.packed(pack, chunk.row.offset), packed)
         }
-        if isUsed, let pack = chunks.first?.row.pack { put(.pack(pack), PackRow(length: length)) }
-        return (isHere, isUsed)
+        put(.pack(pack), PackRow(length: length))
     }
 
     /// The assets that contain a chunk, but for those whose lists are wrong about its size.
@@ -240,19 +318,6 @@ extension WriteTransaction {
             users.append(try parts.bytes(32))
         }
         return users
-    }
-
-    private mutating func count(
-        _ change: Int,
-        missingOf digest: Bytes,
-        in database: DatabaseNumber
-    ) throws(EngineError) {
-        guard var row = try asset(digest, in: database) else { return }
-        row.missing += change
-        put(.asset(database, digest), row)
-        // What is prepared and named by nobody is its caller's to send again.
-        let isWanted = row.isComplete ? false : try isNamed(digest, inDatabase: database)
-        put(.wantedAsset(database, digest), isWanted ? Bytes() : nil)
     }
 
     private mutating func charge(
@@ -306,7 +371,11 @@ extension WriteTransaction {
         put(.chunk(database, digest), nil)
         put(.packed(row.pack, row.offset), nil)
         for asset in try users(of: digest, size: row.size, in: database) {
-            try count(1, missingOf: asset, in: database)
+            guard var known = try self.asset(asset, in: database) else { continue }
+            known.missing += 1
+            put(.asset(database, asset), known)
+            // If nothing names it, whoever wants to fetch it finds that out.
+            put(.wantedAsset(database, asset), Bytes())
         }
         return try forgetEmpty([row.pack])
     }

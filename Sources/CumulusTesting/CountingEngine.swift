@@ -1,5 +1,5 @@
-// An engine in front of another one that counts its commits, and whose disk is as slow, as full or
-// as cold as a test wants it.
+// An engine in front of another one that counts its commits and their rows, and whose disk is as
+// slow, as full or as cold as a test wants it.
 
 package import CumulusModel
 package import CumulusStorage
@@ -9,6 +9,7 @@ import Synchronization
 package final class CountingEngine: StorageEngine {
     private let engine: any StorageEngine
     private let commitCount = Atomic<Int>(0)
+    private let rowCount = Atomic<Int>(0)
     private let free = Atomic<UInt64>(.max)
     private let cold = Atomic<Bool>(false)
     private let commitSeconds: Double
@@ -21,6 +22,9 @@ package final class CountingEngine: StorageEngine {
 
     /// How often a batch was committed, each with one flush.
     package var commits: Int { commitCount.load(ordering: .relaxed) }
+
+    /// Rows that were written or deleted by them.
+    package var rowsWritten: Int { rowCount.load(ordering: .relaxed) }
 
     /// What `freeBytes` answers.
     package func setFreeBytes(_ bytes: UInt64) {
@@ -40,6 +44,7 @@ package final class CountingEngine: StorageEngine {
         if commitSeconds > 0 { Thread.sleep(forTimeInterval: commitSeconds) }
         try engine.commit(batch)
         commitCount.wrappingAdd(1, ordering: .relaxed)
+        rowCount.wrappingAdd(batch.writes.count, ordering: .relaxed)
     }
 
     package func freeBytes() -> UInt64? { free.load(ordering: .relaxed) }

@@ -256,6 +256,7 @@ import Testing
                 }
                 #expect(problem?.code == .assetNotAvailable)
                 #expect(problem?.reason == .assetIncomplete)
+                #expect(problem?.retryAfterMilliseconds != nil)
                 let other = servers.first { $0 !== server }?.endpoint ?? ""
                 #expect(problem?.message.contains(other) == true, "\(problem?.message ?? "")")
             }
@@ -264,6 +265,49 @@ import Testing
             #expect(again == asset)
             #expect(try await download("p", at: servers[0], token) == Self.content)
         }
+    }
+
+    /// What lost is named by the conflict log of both nodes, and so its bytes come as well.
+    @Test func whatLostAConflictFollowsToo() async throws {
+        try await withPair { servers, packs in
+            let token = try await servers[0].makeUser("ada")
+            try await waitForUser(token, at: servers[1])
+            _ = try await save("p", SampleAsset.stream(9), at: servers[0], token)
+            #expect(try await download("p", at: servers[1], token) == SampleAsset.stream(9))
+            for server in servers { await server.unfollow() }
+            let contents = [
+                SampleAsset.stream(300_000), SampleAsset.stream(200_000, from: 1 << 40),
+            ]
+            // The later one wins; the other one's bytes are at another node.
+            for (server, content) in zip(servers, contents) {
+                try await replace("p", content, at: server, token)
+            }
+            servers[0].follow([servers[1]])
+            servers[1].follow([servers[0]])
+            let all = contents.reduce(9) { $0 + $1.count }
+            for packs in packs {
+                #expect(try await eventually { try packs.all().values.reduce(0, +) == all })
+            }
+            for server in servers {
+                #expect(try await eventually { try Self.differences(server) == [] })
+                try await server.node.gate.engine.expectNothingWanted()
+            }
+        }
+    }
+
+    private func replace(
+        _ name: String,
+        _ content: Bytes,
+        at server: TestServer,
+        _ token: String
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let container = server.container(token: token, assetDirectory: folder.path)
+        let database = container.privateCloudDatabase
+        var record = try await database.record(for: Record.ID(recordName: name))
+        record["image"] = .asset(Asset(data: Data(content)))
+        _ = try await database.save(record)
+        await container.close()
     }
 
     private static func differences(_ server: TestServer) throws -> [String] {

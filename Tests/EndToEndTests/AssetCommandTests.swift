@@ -366,9 +366,11 @@ import Testing
         node = try await NodeProcess.ready(data: folder.node, arguments: ["--lost-assets"])
         variables["CUMULUS_ENDPOINT"] = try node.endpoint
         let copy = "\(folder.path)/copy"
-        let get = ["asset", "get", "p", "image", "--timeout", "1", "--output", copy]
+        let get = ["asset", "get", "p", "image", "--timeout", "100", "--output", copy]
+        let start = Date()
         let refused = try await CommandLineRun(get, variables: variables)
         #expect(refused.code > 0 && refused.errors.contains("not whole"), "\(refused.errors)")
+        #expect(Date().timeIntervalSince(start) < 50, "it waited for what nobody has")
         #expect(try await CommandLineRun(put, variables: variables).code == 0)
         #expect(try await CommandLineRun(get, variables: variables).code == 0)
         #expect(try bytes(copy) == bytes(photo))

@@ -13,8 +13,8 @@ package struct AssetCollection: Sendable {
     package struct Finding: Hashable, Sendable {
         package var asset: Bytes
         package var isNamed: Bool
-        /// Of its list, at most.
-        package var chunks: Int
+        /// Rows that the writer looks at for it, at most: one for each chunk, and for each zone.
+        package var cost: Int
     }
 
     /// Assets that have been idle since before, in milliseconds since 1970 UTC, go.
@@ -24,6 +24,7 @@ package struct AssetCollection: Sendable {
         self.idleBefore = idleBefore
     }
 
+    /// - Parameter limit: Rows that are looked at, about: one for each zone of each asset.
     /// - Returns: What is to be done about the next assets, and the last of them; nil: it was the
     ///   last one.
     package func find(
@@ -32,6 +33,8 @@ package struct AssetCollection: Sendable {
         limit: Int,
         _ reader: ReadTransaction
     ) throws(EngineError) -> (findings: [Finding], last: Bytes?) {
+        let zones = try reader.rows(.meta, .zones(of: database)).count
+        let limit = max(1, limit / max(1, zones))
         let range = KeyRange.assets(of: database, after: asset)
         let rows = try reader.rows(.records, range, limit: limit)
         var findings: [Finding] = []
@@ -45,7 +48,7 @@ package struct AssetCollection: Sendable {
             let isNamed = try reader.isNamed(digest, inDatabase: database)
             if isNamed == (row.idleSince == nil), !isDue(row) { continue }
             let chunks = Int(clamping: row.size / UInt64(ContentCutter.smallest)) + 1
-            findings.append(Finding(asset: digest, isNamed: isNamed, chunks: chunks))
+            findings.append(Finding(asset: digest, isNamed: isNamed, cost: zones + chunks))
         }
         return (findings, rows.count < limit ? nil : last)
     }

@@ -52,12 +52,13 @@ package struct ReadAsset: Sendable {
         _ reader: ReadTransaction
     ) throws -> Found {
         guard let number = try reader.database(scope, database) else { throw unknown }
-        guard let row = try reader.asset(asset, in: number),
+        guard var row = try reader.asset(asset, in: number),
             let list = try reader.chunkList(of: asset, in: number)
         else {
             if try isWanted(in: number, reader) { throw Wanted(database: number) }
             throw unknown
         }
+        if !row.isComplete { row.missing = try reader.missingChunks(of: list, in: number).count }
         return Found(database: number, list: list, row: row)
     }
 
@@ -79,10 +80,13 @@ package struct ReadAsset: Sendable {
             endpoints.isEmpty
             ? "this node is alone: only who has the content can bring it back, by saving it again"
             : "these nodes may have it: \(endpoints.joined(separator: ", "))"
-        return ServiceError(
+        var error = ServiceError(
             .assetNotAvailable,
             .assetIncomplete,
             "asset \(asset.hex) is not whole on this node, and could not be fetched; \(advice)"
         )
+        // Without others there is nothing to wait for.
+        error.retryAfterMilliseconds = endpoints.isEmpty ? nil : 1_000
+        return error
     }
 }

@@ -1,8 +1,11 @@
 // Enters the chunks of one durable pack into a database, for a caller who sent them.
 //
-// Run by the writer. A chunk that no prepared asset contains is refused: so nobody fills the disk
-// with what would never be collected, and the asset that it was for has expired.
+// What has to be stored of a message is found out on a snapshot, before a chunk of it is expanded;
+// once that lies in a pack, the writer looks again and enters it. A message with a chunk that no
+// prepared asset contains is refused as a whole: so nobody fills the disk with what would never be
+// collected, and the asset that it was for has expired.
 
+package import CumulusAssets
 package import CumulusModel
 package import CumulusStorage
 
@@ -23,6 +26,11 @@ package struct StoreChunks: Sendable {
         package var refusal: ModifyOutcome.Failure?
         /// If not, the pack's file is of no use.
         package var isUsed: Bool
+
+        package init(refusal: ModifyOutcome.Failure?, isUsed: Bool) {
+            self.refusal = refusal
+            self.isUsed = isUsed
+        }
     }
 
     package func run(
@@ -42,9 +50,66 @@ package struct StoreChunks: Sendable {
         guard let number = try transaction.database(scope, id) else {
             return Outcome(refusal: StoreChunks.unwanted(chunks.first?.digest ?? []), isUsed: false)
         }
-        let (isHere, isUsed) = try transaction.enter(chunks, length: length, in: number)
-        let lost = zip(chunks, isHere).first { !$0.1 }
-        return Outcome(refusal: lost.map { StoreChunks.unwanted($0.0.digest) }, isUsed: isUsed)
+        let (wanted, unwanted) = try transaction.sift(chunks.map(\.entry), in: number)
+        if let unwanted {
+            return Outcome(refusal: StoreChunks.unwanted(unwanted), isUsed: false)
+        }
+        let missing = chunks.filter { wanted.contains($0.digest) }
+        transaction.enter(missing, length: length, in: number)
+        return Outcome(refusal: nil, isUsed: !missing.isEmpty)
+    }
+
+    // MARK: Before that
+
+    /// Chunks of one message, at most.
+    private static let mostChunks = 1_024
+    /// Plain bytes of them, at most.
+    private static let mostBytes = 16 << 20
+
+    /// Those chunks of a message that are not here yet; throws if it is to be refused.
+    package static func missing(
+        of chunks: [Chunk],
+        in database: DatabaseScope,
+        of scope: ScopeNumber,
+        by caller: Caller,
+        _ reader: ReadTransaction
+    ) throws -> [Chunk] {
+        try check(chunks)
+        let id = try Authorisation.database(database, for: caller)
+        guard let number = try reader.database(scope, id) else {
+            throw unwanted(chunks.first?.digest ?? []).error
+        }
+        let entries = chunks.map { ChunkList.Entry(digest: $0.digest, size: $0.size) }
+        let (wanted, unwanted) = try reader.sift(entries, in: number)
+        if let unwanted { throw StoreChunks.unwanted(unwanted).error }
+        return chunks.filter { wanted.contains($0.digest) }
+    }
+
+    private static func check(_ chunks: [Chunk]) throws(ServiceError) {
+        var seen: Set<Bytes> = []
+        for chunk in chunks {
+            guard chunk.isWellFormed else {
+                throw ServiceError(.invalidArguments, .invalidValue, Chunk.shape)
+            }
+            guard seen.insert(chunk.digest).inserted else {
+                throw ServiceError(
+                    .invalidArguments,
+                    .invalidValue,
+                    "chunk \(chunk.digest.hex) stands twice in one message"
+                )
+            }
+        }
+        let byteCount = chunks.reduce(0) { $0 + $1.size }
+        guard chunks.count <= mostChunks, byteCount <= mostBytes else {
+            throw ServiceError(
+                .limitExceeded,
+                .tooLarge,
+                """
+                a message has \(chunks.count) chunks of \(byteCount) plain bytes; the limits are \
+                \(mostChunks) chunks and \(mostBytes) bytes: send them in several
+                """
+            )
+        }
     }
 
     private static func unwanted(_ digest: Bytes) -> ModifyOutcome.Failure {

@@ -257,7 +257,9 @@ struct SavePlanner {
     ) throws(EngineError) -> String? {
         guard asset.size <= UInt64(Int64.max) else { return "that no disk could hold" }
         let database = try transaction.database(scope, found.zone.database)
-        guard let database, let known = try transaction.asset(asset.digest, in: database) else {
+        guard let database,
+            let known = try transaction.update(asset: asset.digest, in: database)
+        else {
             // Where its content is on its way, so is the word of its size.
             if let zone = found.number, try transaction.isNamed(asset.digest, in: zone) {
                 return nil
