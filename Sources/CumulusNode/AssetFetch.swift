@@ -3,8 +3,7 @@
 //
 // Made by `AssetFetcher`. What comes is checked like an upload, lies in packs like one, and is
 // entered message by message, so that what came stays. In the background at least half of the time
-// is left to others: as long as a message took, so long nothing is asked for, and large assets come
-// one at a time.
+// is left to others: as long as a message took, so long nothing is asked for.
 
 import CumulusAssets
 import CumulusModel
@@ -17,25 +16,42 @@ import Synchronization
 struct AssetFetch: Sendable {
     let node: Node
     let key: AssetKey
+    let sizes: Sizes
     /// How long a peer may say nothing before the next one is asked, in milliseconds.
     private static let (patience, urgentPatience): (Int64, Int64) = (10_000, 2_000)
-    /// Larger ones come one at a time in the background.
-    private static let smallBytes = 64 << 10
+    private static let smallBytes: UInt64 = 64 << 10
+
+    /// Which assets are fetched: in the background the large ones hold up none but each other.
+    enum Sizes {
+        /// Also those whose size nobody knows here yet.
+        case small
+        case large
+        case all
+    }
+
+    enum Outcome {
+        /// All of it is here now, or nothing names it any more.
+        case done
+        case failed
+        /// It has another size.
+        case notMine
+    }
 
     /// Somebody waits for it.
     private var isUrgent: Bool { node.demand.isUrgent(key) }
 
-    /// True if all of it is here now, or nothing names it any more.
-    func run() async throws -> Bool {
+    func run() async throws -> Outcome {
+        guard try await isMine() else { return .notMine }
         guard let place = try await place(), try await isNamed() else {
             try await forget()
-            return true
+            return .done
         }
-        if try await isWhole() { return true }
+        if try await isWhole() { return .done }
         for peer in peers() {
             do {
-                try await take(from: peer, place)
-                if try await isWhole() { return true }
+                guard let chunks = try await wanted(from: peer, place) else { return .notMine }
+                try await take(chunks, from: peer, place)
+                if try await isWhole() { return .done }
             } catch is CancellationError {
                 throw CancellationError()
             } catch {
@@ -46,7 +62,16 @@ struct AssetFetch: Sendable {
                 )
             }
         }
-        return false
+        return .failed
+    }
+
+    private func isMine() async throws -> Bool {
+        if sizes == .all { return true }
+        let row = try await node.gate.reading { [key] in
+            try $0.asset(key.asset, in: key.database)
+        }
+        let isLarge = row.map { $0.size > AssetFetch.smallBytes } ?? false
+        return isLarge == (sizes == .large)
     }
 
     /// Another one comes first each time.
@@ -90,48 +115,29 @@ struct AssetFetch: Sendable {
 
     /// Also lets the store know, if it is.
     private func isWhole() async throws -> Bool {
-        guard try await missing()?.chunks.isEmpty == true else { return false }
+        guard try await missing()?.isEmpty == true else { return false }
         return try await node.gate.change(.housekeeping) { [key] transaction throws(EngineError) in
             try transaction.update(asset: key.asset, in: key.database)?.isComplete ?? false
         }
     }
 
-    /// Chunks of the asset that are not here.
-    private struct Missing: Sendable {
-        /// Indexes into the list.
-        let chunks: [Int]
-        let bytes: Int
-
-        init(_ chunks: [Int], of list: ChunkList) {
-            self.chunks = chunks
-            bytes = chunks.reduce(0) { $0 + list[$1].size }
-        }
-    }
-
-    /// nil: not even the list is here.
-    private func missing() async throws -> Missing? {
+    /// Indexes of the chunks that are not here; nil: not even the list is.
+    private func missing() async throws -> [Int]? {
         try await node.gate.reading { [key] reader in
             guard let list = try reader.chunkList(of: key.asset, in: key.database) else {
                 return nil
             }
-            return Missing(try reader.missingChunks(of: list, in: key.database), of: list)
+            return try reader.missingChunks(of: list, in: key.database)
         }
     }
 
     // MARK: From a peer
 
-    private func take(from peer: PeerConnection, _ place: AssetPlace) async throws {
-        let wanted: Missing
-        if let known = try await missing() {
-            wanted = known
-        } else {
-            wanted = try await takeList(from: peer, place)
-        }
-        if wanted.chunks.isEmpty { return }
-        let isAlone = !isUrgent && wanted.bytes > AssetFetch.smallBytes
-        if isAlone { await node.demand.large.enter() }
-        defer { if isAlone { node.demand.large.leave() } }
-        try await take(wanted.chunks, from: peer, place)
+    /// What to ask for; nil: the list shows that somebody else does.
+    private func wanted(from peer: PeerConnection, _ place: AssetPlace) async throws -> [Int]? {
+        if let missing = try await missing() { return missing }
+        let missing = try await takeList(from: peer, place)
+        return try await isMine() ? missing : nil
     }
 
     private func take(
@@ -139,6 +145,7 @@ struct AssetFetch: Sendable {
         from peer: PeerConnection,
         _ place: AssetPlace
     ) async throws {
+        if chunks.isEmpty { return }
         let request = PeerAssetRequest(database: place.database, asset: key.asset, chunks: chunks)
         var began = node.environment.now()
         try await read(request, from: peer, place) { payload in
@@ -168,7 +175,7 @@ struct AssetFetch: Sendable {
         }
     }
 
-    private func takeList(from peer: PeerConnection, _ place: AssetPlace) async throws -> Missing {
+    private func takeList(from peer: PeerConnection, _ place: AssetPlace) async throws -> [Int] {
         let request = PeerAssetRequest(database: place.database, asset: key.asset)
         var bytes: Bytes = []
         try await read(request, from: peer, place) { payload in
@@ -179,7 +186,7 @@ struct AssetFetch: Sendable {
             throw ServiceError(.internalError, "a peer sent the list of another asset")
         }
         return try await node.gate.change(.housekeeping) { [key] transaction throws(EngineError) in
-            Missing(try transaction.enter(list, by: "", in: key.database), of: list)
+            try transaction.enter(list, by: "", in: key.database)
         }
     }
 }

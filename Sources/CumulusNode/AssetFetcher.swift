@@ -1,8 +1,9 @@
 // Fetches from other nodes what this one lacks of assets that its records name: by itself, in the
 // background, and at once where a caller waits.
 //
-// Run beside the links to peers. Which assets are wanted stands in the store (`wantedAsset`), so a
-// restart forgets nothing; what failed is tried again after a growing pause.
+// Run beside the links to peers. In the background small assets come side by side, and large ones
+// one after the other beside them. Which assets are wanted stands in the store (`wantedAsset`), so
+// a restart forgets nothing; what failed is tried again after a growing pause.
 
 import CumulusModel
 import CumulusOperations
@@ -43,8 +44,6 @@ final class AssetDemand: Sendable {
     private static let mostFailures = 10_000
 
     private let state = Mutex(State())
-    /// Where large assets wait for each other in the background.
-    let large = TaskQueue()
     let calls: AsyncStream<AssetKey>
     private let source: AsyncStream<AssetKey>.Continuation
 
@@ -95,11 +94,12 @@ final class AssetDemand: Sendable {
         state.withLock { $0.places = places }
     }
 
-    func end(_ key: AssetKey, isWhole: Bool, now: Instant) {
+    func end(_ key: AssetKey, _ outcome: AssetFetch.Outcome, now: Instant) {
         state.withLock { state in
             state.running[key] = nil
+            if outcome == .notMine { return }
             let last = state.failures.removeValue(forKey: key)
-            if isWhole || state.failures.count >= AssetDemand.mostFailures { return }
+            if outcome == .done || state.failures.count >= AssetDemand.mostFailures { return }
             let pause = last.map { min(2 * $0.pause, AssetDemand.longestPause) }
             state.failures[key] = Failure(when: now, pause: pause ?? AssetDemand.firstPause)
         }
@@ -111,7 +111,7 @@ struct AssetFetcher: Sendable {
     private static let walkPause: Int64 = 500
     private static let assetsAtOnce = 1_000
     private static let urgentAtOnce = 8
-    private static let lanes = 8
+    private static let smallAtOnce = 8
 
     init(_ node: Node) {
         self.node = node
@@ -120,22 +120,23 @@ struct AssetFetcher: Sendable {
     /// Returns when the task is cancelled.
     func run() async {
         await withDiscardingTaskGroup { group in
-            group.addTask { await walk() }
+            group.addTask { await walk(.small, lanes: AssetFetcher.smallAtOnce) }
+            group.addTask { await walk(.large, lanes: 1) }
             for _ in 0..<AssetFetcher.urgentAtOnce {
                 group.addTask {
-                    for await key in node.demand.calls { await fetch(key, isUrgent: true) }
+                    for await key in node.demand.calls { await fetch(key, .all, isUrgent: true) }
                 }
             }
         }
     }
 
     /// Goes through all that is wanted, over and over.
-    private func walk() async {
+    private func walk(_ sizes: AssetFetch.Sizes, lanes: Int) async {
         while !Task.isCancelled {
             var last: Bytes? = []
             while let after = last, !Task.isCancelled {
                 guard let (keys, next) = try? await wanted(after: after) else { break }
-                await fetch(keys)
+                await fetch(keys, sizes, lanes: lanes)
                 last = next
             }
             try? await node.environment.sleep(AssetFetcher.walkPause)
@@ -143,13 +144,13 @@ struct AssetFetcher: Sendable {
     }
 
     /// Some at once: most of what a small one takes is waiting for others.
-    private func fetch(_ keys: [AssetKey]) async {
+    private func fetch(_ keys: [AssetKey], _ sizes: AssetFetch.Sizes, lanes: Int) async {
         await withDiscardingTaskGroup { group in
-            for lane in 0..<AssetFetcher.lanes {
+            for lane in 0..<lanes {
                 group.addTask {
-                    for index in stride(from: lane, to: keys.count, by: AssetFetcher.lanes)
+                    for index in stride(from: lane, to: keys.count, by: lanes)
                     where !Task.isCancelled {
-                        await fetch(keys[index], isUrgent: false)
+                        await fetch(keys[index], sizes, isUrgent: false)
                     }
                 }
             }
@@ -169,12 +170,12 @@ struct AssetFetcher: Sendable {
         }
     }
 
-    private func fetch(_ key: AssetKey, isUrgent: Bool) async {
+    private func fetch(_ key: AssetKey, _ sizes: AssetFetch.Sizes, isUrgent: Bool) async {
         guard node.demand.begin(key, isUrgent: isUrgent, now: node.environment.now()) else {
             return
         }
-        let fetch = AssetFetch(node: node, key: key)
-        let isWhole = (try? await fetch.run()) ?? false
-        node.demand.end(key, isWhole: isWhole, now: node.environment.now())
+        let fetch = AssetFetch(node: node, key: key, sizes: sizes)
+        let outcome = (try? await fetch.run()) ?? .failed
+        node.demand.end(key, outcome, now: node.environment.now())
     }
 }

@@ -1,7 +1,7 @@
 // Lets one task at a time go on, in the order in which they came.
 //
-// Used where an asset is fetched: for the pack that is being written, and for large assets, of
-// which one comes at a time. A task that is cancelled waits like any other.
+// Used where assets are fetched, for the pack that is being written. A task that is cancelled waits
+// like any other.
 
 import Synchronization
 

@@ -109,6 +109,25 @@ import Testing
         }
     }
 
+    /// What is small comes while something large is on its way.
+    @Test func smallOnesOvertakeLargeOnes() async throws {
+        let (source, slow) = (MemoryPacks(), SlowPacks())
+        try await withPair([source, slow]) { servers in
+            let token = try await servers[0].makeUser("ada")
+            let noise = SampleAsset.stream(1_250_000)
+            let large = (0..<30).flatMap { number in noise.map { $0 ^ number } }
+            _ = try await save("large", large, at: servers[0], token)
+            #expect(try await eventually { slow.writes.count > 1 })
+            let small = SampleAsset.stream(2_000, from: 1 << 40)
+            let asset = try await save("small", small, at: servers[0], token)
+            let engine = servers[1].node.gate.engine
+            let isThere = try await eventually { try engine.holds(asset) }
+            #expect(isThere)
+            #expect(try slow.all().values.reduce(0, +) < large.count)
+            #expect(try await eventually { try slow.all().values.reduce(0, +) > large.count })
+        }
+    }
+
     /// Files that are small come together, and lie in few packs.
     @Test func manySmallOnesShareThePacks() async throws {
         let (source, slow) = (MemoryPacks(), SlowPacks())
@@ -316,6 +335,13 @@ import Testing
 }
 
 extension StorageEngine {
+    /// Whether an asset is whole here.
+    fileprivate func holds(_ asset: Asset) throws -> Bool {
+        let rows = try ReadTransaction(self, reach: .disk).rows(.records, .all(.asset))
+        let found = rows.first { Bytes($0.key.suffix(32)) == asset.digest }
+        return try found.map { try AssetRow(row: $0.value).isComplete } ?? false
+    }
+
     fileprivate func expectNothingWanted() async throws {
         let isDone = try await eventually {
             try ReadTransaction(self, reach: .disk).rows(.log, .all(.wantedAsset)).isEmpty
