@@ -54,9 +54,30 @@ extension ClientSession {
             lists: lists,
             limits: limits
         )
-        change(call, .prepareAssets(request), in: try callScope(call.header)) { _, answer in
+        try request.checkCount()
+        let scope = try callScope(call.header)
+        let parts = request.parts(of: ClientSession.chunksAtOnce)
+        if parts.count > 1 { return prepare(parts, call, scope) }
+        change(call, .prepareAssets(request), in: scope) { _, answer in
             guard case .prepared(let outcome) = answer else { return [] }
             return [PrepareAssetsResponse.encoded(outcome.map { $0.mapError(\.error) })]
+        }
+    }
+
+    /// Chunks that a job of the writer looks at, unless they are of one asset: others wait for it.
+    private static let chunksAtOnce = 1_000
+
+    /// One part after the other, so that others' changes come in between.
+    private func prepare(_ parts: [PrepareAssets], _ call: Call, _ scope: ScopeID) {
+        let caller = identity.caller
+        answer(call) { node, deadline in
+            var outcome: PrepareAssets.Outcome = []
+            for part in parts {
+                let request = WriteRequest(.prepareAssets(part), scope: scope, caller: caller)
+                let answer = try await node.gate.perform(request, by: deadline)
+                if case .prepared(let some) = answer { outcome += some }
+            }
+            return PrepareAssetsResponse.encoded(outcome.map { $0.mapError(\.error) })
         }
     }
 

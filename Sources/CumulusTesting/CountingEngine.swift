@@ -10,6 +10,7 @@ package final class CountingEngine: StorageEngine {
     private let engine: any StorageEngine
     private let commitCount = Atomic<Int>(0)
     private let rowCount = Atomic<Int>(0)
+    private let mostRows = Atomic<Int>(0)
     private let free = Atomic<UInt64>(.max)
     private let cold = Atomic<Bool>(false)
     private let commitSeconds: Double
@@ -25,6 +26,9 @@ package final class CountingEngine: StorageEngine {
 
     /// Rows that were written or deleted by them.
     package var rowsWritten: Int { rowCount.load(ordering: .relaxed) }
+
+    /// Rows of the largest of them.
+    package var largestCommit: Int { mostRows.load(ordering: .relaxed) }
 
     /// What `freeBytes` answers.
     package func setFreeBytes(_ bytes: UInt64) {
@@ -45,6 +49,7 @@ package final class CountingEngine: StorageEngine {
         try engine.commit(batch)
         commitCount.wrappingAdd(1, ordering: .relaxed)
         rowCount.wrappingAdd(batch.writes.count, ordering: .relaxed)
+        mostRows.max(batch.writes.count, ordering: .relaxed)
     }
 
     package func freeBytes() -> UInt64? { free.load(ordering: .relaxed) }

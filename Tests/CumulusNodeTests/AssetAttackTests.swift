@@ -158,6 +158,28 @@ import Testing
         }
     }
 
+    /// Somebody who prepares much doesn't hold up the writer with all of it.
+    @Test func longListsArePreparedInParts() async throws {
+        let engine = CountingEngine()
+        try await withServer(engine: engine) { server in
+            let client = try RawClient(
+                greeting: server.endpoint,
+                token: try await server.makeUser("ada")
+            )
+            var lists = (1...60).map { number in
+                SampleAsset.list(of: Array(repeating: 65_536, count: 199) + [number]).bytes
+            }
+            // One that is none keeps its place.
+            lists[30].removeLast()
+            let results = try prepare(lists, client)
+            #expect(results.count == 60)
+            for (number, result) in results.enumerated() {
+                #expect((try? result.get()) == (number == 30 ? nil : Array(0..<200)))
+            }
+            #expect((200..<2_000).contains(engine.largestCommit), "\(engine.largestCommit) rows")
+        }
+    }
+
     /// Nothing of it is left on the disk, not even for a while.
     @Test func aRefusedMessageWritesNothing() async throws {
         let packs = MemoryPacks()

@@ -27,6 +27,22 @@ package struct PrepareAssets: Sendable {
     /// Per asset: indexes of the chunks that are missing.
     package typealias Outcome = [Result<[Int], ModifyOutcome.Failure>]
 
+    /// The same in several requests, each of which looks at so many chunks, or at one asset.
+    package func parts(of limit: Int) -> [PrepareAssets] {
+        var parts: [PrepareAssets] = []
+        var room = 0
+        for list in lists {
+            let count = (try? list.get().count) ?? 0
+            if parts.isEmpty || count > room {
+                parts.append(PrepareAssets(database: database, lists: [], limits: limits))
+                room = limit
+            }
+            parts[parts.count - 1].lists.append(list)
+            room -= count
+        }
+        return parts
+    }
+
     package func run(
         _ scope: ScopeNumber,
         by caller: Caller,
@@ -38,9 +54,7 @@ package struct PrepareAssets: Sendable {
             if let refusal = Authorisation.refusal(.create, in: id, creator: nil, by: caller) {
                 throw refusal
             }
-            guard lists.count <= limits.assetsPerRequest else {
-                throw .tooManyItems(lists.count, limit: limits.assetsPerRequest)
-            }
+            try checkCount()
         } catch {
             return .failure(error)
         }
@@ -59,6 +73,12 @@ package struct PrepareAssets: Sendable {
             }
         }
         return .success(outcome)
+    }
+
+    package func checkCount() throws(ServiceError) {
+        guard lists.count <= limits.assetsPerRequest else {
+            throw .tooManyItems(lists.count, limit: limits.assetsPerRequest)
+        }
     }
 
     private func refusal(
