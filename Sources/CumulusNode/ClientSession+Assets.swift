@@ -57,7 +57,7 @@ extension ClientSession {
         try request.checkCount()
         let scope = try callScope(call.header)
         let parts = request.parts(of: ClientSession.chunksAtOnce)
-        if parts.count > 1 { return prepare(parts, call, scope) }
+        if parts.count > 1 { return prepare(parts[...], call, scope) }
         change(call, .prepareAssets(request), in: scope) { _, answer in
             guard case .prepared(let outcome) = answer else { return [] }
             return [PrepareAssetsResponse.encoded(outcome.map { $0.mapError(\.error) })]
@@ -68,17 +68,31 @@ extension ClientSession {
     private static let chunksAtOnce = 1_000
 
     /// One part after the other, so that others' changes come in between.
-    private func prepare(_ parts: [PrepareAssets], _ call: Call, _ scope: ScopeID) {
-        let caller = identity.caller
-        answer(call) { node, deadline in
-            var outcome: PrepareAssets.Outcome = []
-            for part in parts {
-                let request = WriteRequest(.prepareAssets(part), scope: scope, caller: caller)
-                let answer = try await node.gate.perform(request, by: deadline)
-                if case .prepared(let some) = answer { outcome += some }
-            }
-            return PrepareAssetsResponse.encoded(outcome.map { $0.mapError(\.error) })
+    private func prepare(
+        _ parts: ArraySlice<PrepareAssets>,
+        after outcome: PrepareAssets.Outcome = [],
+        _ call: Call,
+        _ scope: ScopeID
+    ) {
+        guard let token = calls[call.stream]?.token else { return }
+        guard let part = parts.first else {
+            let results = outcome.map { $0.mapError(\.error) }
+            return finish(call.stream, [PrepareAssetsResponse.encoded(results)])
         }
+        let request = WriteRequest(.prepareAssets(part), scope: scope, caller: identity.caller)
+        let work = StoreGate.Work.request(request, token) { [self] answer in
+            run { session in
+                switch answer {
+                case .success(.prepared(let results)):
+                    session.prepare(parts.dropFirst(), after: outcome + results, call, scope)
+                case .success: break
+                case .failure(let error): session.fail(call.stream, error)
+                }
+            }
+        }
+        let write = StoreGate.QueuedWrite(work, byteCount: call.message.count, loop: link.loop)
+        if node.gate.submit(write) { return }
+        fail(call.stream, overloaded("too many writes are waiting"))
     }
 
     private func database(_ number: UInt32) throws(ServiceError) -> DatabaseScope {

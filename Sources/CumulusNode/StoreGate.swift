@@ -584,20 +584,6 @@ extension StoreGate {
         }
     }
 
-    /// Runs a caller's request in the writer.
-    func perform(
-        _ request: WriteRequest,
-        by deadline: Instant
-    ) async throws -> WriteRequest.Answer {
-        try await withCheckedThrowingContinuation { waiting in
-            let work = Work.request(request, CallToken(deadline: deadline)) { answer in
-                waiting.resume(with: answer)
-            }
-            let write = QueuedWrite(work, byteCount: 0, loop: InPlaceLoop.shared)
-            if !submit(write) { waiting.resume(throwing: StoreGate.busy) }
-        }
-    }
-
     private static let busy = ServiceError(
         .requestRateLimited,
         .overloaded,
