@@ -224,7 +224,7 @@ private struct Writer {
             let plain = PartialFile.read(path, offset, place.size),
             plain.withUnsafeBytes(Chunk.digest(of:)) == chunk
         else { return }
-        for offset in place.offsets { try file.write(plain, at: offset) }
+        for offset in place.offsets { try file.write(plain[...], at: offset) }
         note(Taken(digest: chunk, place: place, travelled: nil))
     }
 
@@ -255,7 +255,7 @@ extension PartialFile {
     fileprivate func take(_ chunk: Chunk, at place: Writer.Place) throws -> Writer.Taken {
         let codec = AssetUpload.codecs.take()
         defer { AssetUpload.codecs.give(codec) }
-        let plain: Bytes
+        let plain: ArraySlice<UInt8>
         do {
             plain = try chunk.plain(codec)
         } catch {
@@ -298,7 +298,7 @@ final class PartialFile: Sendable {
 
     deinit { close(descriptor) }
 
-    func write(_ bytes: Bytes, at offset: UInt64) throws(ServiceError) {
+    func write(_ bytes: ArraySlice<UInt8>, at offset: UInt64) throws(ServiceError) {
         var written = 0
         while written < bytes.count {
             let count = bytes.withUnsafeBytes { bytes in

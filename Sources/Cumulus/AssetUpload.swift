@@ -160,7 +160,7 @@ struct AssetUpload: Sendable {
 
     /// One message, packed.
     private struct Message: Sendable {
-        let bytes: Bytes
+        let bytes: MessagePieces
         let plainBytes: Int
         let chunks: Int
     }
@@ -244,9 +244,7 @@ struct AssetUpload: Sendable {
         for piece in pieces {
             let plain = try piece.source.read(piece.start, piece.entry.size)
             guard plain.count == piece.entry.size else { throw AssetSource.modified }
-            chunks.append(
-                plain.withUnsafeBytes { codec.chunk($0, digest: piece.entry.digest) }
-            )
+            chunks.append(codec.chunk(plain[...], digest: piece.entry.digest))
         }
         return Message(
             bytes: WireChunks(chunks).encoded(),

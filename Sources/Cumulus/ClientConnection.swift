@@ -79,9 +79,9 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
     /// Sends another message of a call that takes several; none if the call has ended.
     ///
     /// On the loop.
-    func send(_ message: Bytes, of call: ClientCall, isEnd: Bool) {
+    func send(_ message: MessagePieces, of call: ClientCall, isEnd: Bool) {
         guard let stream = calls.first(where: { $0.value.call === call })?.key else { return }
-        connection.send(Frame(.message, isEnd: isEnd, stream: stream, payload: message))
+        connection.send(message, isEnd: isEnd, stream: stream)
         link.needsTurn()
     }
 

@@ -100,7 +100,7 @@ extension Database {
         let list = try AssetDownload.list(answers.first?.list ?? [], of: asset)
         let (indexes, start) = list.chunks(holding: range)
         let codec = ChunkCodec()
-        var plain: [Bytes: Bytes] = [:]
+        var plain: [Bytes: ArraySlice<UInt8>] = [:]
         for chunk in answers.flatMap(\.chunks) {
             do {
                 plain[chunk.digest] = try chunk.plain(codec)

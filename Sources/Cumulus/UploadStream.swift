@@ -95,7 +95,7 @@ final class UploadStream: Sendable {
     /// Sends a message once there is room for it.
     ///
     /// - Returns: False if the call has ended: `finish` tells how.
-    func send(_ message: Bytes) async -> Bool {
+    func send(_ message: MessagePieces) async -> Bool {
         await shared.wait { $0.credit > 0 }
         let isOpen = shared.state.withLock { state in
             state.credit -= message.count
@@ -110,7 +110,7 @@ final class UploadStream: Sendable {
     /// Says that nothing more comes, and waits for the answer.
     func finish() async -> ClientCall.Ending {
         let (call, connection) = (call, connection)
-        connection.link.loop.execute { connection.send([], of: call, isEnd: true) }
+        connection.link.loop.execute { connection.send(MessagePieces(), of: call, isEnd: true) }
         await shared.wait { _ in false }
         return shared.state.withLock { $0.ending } ?? .lost(wasSent: true)
     }

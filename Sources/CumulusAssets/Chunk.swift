@@ -12,9 +12,10 @@ package struct Chunk: Hashable, Sendable {
     /// Plain bytes.
     package var size: Int
     package var isCompressed: Bool
-    package var content: Bytes
+    /// Part of what was read or arrived, which is kept as long as this is.
+    package var content: ArraySlice<UInt8>
 
-    package init(digest: Bytes, size: Int, isCompressed: Bool, content: Bytes) {
+    package init(digest: Bytes, size: Int, isCompressed: Bool, content: ArraySlice<UInt8>) {
         self.digest = digest
         self.size = size
         self.isCompressed = isCompressed
@@ -38,9 +39,9 @@ package struct Chunk: Hashable, Sendable {
     /// The plain bytes, if they are what the chunk says that they are.
     ///
     /// - Parameter codec: Of the calling thread.
-    package func plain(_ codec: ChunkCodec) throws(MalformedBytes) -> Bytes {
+    package func plain(_ codec: ChunkCodec) throws(MalformedBytes) -> ArraySlice<UInt8> {
         guard isWellFormed else { throw MalformedBytes(Chunk.shape) }
-        let plain = isCompressed ? try codec.expand(content, to: size) : content
+        let plain = isCompressed ? try codec.expand(content, to: size)[...] : content
         guard plain.count == size else {
             throw MalformedBytes("a chunk of \(size) bytes came with \(plain.count)")
         }

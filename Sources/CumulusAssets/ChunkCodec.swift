@@ -31,31 +31,33 @@ package final class ChunkCodec {
     /// A chunk of these bytes; plain where compression would gain less than a sixteenth.
     ///
     /// - Parameter digest: Of the bytes.
-    package func chunk(_ plain: UnsafeRawBufferPointer, digest: Bytes) -> Chunk {
+    package func chunk(_ plain: ArraySlice<UInt8>, digest: Bytes) -> Chunk {
         let most = plain.count - plain.count / 16
         if buffer.count < plain.count { buffer = [UInt8](repeating: 0, count: plain.count) }
         // Less room than the frame needs is an error, which says that it doesn't pay.
         let size = buffer.withUnsafeMutableBytes { room in
-            ZSTD_compressCCtx(
-                packing,
-                room.baseAddress,
-                most,
-                plain.baseAddress,
-                plain.count,
-                ChunkCodec.level
-            )
+            plain.withUnsafeBytes { plain in
+                ZSTD_compressCCtx(
+                    packing,
+                    room.baseAddress,
+                    most,
+                    plain.baseAddress,
+                    plain.count,
+                    ChunkCodec.level
+                )
+            }
         }
         let pays = ZSTD_isError(size) == 0
         return Chunk(
             digest: digest,
             size: plain.count,
             isCompressed: pays,
-            content: pays ? Bytes(buffer[..<size]) : Bytes(plain)
+            content: pays ? Bytes(buffer[..<size])[...] : plain
         )
     }
 
     /// The content of one frame of exactly `size` bytes; nothing larger is ever made room for.
-    func expand(_ frame: Bytes, to size: Int) throws(MalformedBytes) -> Bytes {
+    func expand(_ frame: ArraySlice<UInt8>, to size: Int) throws(MalformedBytes) -> Bytes {
         let outcome: Result<Bytes, MalformedBytes> = frame.withUnsafeBytes { frame in
             do throws(MalformedBytes) {
                 try ChunkCodec.check(frame, size)

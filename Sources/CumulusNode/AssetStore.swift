@@ -181,7 +181,7 @@ package final class AssetStore: Sendable {
         } catch {
             throw AssetStore.unreadable(error)
         }
-        guard let content, ChunkChecksum.matches(content, row) else { return nil }
+        guard let content = content?[...], ChunkChecksum.matches(content, row) else { return nil }
         return Chunk(
             digest: digest,
             size: row.size,

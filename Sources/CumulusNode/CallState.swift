@@ -29,7 +29,7 @@ final class CallState {
     /// Bytes of answer that the caller has room for; may go below zero by one message.
     var credit: Int
     /// Messages that wait for credit, and whether they are all.
-    var waiting: [Bytes] = []
+    var waiting: [MessagePieces] = []
     var isComplete = false
     /// What comes of an upload; nil: the call is none.
     var upload: ChunkUpload?
@@ -82,11 +82,17 @@ typealias NextPage = @Sendable () throws -> Page
 /// A large answer is never in memory as a whole: a page is read when its caller has room for it,
 /// from the snapshot in which the call began.
 struct Page: Sendable {
-    var message: Bytes
+    var message: MessagePieces
     /// nil: this is the last one.
     var next: NextPage?
     /// There is nothing more before the bell, which had rung so often, rings again for the scope.
     var idle: (scope: ScopeNumber, rings: UInt64)?
     /// There is nothing to tell: the message is not sent.
     var isSilent = false
+}
+
+extension Page {
+    init(message: Bytes, next: NextPage? = nil) {
+        self.init(message: MessagePieces(message), next: next)
+    }
 }

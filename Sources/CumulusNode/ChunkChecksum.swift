@@ -10,7 +10,7 @@ import CumulusStorage
 
 enum ChunkChecksum {
     /// XXH3 with 128 bits over the bytes in the pack, big-endian.
-    static func of(_ stored: Bytes) -> Bytes {
+    static func of(_ stored: ArraySlice<UInt8>) -> Bytes {
         let hash = stored.withUnsafeBytes { XXH3_128bits($0.baseAddress, $0.count) }
         return bytes(hash.high64) + bytes(hash.low64)
     }
@@ -20,14 +20,14 @@ enum ChunkChecksum {
     }
 
     /// Whether these are the bytes of which a row speaks.
-    static func matches(_ stored: Bytes, _ row: ChunkRow) -> Bool {
+    static func matches(_ stored: ArraySlice<UInt8>, _ row: ChunkRow) -> Bool {
         guard stored.count == row.length else { return false }
         if row.checksum.count == 8 { return early(stored) == row.checksum }
         return of(stored) == row.checksum
     }
 
     /// What stores up to format 7 have: the first eight bytes of SHA-256.
-    private static func early(_ stored: Bytes) -> Bytes {
+    private static func early(_ stored: ArraySlice<UInt8>) -> Bytes {
         stored.withUnsafeBytes { bytes in
             var hash = SHA256()
             hash.update(bufferPointer: bytes)

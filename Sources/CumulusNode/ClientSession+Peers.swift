@@ -101,7 +101,7 @@ extension ClientSession {
         )
         let rest = feed
         return Page(
-            message: response.encoded(),
+            message: MessagePieces(response.encoded()),
             next: { [self] in try page(of: rest, scope, number, asked: asks) },
             idle: batch.isAtEnd ? (number, rings) : nil,
             isSilent: batch.commits.isEmpty && batch.news.isEmpty && asked == asks

@@ -407,7 +407,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
             call.credit -= message.count
             waitingBytes -= message.count
             let isEnd = call.isComplete && sent == call.waiting.count
-            connection.send(Frame(.message, isEnd: isEnd, stream: stream, payload: message))
+            connection.send(message, isEnd: isEnd, stream: stream)
         }
         call.waiting.removeFirst(sent)
         if let patience = call.patience, call.isWaiting, call.credit <= 0 {
@@ -427,7 +427,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         guard let call = calls[stream] else { return }
         tellCausalToken()
         for message in messages { waitingBytes += message.count }
-        call.waiting += messages
+        call.waiting += messages.map { MessagePieces($0) }
         call.isComplete = true
         sendWaiting(stream)
     }

@@ -21,7 +21,7 @@ package final class PackDirectory: PackFiles {
 
     // MARK: PackFiles
 
-    package func write(_ pack: PackNumber, _ pieces: [Bytes]) throws(PackError) {
+    package func write(_ pack: PackNumber, _ pieces: [ArraySlice<UInt8>]) throws(PackError) {
         try makeFolder(folder(of: pack))
         try PackDirectory.write(pieces, to: file(of: pack))
         try PackDirectory.flush(folder(of: pack))
@@ -81,7 +81,7 @@ package final class PackDirectory: PackFiles {
 
     package func setOrigin(_ run: Incarnation) throws(PackError) {
         let text = String(run.value, radix: 16) + "\n"
-        try PackDirectory.write([Bytes(text.utf8)], to: originFile)
+        try PackDirectory.write([Bytes(text.utf8)[...]], to: originFile)
         try PackDirectory.flush(path)
     }
 
@@ -139,7 +139,10 @@ package final class PackDirectory: PackFiles {
     }
 
     /// A file with these pieces, on the disk but for its name; none where that fails.
-    private static func write(_ pieces: [Bytes], to file: String) throws(PackError) {
+    private static func write(
+        _ pieces: [ArraySlice<UInt8>],
+        to file: String
+    ) throws(PackError) {
         let descriptor = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw problem(file) }
         do throws(PackError) {
@@ -153,7 +156,7 @@ package final class PackDirectory: PackFiles {
     }
 
     private static func write(
-        _ piece: Bytes,
+        _ piece: ArraySlice<UInt8>,
         to descriptor: Int32,
         _ file: String
     ) throws(PackError) {

@@ -27,7 +27,7 @@ package enum PackError: Error, Equatable, Sendable, CustomStringConvertible {
 
 package protocol PackFiles: Sendable {
     /// Makes a pack of these pieces, one behind the other; durable when it returns.
-    func write(_ pack: PackNumber, _ pieces: [Bytes]) throws(PackError)
+    func write(_ pack: PackNumber, _ pieces: [ArraySlice<UInt8>]) throws(PackError)
 
     /// Part of a pack; nil if it isn't there, is shorter, or the disk has lost it.
     ///
@@ -73,7 +73,7 @@ package final class MemoryPacks: PackFiles {
     /// All that is in it.
     package var content: [PackNumber: Bytes] { packs.withLock { $0 } }
 
-    package func write(_ pack: PackNumber, _ pieces: [Bytes]) throws(PackError) {
+    package func write(_ pack: PackNumber, _ pieces: [ArraySlice<UInt8>]) throws(PackError) {
         packs.withLock { $0[pack] = Bytes(pieces.joined()) }
     }
 

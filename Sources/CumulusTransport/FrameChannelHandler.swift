@@ -181,11 +181,12 @@ package final class FrameChannelHandler: ChannelInboundHandler, FrameLink, @unch
         let written = context.eventLoop.makePromise(of: Void.self)
         let count = output.count
         written.futureResult.assumeIsolated().whenComplete { _ in self.wrote(count) }
-        for piece in output.pieces.dropLast() {
+        let pieces = output.pieces
+        for piece in pieces.dropLast() {
             let buffer = context.channel.allocator.buffer(bytes: piece)
             context.write(wrapOutboundOut(buffer), promise: nil)
         }
-        let last = context.channel.allocator.buffer(bytes: output.pieces.last ?? [])
+        let last = context.channel.allocator.buffer(bytes: pieces.last ?? [])
         context.writeAndFlush(wrapOutboundOut(last), promise: written)
         guard pendingBytes > 0 else { return }
         handler?.writing(pendingBytes, now: MonotonicClock.now())

@@ -1,41 +1,58 @@
 // The calls on assets: which chunks are missing, chunks on their way up, chunks on their way down.
 //
-// `assets.proto`. Chunks are the bulk of what a node moves: they are written in one pass. What is
-// in them is judged by `Chunk.plain`. hot: once per chunk.
+// `assets.proto`. Chunks are the bulk of what a node moves: what is in them is not copied here, on
+// its way out or in. It is judged by `Chunk.plain`. hot: once per chunk.
 
 import CCumulusWire
 package import CumulusAssets
 package import CumulusModel
 
 extension Chunk {
-    fileprivate func encode(_ field: Int, to writer: inout CanonicalWriter) {
+    fileprivate func encode(_ field: Int, to message: inout MessagePieces) {
         // What stands around the content has less than 64 bytes.
-        var head = CanonicalWriter(reserving: 64)
-        head.field(1, bytes: digest)
-        head.field(2, varint: UInt64(size))
-        head.field(3, varint: isCompressed ? 1 : 0)
+        var fields = CanonicalWriter(reserving: 64)
+        fields.field(1, bytes: digest)
+        fields.field(2, varint: UInt64(size))
+        fields.field(3, varint: isCompressed ? 1 : 0)
         if !content.isEmpty {
-            head.tag(4, .delimited)
-            head.varint(UInt64(content.count))
+            fields.tag(4, .delimited)
+            fields.varint(UInt64(content.count))
         }
-        writer.tag(field, .delimited)
-        writer.varint(UInt64(head.bytes.count + content.count))
-        writer.raw(head.bytes)
-        writer.raw(content)
+        var head = CanonicalWriter(reserving: 64)
+        head.tag(field, .delimited)
+        head.varint(UInt64(fields.bytes.count + content.count))
+        head.raw(fields.bytes)
+        message.append(head.bytes[...])
+        message.append(content)
     }
 
-    fileprivate init(wire raw: Cumulus__V1__Chunk) {
-        self.init(
-            digest: raw.digest.swiftBytes,
-            size: Int(raw.size),
-            isCompressed: raw.is_compressed != 0,
-            content: raw.content.swiftBytes
-        )
+    fileprivate init(wire bytes: ArraySlice<UInt8>) throws(MalformedMessage) {
+        self.init(digest: [], size: 0, isCompressed: false, content: [])
+        var fields = WireFields(bytes)
+        while let (field, value) = try fields.next() {
+            switch field {
+            case 1: digest = Bytes(try value.bytes())
+            case 2: size = Int(UInt32(truncatingIfNeeded: try value.number()))
+            case 3: isCompressed = try value.number() != 0
+            case 4: content = try value.bytes()
+            default: break
+            }
+        }
     }
 }
 
 extension [Chunk] {
-    fileprivate var wireBytes: Int { reduce(256) { $0 + $1.content.count + 64 } }
+    /// Adds one of a message with so many bytes.
+    ///
+    /// A chunk in memory may take sixteen times as much as in its message, and a little more, like
+    /// the parts of any other message.
+    fileprivate mutating func add(
+        wire bytes: ArraySlice<UInt8>,
+        of messageBytes: Int
+    ) throws(MalformedMessage) {
+        guard count * 128 <= 16 * messageBytes + 256 << 10 else { throw WireFields.malformed }
+        append(try Chunk(wire: bytes))
+    }
 }
 
 // MARK: - Prepare
@@ -135,15 +152,18 @@ package struct WireChunks: Hashable, Sendable {
         self.chunks = chunks
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter(reserving: chunks.wireBytes)
-        for chunk in chunks { chunk.encode(1, to: &writer) }
-        return writer.bytes
+    package func encoded() -> MessagePieces {
+        var message = MessagePieces()
+        for chunk in chunks { chunk.encode(1, to: &message) }
+        return message
     }
 
     package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(bytes[...], cumulus__v1__chunks__unpack)
-        chunks = elements(message.raw.n_chunks, message.raw.chunks).map(Chunk.init(wire:))
+        chunks = []
+        var fields = WireFields(bytes[...])
+        while let (field, value) = try fields.next() {
+            if field == 1 { try chunks.add(wire: value.bytes(), of: bytes.count) }
+        }
     }
 }
 
@@ -222,22 +242,30 @@ package struct DownloadAssetResponse: Hashable, Sendable {
         self.chunks = chunks
     }
 
-    package func encoded() -> Bytes {
-        var writer = CanonicalWriter(reserving: chunks.wireBytes + list.count)
-        writer.field(1, bytes: list)
-        for chunk in chunks { chunk.encode(2, to: &writer) }
-        writer.field(3, varint: UInt64(missing))
-        writer.field(4, varint: storedBytes)
-        return writer.bytes
+    package func encoded() -> MessagePieces {
+        var head = CanonicalWriter(reserving: list.count + 8)
+        head.field(1, bytes: list)
+        var message = MessagePieces(head.bytes)
+        for chunk in chunks { chunk.encode(2, to: &message) }
+        var end = CanonicalWriter()
+        end.field(3, varint: UInt64(missing))
+        end.field(4, varint: storedBytes)
+        message.append(end.bytes[...])
+        return message
     }
 
     package init(wire bytes: Bytes) throws(MalformedMessage) {
-        let message = try CMessage(answer: bytes, cumulus__v1__download_asset_response__unpack)
-        let raw = message.raw
-        list = raw.list.swiftBytes
-        chunks = elements(raw.n_chunks, raw.chunks).map(Chunk.init(wire:))
-        missing = raw.missing
-        storedBytes = raw.stored_bytes
+        self.init()
+        var fields = WireFields(bytes[...])
+        while let (field, value) = try fields.next() {
+            switch field {
+            case 1: list = Bytes(try value.bytes())
+            case 2: try chunks.add(wire: value.bytes(), of: bytes.count)
+            case 3: missing = UInt32(truncatingIfNeeded: try value.number())
+            case 4: storedBytes = try value.number()
+            default: break
+            }
+        }
     }
 }
 

@@ -59,9 +59,7 @@ struct CMessage<Raw>: ~Copyable {
         }
         guard let unpacked else {
             arena.free()
-            throw MalformedMessage(
-                message: "the message is not what proto/ describes, or has too many small parts"
-            )
+            throw WireFields.malformed
         }
         self.arena = arena
         pointer = unpacked

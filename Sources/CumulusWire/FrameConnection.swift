@@ -141,6 +141,10 @@ package struct FrameConnection: Sendable {
         output.append(frame)
     }
 
+    package mutating func send(_ message: MessagePieces, isEnd: Bool, stream: UInt32) {
+        output.append(Frame(.message, isEnd: isEnd, stream: stream), message)
+    }
+
     package mutating func takeOutput() -> FrameOutput {
         defer { output = FrameOutput() }
         return output

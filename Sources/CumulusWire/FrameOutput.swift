@@ -1,4 +1,4 @@
-// The bytes that leave a connection at the end of a turn, in pieces: a large payload is one of its
+// The bytes that leave a connection at the end of a turn, in pieces: what is large is one of its
 // own, and not copied.
 //
 // Filled by `FrameConnection`, written by transports in one go. hot: once per frame.
@@ -6,40 +6,43 @@
 package import CumulusModel
 
 package struct FrameOutput: Sendable {
-    /// One behind the other; none is empty.
-    package private(set) var pieces: [Bytes] = []
-    package private(set) var count = 0
-    /// The last piece is a payload that somebody else may hold too.
-    private var isShared = false
+    private var ended: [ArraySlice<UInt8>] = []
+    /// What comes behind them.
+    private var open: Bytes
+    package private(set) var count: Int
     private static let largeSize = 32 << 10
 
-    package init() {}
-
-    package init(_ bytes: Bytes) {
-        pieces = bytes.isEmpty ? [] : [bytes]
+    package init(_ bytes: Bytes = []) {
+        open = bytes
         count = bytes.count
     }
 
     package var isEmpty: Bool { count == 0 }
 
+    /// One behind the other; none is empty.
+    package var pieces: [ArraySlice<UInt8>] { open.isEmpty ? ended : ended + [open[...]] }
+
     /// All of it, for tests and simulated sockets.
     package var bytes: Bytes { Bytes(pieces.joined()) }
 
     package mutating func append(_ frame: Frame) {
-        guard frame.payload.count >= FrameOutput.largeSize else {
-            return append { FrameEncoder.append(frame, to: &$0) }
-        }
-        append { FrameEncoder.appendHead(of: frame, to: &$0) }
-        pieces.append(frame.payload)
-        count += frame.payload.count
-        isShared = true
+        count += Frame.lengthSize + Frame.headSize + frame.payload.count
+        FrameEncoder.appendHead(of: frame, payloadBytes: frame.payload.count, to: &open)
+        append(frame.payload[...])
     }
 
-    private mutating func append(_ write: (inout Bytes) -> Void) {
-        if isShared || pieces.isEmpty { pieces.append([]) }
-        isShared = false
-        let before = pieces[pieces.count - 1].count
-        write(&pieces[pieces.count - 1])
-        count += pieces[pieces.count - 1].count - before
+    /// A frame with this for its payload, and none of its own.
+    package mutating func append(_ frame: Frame, _ message: MessagePieces) {
+        count += Frame.lengthSize + Frame.headSize + message.count
+        FrameEncoder.appendHead(of: frame, payloadBytes: message.count, to: &open)
+        append(message.first[...])
+        for piece in message.others { append(piece) }
+    }
+
+    private mutating func append(_ bytes: ArraySlice<UInt8>) {
+        guard bytes.count >= FrameOutput.largeSize else { return open.append(contentsOf: bytes) }
+        if !open.isEmpty { ended.append(open[...]) }
+        ended.append(bytes)
+        open = []
     }
 }

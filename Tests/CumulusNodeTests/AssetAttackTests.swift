@@ -18,7 +18,7 @@ import Testing
         digest: list[0].digest,
         size: plain.count,
         isCompressed: false,
-        content: plain
+        content: plain[...]
     )
 
     private func prepare(_ lists: [Bytes], _ client: RawClient) throws -> [Result<
@@ -58,7 +58,7 @@ import Testing
     }
 
     private func refusal(of chunks: [Chunk], _ client: RawClient) throws -> ServiceError? {
-        let frames = upload([WireChunks(chunks).encoded()], client)
+        let frames = upload([WireChunks(chunks).encoded().bytes], client)
         try client.send(frames)
         do {
             _ = try client.answer(to: frames[0])
@@ -69,7 +69,7 @@ import Testing
     }
 
     private static func compressed(_ bytes: Bytes) -> Chunk {
-        bytes.withUnsafeBytes { ChunkCodec().chunk($0, digest: Chunk.digest(of: $0)) }
+        ChunkCodec().chunk(bytes[...], digest: bytes.withUnsafeBytes(Chunk.digest(of:)))
     }
 
     @Test func chunksThatAreNotWhatTheySay() async throws {
@@ -107,7 +107,7 @@ import Testing
             add("two frames", zeros) { $0.content += $0.content }
             add("half a frame", zeros) { $0.content.removeLast($0.content.count / 2) }
             add("something behind the frame", zeros) { $0.content.append(0) }
-            add("no frame", zeros) { $0.content = Bytes(repeating: 7, count: 40) }
+            add("no frame", zeros) { $0.content = Bytes(repeating: 7, count: 40)[...] }
             add("a frame that isn't one", Self.chunk) { $0.isCompressed = true }
             for (what, chunk) in bad {
                 let error = try refusal(of: [chunk], client)
@@ -253,7 +253,7 @@ import Testing
             let token = try await server.makeUser("ada")
             let client = try RawClient(greeting: server.endpoint, token: token)
             _ = try prepare([Self.list.bytes], client)
-            let frames = upload([WireChunks([Self.chunk]).encoded()], client)
+            let frames = upload([WireChunks([Self.chunk]).encoded().bytes], client)
             try client.send(frames[0])
             do {
                 _ = try client.answer(to: frames[0])
@@ -261,12 +261,12 @@ import Testing
                 #expect(error.reason == .deadline)
             }
             // Nothing may follow the end.
-            let late = upload([WireChunks([Self.chunk]).encoded()], client)
+            let late = upload([WireChunks([Self.chunk]).encoded().bytes], client)
             try client.send(late[0], late[1], late[1])
             #expect(try client.refusal()?.reason == .protocolError)
             // Somebody without a token uploads nothing, and sees nobody's private database.
             let stranger = try RawClient(greeting: server.endpoint)
-            let theirs = upload([WireChunks([Self.chunk]).encoded()], stranger)
+            let theirs = upload([WireChunks([Self.chunk]).encoded().bytes], stranger)
             try stranger.send(theirs)
             #expect(throws: ServiceError.self) { _ = try stranger.answer(to: theirs[0]) }
             #expect(try await eventually { server.node.callsInProgress == 0 })
@@ -282,7 +282,7 @@ import Testing
             let token = try await server.makeUser("ada")
             let client = try RawClient(greeting: server.endpoint, token: token)
             let chunk = Self.compressed(SampleAsset.stream(200))
-            let message = WireChunks([chunk]).encoded()
+            let message = WireChunks([chunk]).encoded().bytes
             // In one piece: no credit can have come back meanwhile.
             try client.send(upload([message, message], client))
             #expect(try client.refusal()?.reason == .protocolError)
@@ -343,7 +343,7 @@ import Testing
             let callers = try (0..<12).map { _ in
                 try RawClient(greeting: server.endpoint, token: token)
             }
-            let chunk = WireChunks([Self.chunk]).encoded()
+            let chunk = WireChunks([Self.chunk]).encoded().bytes
             let messages = Array(repeating: chunk, count: (3 << 20) / chunk.count)
             let limits = Limits.standard
             var highest = 0
@@ -375,7 +375,7 @@ import Testing
             var messages: [Bytes] = []
             var start = 0
             for entry in list.entries {
-                let bytes = Bytes(content[start..<start + entry.size])
+                let bytes = content[start..<start + entry.size]
                 start += entry.size
                 let chunk = Chunk(
                     digest: entry.digest,
@@ -383,7 +383,7 @@ import Testing
                     isCompressed: false,
                     content: bytes
                 )
-                messages.append(WireChunks([chunk]).encoded())
+                messages.append(WireChunks([chunk]).encoded().bytes)
             }
             var dice = SeededGenerator(seed: 14)
             for _ in 0..<100 {
@@ -420,7 +420,7 @@ final class FaultyPacks: PackFiles {
     /// As for a process that may open no more files.
     let isUnreadable = Atomic<Bool>(false)
 
-    func write(_ pack: PackNumber, _ pieces: [Bytes]) throws(PackError) {
+    func write(_ pack: PackNumber, _ pieces: [ArraySlice<UInt8>]) throws(PackError) {
         while isStalled.load(ordering: .relaxed) { usleep(1_000) }
         if isFull.load(ordering: .relaxed) { throw .full }
         try packs.write(pack, pieces)

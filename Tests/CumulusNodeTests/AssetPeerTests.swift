@@ -187,10 +187,8 @@ import Testing
             let pack = try #require(try packs[0].all().keys.min())
             var bytes = try #require(try packs[0].read(pack, 0..<70_000))
             bytes[60_000] ^= 1
-            try packs[0].write(
-                pack,
-                [bytes, Bytes(packs[0].content[pack]?.dropFirst(70_000) ?? [])]
-            )
+            let rest = packs[0].content[pack]?.dropFirst(70_000) ?? []
+            try packs[0].write(pack, [bytes[...], rest])
             let admin = NodeOperator(
                 endpoint: servers[0].endpoint,
                 token: TestServer.operatorToken,
@@ -359,7 +357,7 @@ private final class SlowPacks: PackFiles {
 
     var writes: [(began: Int64, ended: Int64)] { times.withLock { $0 } }
 
-    func write(_ pack: PackNumber, _ pieces: [Bytes]) throws(PackError) {
+    func write(_ pack: PackNumber, _ pieces: [ArraySlice<UInt8>]) throws(PackError) {
         let began = TestServer.environment.now().milliseconds
         usleep(UInt32(1_000 * SlowPacks.milliseconds))
         try packs.write(pack, pieces)

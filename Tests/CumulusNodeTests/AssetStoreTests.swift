@@ -14,7 +14,7 @@ import Testing
     }
 
     private static func chunk(_ content: Bytes) -> Chunk {
-        content.withUnsafeBytes { ChunkCodec().chunk($0, digest: Chunk.digest(of: $0)) }
+        ChunkCodec().chunk(content[...], digest: content.withUnsafeBytes(Chunk.digest(of:)))
     }
 
     private static let chunks = [

@@ -84,6 +84,25 @@ extension FrameDecoder {
         #expect(output.pieces.allSatisfy { !$0.isEmpty })
     }
 
+    /// A message in pieces leaves as the same frame as in one.
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func messagesInPiecesMakeTheSameBytes(seed: UInt64) {
+        var dice = SeededGenerator(seed: seed)
+        var (output, whole) = (FrameOutput(), FrameOutput())
+        for stream in 0..<UInt32.random(in: 1...6, using: &dice) {
+            var message = MessagePieces(Bytes("head".utf8))
+            for _ in 0..<Int.random(in: 0...4, using: &dice) {
+                let size = [0, 9, 32_767, 32_768, 90_000].randomElement(using: &dice) ?? 0
+                message.append(Bytes(repeating: UInt8(size % 251), count: size + 4)[2..<size + 2])
+            }
+            let isEnd = Bool.random(using: &dice)
+            output.append(Frame(.message, isEnd: isEnd, stream: stream), message)
+            whole.append(Frame(.message, isEnd: isEnd, stream: stream, payload: message.bytes))
+        }
+        #expect(output.bytes == whole.bytes && output.count == whole.count)
+        #expect(output.pieces.allSatisfy { !$0.isEmpty })
+    }
+
     @Test func nothingIsEmpty() {
         #expect(FrameOutput().isEmpty && FrameOutput().bytes.isEmpty)
     }

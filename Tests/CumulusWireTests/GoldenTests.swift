@@ -77,10 +77,10 @@ import Testing
             PrepareAssetsResponse.encoded(try PrepareAssetsResponse.results(wire: $0))
         },
         "UploadChunksRequest": { try UploadChunksRequest(wire: $0).encoded() },
-        "Chunks": { try WireChunks(wire: $0).encoded() },
+        "Chunks": { try WireChunks(wire: $0).encoded().bytes },
         "UploadChunksResponse": { try UploadChunksResponse(wire: $0).encoded() },
         "DownloadAssetRequest": { try DownloadAssetRequest(wire: $0).encoded() },
-        "DownloadAssetResponse": { try DownloadAssetResponse(wire: $0).encoded() },
+        "DownloadAssetResponse": { try DownloadAssetResponse(wire: $0).encoded().bytes },
         "PeerAssetRequest": { try PeerAssetRequest(wire: $0).encoded() },
         "WantedAssetsResponse": {
             WantedAssetsResponse.encoded(try WantedAssetsResponse.assets(wire: $0))

@@ -65,6 +65,62 @@ import Testing
         }
     }
 
+    /// Chunks are read without the library: what both take for a message says the same to both.
+    @Test(arguments: 1...10 as ClosedRange<UInt64>) func chunksAreReadAsTheLibraryDoes(
+        seed: UInt64
+    ) throws {
+        let repack = try #require(LibraryCodec.messages["DownloadAssetResponse"])
+        var dice = SeededGenerator(seed: seed)
+        var (accepted, refused, stricter) = (0, 0, 0)
+        for _ in 0..<2_000 {
+            var bytes = Self.answer(&dice)
+            for _ in 0..<Int.random(in: 0...3, using: &dice) {
+                let index = Int.random(in: 0..<bytes.count, using: &dice)
+                bytes[index] = .random(in: 0...255, using: &dice)
+            }
+            let mine = try? DownloadAssetResponse(wire: bytes)
+            let theirs = repack(bytes)
+            if let mine { #expect(try mine == theirs.map { try DownloadAssetResponse(wire: $0) }) }
+            accepted += mine == nil ? 0 : 1
+            refused += theirs == nil ? 1 : 0
+            stricter += mine == nil && theirs != nil ? 1 : 0
+        }
+        #expect(accepted > 500 && refused > 100)
+        // The library lets pass a field 0, and tags of more than 32 bits.
+        #expect(stricter < 5)
+    }
+
+    /// Fields in any order, some twice, some unknown.
+    private static func answer(_ dice: inout SeededGenerator) -> Bytes {
+        var writer = CanonicalWriter()
+        for _ in 0..<Int.random(in: 1...6, using: &dice) {
+            switch Int.random(in: 0..<7, using: &dice) {
+            case 0: writer.field(1, bytes: bytes(.random(in: 1...40, using: &dice), &dice))
+            case 1: writer.field(3, varint: .random(in: 0 ... .max, using: &dice))
+            case 2: writer.field(4, varint: .random(in: 0 ... .max, using: &dice))
+            case 3: writer.field(.random(in: 5...40, using: &dice), varint: 7)
+            default: writer.message(2) { chunk(&dice, &$0) }
+            }
+        }
+        return writer.bytes.isEmpty ? [0x18, 1] : writer.bytes
+    }
+
+    private static func chunk(_ dice: inout SeededGenerator, _ writer: inout CanonicalWriter) {
+        for _ in 0..<Int.random(in: 0...6, using: &dice) {
+            switch Int.random(in: 0..<6, using: &dice) {
+            case 0: writer.field(1, bytes: bytes(32, &dice))
+            case 1: writer.field(2, varint: .random(in: 0...5_000_000_000, using: &dice))
+            case 2: writer.field(3, varint: .random(in: 0...300, using: &dice))
+            case 3: writer.field(.random(in: 5...40, using: &dice), bytes: [1, 2, 3])
+            default: writer.field(4, bytes: bytes(.random(in: 1...90, using: &dice), &dice))
+            }
+        }
+    }
+
+    private static func bytes(_ count: Int, _ dice: inout SeededGenerator) -> Bytes {
+        (0..<count).map { _ in .random(in: 0...255, using: &dice) }
+    }
+
     // MARK: Parts that are missing
 
     @Test func resultsWithoutContent() throws {
@@ -132,6 +188,10 @@ import Testing
         #expect(throws: MalformedMessage.self) { try QueryRecordsRequest(wire: nodes) }
         let saves = Self.repeated(100_000, [0x22, 2, 0x0A, 0])
         #expect(throws: MalformedMessage.self) { try NodeModifyRecordsRequest(wire: saves) }
+        let chunks = Self.repeated(100_000, [0x0A, 0])
+        #expect(throws: MalformedMessage.self) { try WireChunks(wire: chunks) }
+        let answered = Self.repeated(100_000, [0x12, 0])
+        #expect(throws: MalformedMessage.self) { try DownloadAssetResponse(wire: answered) }
         let unknown = Self.repeated(200_000, [0x78, 0])
         #expect(throws: MalformedMessage.self) { try Hello(wire: unknown) }
     }

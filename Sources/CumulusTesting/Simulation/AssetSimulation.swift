@@ -103,7 +103,7 @@ package struct AssetSimulation {
             digest: digest,
             size: ContentCutter.smallest,
             isCompressed: true,
-            content: Bytes(digest.prefix(2 + Int(digest[0])))
+            content: digest.prefix(2 + Int(digest[0]))
         )
     }
 

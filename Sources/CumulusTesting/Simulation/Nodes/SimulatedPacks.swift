@@ -28,7 +28,7 @@ final class SimulatedPacks: PackFiles {
 
     // MARK: PackFiles
 
-    func write(_ pack: PackNumber, _ pieces: [Bytes]) throws(PackError) {
+    func write(_ pack: PackNumber, _ pieces: [ArraySlice<UInt8>]) throws(PackError) {
         try packs.write(pack, pieces)
     }
 
