@@ -14,8 +14,11 @@ struct AssetUpload: Sendable {
     let database: DatabaseScope
     let progress: AssetProgress?
 
-    /// Bytes of chunks that share a message: each becomes one file of the server.
-    private static let messageBytes = 1 << 20
+    /// Bytes of chunks that share a message.
+    ///
+    /// Each becomes one file of the server, and to make one durable costs as much as hundreds of
+    /// kilobytes in it.
+    private static let messageBytes = 2 << 20
     /// Small chunks that share a message.
     private static let messageChunks = 256
     /// Messages that are packed while others are sent.
@@ -175,7 +178,9 @@ struct AssetUpload: Sendable {
         )
         defer { moved.store(sent.acknowledged, ordering: .relaxed) }
         var isOpen = true
-        try await packing(pieces) { message in
+        let room = try await core.hello().limits.frameBytes / 2
+        let groups = AssetUpload.groups(of: pieces, min(AssetUpload.messageBytes, room))
+        try await packing(groups) { message in
             sent.add(message.bytes.count, message.plainBytes, message.chunks)
             isOpen = await upload.send(message.bytes)
             return isOpen
@@ -196,10 +201,9 @@ struct AssetUpload: Sendable {
 
     /// Reads and compresses some messages ahead of the one that is sent.
     private func packing(
-        _ pieces: [Piece],
+        _ groups: [ArraySlice<Piece>],
         _ send: (Message) async -> Bool
     ) async throws {
-        let groups = AssetUpload.groups(of: pieces)
         try await withThrowingTaskGroup(of: (Int, Message).self) { tasks in
             var (packed, next, number) = ([Int: Message](), 0, 0)
             func begin() {
@@ -221,7 +225,7 @@ struct AssetUpload: Sendable {
         }
     }
 
-    private static func groups(of pieces: [Piece]) -> [ArraySlice<Piece>] {
+    private static func groups(of pieces: [Piece], _ messageBytes: Int) -> [ArraySlice<Piece>] {
         var groups: [ArraySlice<Piece>] = []
         var (start, byteCount) = (0, 0)
         for (index, piece) in pieces.enumerated() {

@@ -12,16 +12,16 @@ struct BenchAssetBounds {
     private static let block = 1_000_000
     private static let enough = Duration.milliseconds(500)
 
-    /// Files of a megabyte, each flushed, in a folder that is flushed too: as the node packs.
+    /// Files of two megabytes, each flushed, in a folder that is flushed too: as the node packs.
     func disk() throws -> BenchFigure.Bound {
-        let bytes = noise
+        let bytes = noise + noise
         let place = "\(folder)/bound-disk"
         try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: place) }
         let directory = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         defer { close(directory) }
         var number = 0
-        return try rate("disk") {
+        return try rate("disk", blocks: 2) {
             number += 1
             let file = open("\(place)/\(number)", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
             defer { close(file) }

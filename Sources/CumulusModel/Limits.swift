@@ -32,7 +32,7 @@ package struct Limits: Hashable, Sendable {
     /// How long an asset is kept that nothing names.
     package var assetGraceMilliseconds: Int64 = 24 * 3_600_000
     /// Bytes that a caller may send of an upload before what it sent is durable.
-    package var uploadWindowBytes = 4 << 20
+    package var uploadWindowBytes = 6 << 20
     /// Bytes behind a frame's length field.
     package var frameBytes = 4 << 20
     package var streamsPerConnection = 256

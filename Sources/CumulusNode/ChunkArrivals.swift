@@ -12,7 +12,7 @@ import Synchronization
 
 final class ChunkArrivals: Sendable {
     /// Like a message of an upload.
-    private static let packBytes = 1 << 20
+    private static let packBytes = 2 << 20
 
     private final class Arrival: Sendable {
         let chunks: [Chunk]
