@@ -3,7 +3,8 @@
 //
 // One per container. A whole asset is a file named by its digest; beside it lies its list, where it
 // has several chunks, so that other assets with the same chunks need not fetch them. One that is on
-// its way has a name of its own, and goes on from there, also in another process.
+// its way has a name of its own, and goes on from there, also in another process. `AssetCuts` keeps
+// its files there, too.
 
 import CumulusAssets
 import CumulusModel
@@ -121,7 +122,8 @@ final class AssetCache: Sendable {
         return path
     }
 
-    private func evict(keeping kept: Bytes) {
+    /// Makes room, if need be.
+    func evict(keeping kept: Bytes = []) {
         let busy = Set(state.withLock { $0.running.keys.map(\.hex) } + [kept.hex])
         guard let names = try? names() else { return }
         var files: [(name: String, size: UInt64, used: Double)] = []

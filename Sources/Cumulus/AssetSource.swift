@@ -1,5 +1,6 @@
 // The content of an asset on this machine, and how it is cut: a file is read block by block, and
-// what was cut of one block is hashed while the next one is read.
+// what was cut of one block is hashed while the next one is read. Where a file is still what it was
+// when it was cut before, it is only hashed.
 //
 // Called by uploads. A file is opened for each read, so that thousands of them need no more than a
 // few descriptors, and never mapped: one that shrinks meanwhile must not end the process.
@@ -33,6 +34,11 @@ final class AssetSource: Sendable {
             size = UInt64(status.st_size)
             try checkEmptiness(path)
         }
+    }
+
+    /// nil: the content is in memory.
+    var path: String? {
+        if case .file(let path) = content { path } else { nil }
     }
 
     /// Some files of the system, below /proc, have bytes and say that they have none.
@@ -107,11 +113,19 @@ final class AssetSource: Sendable {
 
     /// Cuts and names the content.
     ///
-    /// `onBytes` is told of every stretch that is done.
-    func chunkList(onBytes: (Int) -> Void = { _ in }) async throws -> ChunkList {
+    /// - Parameter known: How it was cut before, as somebody remembers.
+    func chunkList(known: ChunkList? = nil) async throws -> ChunkList {
+        var list = ChunkList()
+        if let known { list = try await unchanged(since: known) }
+        for entry in try await cut(from: list.size) { list.append(entry) }
+        return list
+    }
+
+    /// Cuts what stands behind a cut.
+    private func cut(from start: UInt64) async throws -> [ChunkList.Entry] {
         try await withThrowingTaskGroup(of: (Int, [ChunkList.Entry]).self) { group in
             var done: [Int: [ChunkList.Entry]] = [:]
-            var (position, rest, count, running) = (UInt64(0), ArraySlice<UInt8>(), 0, 0)
+            var (position, rest, count, running) = (start, ArraySlice<UInt8>(), 0, 0)
             while position < size || !rest.isEmpty {
                 try Task.checkCancellation()
                 let wanted = min(UInt64(AssetSource.blockBytes - rest.count), size - position)
@@ -119,7 +133,6 @@ final class AssetSource: Sendable {
                 guard bytes.count == rest.count + Int(wanted) else { throw AssetSource.modified }
                 position += wanted
                 let block = AssetSource.cut(bytes, isLast: position == size, rest: &rest)
-                onBytes(block.sizes.reduce(0, +))
                 if running == AssetSource.hashers, let next = try await group.next() {
                     done[next.0] = next.1
                     running -= 1
@@ -129,9 +142,76 @@ final class AssetSource: Sendable {
                 (count, running) = (count + 1, running + 1)
             }
             for try await next in group { done[next.0] = next.1 }
+            return (0..<count).flatMap { done[$0] ?? [] }
+        }
+    }
+
+    // MARK: Cut before
+
+    /// Chunks that are read and hashed together.
+    private struct Span: Sendable {
+        let start: UInt64
+        var entries: [ChunkList.Entry] = []
+        var byteCount = 0
+    }
+
+    /// The chunks at the beginning that are still what they were.
+    ///
+    /// Where a chunk ends depends on its own bytes only, but for the last one, which ends with the
+    /// file: so these are the ones that would be cut again.
+    private func unchanged(since known: ChunkList) async throws -> ChunkList {
+        let spans = spans(of: known)
+        return try await withThrowingTaskGroup(of: (Int, Int).self) { group in
+            var (same, isSame, running) = ([Int: Int](), true, 0)
+            func note(_ done: (number: Int, count: Int)) {
+                same[done.number] = done.count
+                isSame = isSame && done.count == spans[done.number].entries.count
+                running -= 1
+            }
+            for (number, span) in spans.enumerated() {
+                try Task.checkCancellation()
+                if running == AssetSource.hashers, let next = try await group.next() { note(next) }
+                guard isSame else { break }
+                group.addTask { [self] in (number, try countUnchanged(span)) }
+                running += 1
+            }
+            for try await next in group { note(next) }
             var list = ChunkList()
-            for number in 0..<count { for entry in done[number] ?? [] { list.append(entry) } }
+            for (number, span) in spans.enumerated() {
+                let count = same[number] ?? 0
+                for entry in span.entries.prefix(count) { list.append(entry) }
+                if count < span.entries.count { break }
+            }
             return list
+        }
+    }
+
+    private func spans(of known: ChunkList) -> [Span] {
+        let entries = known.size == size ? known.entries[...] : known.entries.dropLast()
+        var (spans, position) = ([Span](), UInt64(0))
+        for entry in entries {
+            guard position + UInt64(entry.size) <= size else { break }
+            if spans.last.map({ $0.byteCount + entry.size > AssetSource.blockBytes }) ?? true {
+                spans.append(Span(start: position))
+            }
+            spans[spans.count - 1].entries.append(entry)
+            spans[spans.count - 1].byteCount += entry.size
+            position += UInt64(entry.size)
+        }
+        return spans
+    }
+
+    /// How many chunks of a span, one after the other, have the digests that they had.
+    private func countUnchanged(_ span: Span) throws(ServiceError) -> Int {
+        let bytes = try read(span.start, span.byteCount)
+        guard bytes.count == span.byteCount else { return 0 }
+        return bytes.withUnsafeBytes { bytes in
+            var start = 0
+            return span.entries.prefix { entry in
+                defer { start += entry.size }
+                let chunk = UnsafeRawBufferPointer(rebasing: bytes[start..<start + entry.size])
+                return Chunk.digest(of: chunk) == entry.digest
+            }.count
         }
     }
 

@@ -19,6 +19,8 @@ struct AssetUpload: Sendable {
     /// Each becomes one file of the server, and to make one durable costs as much as hundreds of
     /// kilobytes in it.
     private static let messageBytes = 2 << 20
+    /// How smaller files are cut is not worth remembering.
+    private static let rememberedBytes: UInt64 = 16 << 20
     /// Small chunks that share a message.
     private static let messageChunks = 256
     /// Messages that are packed while others are sent.
@@ -51,7 +53,7 @@ struct AssetUpload: Sendable {
                     "an asset has \(source.size) bytes; the server takes \(limit)"
                 )
             }
-            prepared.append(Prepared(source: source, list: try await source.chunkList()))
+            prepared.append(Prepared(source: source, list: try await list(of: source)))
         }
         let (totalBytes, totalChunks) = prepared.reduce((0, 0)) {
             ($0.0 + $1.list.size, $0.1 + $1.list.count)
@@ -62,6 +64,16 @@ struct AssetUpload: Sendable {
         }
         try await send(prepared)
         return prepared.map { Asset($0.list, $0.source) }
+    }
+
+    private func list(of source: AssetSource) async throws -> ChunkList {
+        guard let path = source.path, source.size >= AssetUpload.rememberedBytes else {
+            return try await source.chunkList()
+        }
+        let known = core.assetCache.cuts(of: path)
+        let list = try await source.chunkList(known: known)
+        if list != known { core.assetCache.keepCuts(list, of: path) }
+        return list
     }
 
     // MARK: What is missing

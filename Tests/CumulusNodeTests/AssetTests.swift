@@ -99,6 +99,34 @@ import Testing
         }
     }
 
+    /// How a large file was cut is remembered beside what was downloaded: an edited one is uploaded
+    /// right, and by another process.
+    @Test func aFileIsUploadedAgain() async throws {
+        try await withServer { server in
+            let (folder, other) = (try TemporaryFolder(), try TemporaryFolder())
+            let token = try await server.makeUser("ada")
+            let path = "\(folder.path)/film"
+            var content = Bytes(repeating: 7, count: 8 << 20) + Self.content
+            content += Bytes(repeating: 9, count: 8 << 20)
+            for edit in 0..<3 {
+                if edit > 0 { content[(9 << 20) + 2_500_000 * edit] ^= 1 }
+                try Data(content).write(to: URL(filePath: path))
+                let container = server.container(token: token, assetDirectory: folder.path)
+                var record = Record(recordType: "File", recordID: Record.ID(recordName: "\(edit)"))
+                record["file"] = .asset(Asset(fileURL: URL(filePath: path)))
+                let saved = try await container.privateCloudDatabase.save(record)
+                let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+                #expect(names.count { $0.hasSuffix(".cuts") } == 1)
+                let reader = server.container(token: token, assetDirectory: other.path)
+                let asset = try asset(saved["file"])
+                let url = try await reader.privateCloudDatabase.download(asset).fileURL
+                #expect(try Bytes(Data(contentsOf: try #require(url))) == content)
+                await container.close()
+                await reader.close()
+            }
+        }
+    }
+
     @Test func partsAreRead() async throws {
         try await withServer { server in
             let folder = try TemporaryFolder()

@@ -1,0 +1,38 @@
+// How files were cut that were uploaded from here: one that is uploaded again is only hashed, also
+// by another process.
+//
+// Asked by `AssetUpload`. What is remembered is a guess, which `AssetSource` compares with the file
+// before it believes any of it; it may be gone at any time, like all that is in the cache.
+
+import Crypto
+import CumulusAssets
+import CumulusModel
+import Foundation
+
+extension AssetCache {
+    /// How a file was cut, when it was uploaded last; nil: nobody remembers.
+    func cuts(of path: String) -> ChunkList? {
+        let file = cutsPath(of: path)
+        guard let data = FileManager.default.contents(atPath: file),
+            let list = try? ChunkList(checking: Bytes(data.dropFirst(32))),
+            list.digest == Bytes(data.prefix(32))
+        else { return nil }
+        utimes(file, nil)
+        return list
+    }
+
+    func keepCuts(_ list: ChunkList, of path: String) {
+        try? FileManager.default.createDirectory(
+            atPath: directory,
+            withIntermediateDirectories: true
+        )
+        let content = Data(list.digest + list.bytes)
+        // Another process may do the same at this moment.
+        try? content.write(to: URL(filePath: cutsPath(of: path)), options: .atomic)
+        evict()
+    }
+
+    private func cutsPath(of path: String) -> String {
+        "\(directory)/\(Bytes(SHA256.hash(data: Array(path.utf8))).hex).cuts"
+    }
+}
