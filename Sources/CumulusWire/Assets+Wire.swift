@@ -26,32 +26,50 @@ extension Chunk {
         message.append(content)
     }
 
-    fileprivate init(wire bytes: ArraySlice<UInt8>) throws(MalformedMessage) {
+    /// What isn't copied is part of the message that is read.
+    fileprivate init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
         self.init(digest: [], size: 0, isCompressed: false, content: [])
-        var fields = WireFields(bytes)
-        while let (field, value) = try fields.next() {
-            switch field {
-            case 1: digest = Bytes(try value.bytes())
-            case 2: size = Int(UInt32(truncatingIfNeeded: try value.number()))
-            case 3: isCompressed = try value.number() != 0
-            case 4: content = try value.bytes()
-            default: break
+        while let (field, type) = try reader.nextField() {
+            switch (field, type) {
+            case (1, .delimited): digest = try reader.delimitedBytes()
+            case (2, .varint): size = Int(UInt32(truncatingIfNeeded: try reader.varint()))
+            case (3, .varint): isCompressed = try reader.varint() != 0
+            case (4, .delimited): content = reader.bytes[try reader.delimited()]
+            case (1...4, _): throw MalformedBytes("a field of a chunk has another type")
+            default: try reader.skip(type)
             }
         }
     }
 }
 
 extension [Chunk] {
-    /// Adds one of a message with so many bytes.
+    /// Adds the chunk that a message has next.
     ///
-    /// A chunk in memory may take sixteen times as much as in its message, and a little more, like
-    /// the parts of any other message.
-    fileprivate mutating func add(
-        wire bytes: ArraySlice<UInt8>,
-        of messageBytes: Int
-    ) throws(MalformedMessage) {
-        guard count * 128 <= 16 * messageBytes + 256 << 10 else { throw WireFields.malformed }
-        append(try Chunk(wire: bytes))
+    /// In memory, chunks may take sixteen times as much as the message, and a little more, like the
+    /// parts of any other message.
+    fileprivate mutating func add(from reader: inout CanonicalReader) throws(MalformedBytes) {
+        guard count * 128 <= 16 * reader.bytes.count + 256 << 10 else {
+            throw MalformedBytes("too many small chunks")
+        }
+        var chunk = try reader.message()
+        append(try Chunk(reading: &chunk))
+    }
+}
+
+/// Reads a message in place: its chunks are too many bytes to be unpacked by libprotobuf-c, which
+/// copies them twice.
+///
+/// A test compares the two on damaged messages; the library alone lets pass a field 0, and numbers
+/// that are too long.
+private func readingInPlace(
+    _ bytes: Bytes,
+    _ read: (inout CanonicalReader) throws(MalformedBytes) -> Void
+) throws(MalformedMessage) {
+    var reader = CanonicalReader(bytes)
+    do throws(MalformedBytes) {
+        try read(&reader)
+    } catch {
+        throw MalformedMessage(message: "the message can't be read: \(error.reason)")
     }
 }
 
@@ -159,11 +177,17 @@ package struct WireChunks: Hashable, Sendable {
     }
 
     package init(wire bytes: Bytes) throws(MalformedMessage) {
-        chunks = []
-        var fields = WireFields(bytes[...])
-        while let (field, value) = try fields.next() {
-            if field == 1 { try chunks.add(wire: value.bytes(), of: bytes.count) }
+        var chunks: [Chunk] = []
+        try readingInPlace(bytes) { (reader) throws(MalformedBytes) in
+            while let (field, type) = try reader.nextField() {
+                switch (field, type) {
+                case (1, .delimited): try chunks.add(from: &reader)
+                case (1, _): throw MalformedBytes("a field of a message has another type")
+                default: try reader.skip(type)
+                }
+            }
         }
+        self.chunks = chunks
     }
 }
 
@@ -255,17 +279,20 @@ package struct DownloadAssetResponse: Hashable, Sendable {
     }
 
     package init(wire bytes: Bytes) throws(MalformedMessage) {
-        self.init()
-        var fields = WireFields(bytes[...])
-        while let (field, value) = try fields.next() {
-            switch field {
-            case 1: list = Bytes(try value.bytes())
-            case 2: try chunks.add(wire: value.bytes(), of: bytes.count)
-            case 3: missing = UInt32(truncatingIfNeeded: try value.number())
-            case 4: storedBytes = try value.number()
-            default: break
+        var answer = DownloadAssetResponse()
+        try readingInPlace(bytes) { (reader) throws(MalformedBytes) in
+            while let (field, type) = try reader.nextField() {
+                switch (field, type) {
+                case (1, .delimited): answer.list = try reader.delimitedBytes()
+                case (2, .delimited): try answer.chunks.add(from: &reader)
+                case (3, .varint): answer.missing = UInt32(truncatingIfNeeded: try reader.varint())
+                case (4, .varint): answer.storedBytes = try reader.varint()
+                case (1...4, _): throw MalformedBytes("a field of a message has another type")
+                default: try reader.skip(type)
+                }
             }
         }
+        self = answer
     }
 }
 

@@ -59,7 +59,9 @@ struct CMessage<Raw>: ~Copyable {
         }
         guard let unpacked else {
             arena.free()
-            throw WireFields.malformed
+            throw MalformedMessage(
+                message: "the message is not what proto/ describes, or has too many small parts"
+            )
         }
         self.arena = arena
         pointer = unpacked

@@ -86,7 +86,7 @@ import Testing
             stricter += mine == nil && theirs != nil ? 1 : 0
         }
         #expect(accepted > 500 && refused > 100)
-        // The library lets pass a field 0, and tags of more than 32 bits.
+        // The library lets pass a field 0, and numbers that are too long.
         #expect(stricter < 5)
     }
 
@@ -96,8 +96,8 @@ import Testing
         for _ in 0..<Int.random(in: 1...6, using: &dice) {
             switch Int.random(in: 0..<7, using: &dice) {
             case 0: writer.field(1, bytes: bytes(.random(in: 1...40, using: &dice), &dice))
-            case 1: writer.field(3, varint: .random(in: 0 ... .max, using: &dice))
-            case 2: writer.field(4, varint: .random(in: 0 ... .max, using: &dice))
+            case 1: writer.field(3, varint: .random(in: 0...1 << 60, using: &dice))
+            case 2: writer.field(4, varint: .random(in: 0...1 << 60, using: &dice))
             case 3: writer.field(.random(in: 5...40, using: &dice), varint: 7)
             default: writer.message(2) { chunk(&dice, &$0) }
             }
