@@ -19,6 +19,13 @@ package func precedes(_ left: ArraySlice<UInt8>, _ right: ArraySlice<UInt8>) -> 
     }
 }
 
+/// As `==`, eight bytes at a time.
+package func areEqual(_ left: Bytes, _ right: Bytes) -> Bool {
+    left.withUnsafeBytes { left in
+        right.withUnsafeBytes { right in left.count == right.count && compare(left, right) == 0 }
+    }
+}
+
 /// Negative, zero or positive, like `memcmp` followed by a comparison of lengths.
 package func compare(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
     let shared = min(left.count, right.count)
@@ -36,6 +43,21 @@ package func compare(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPoi
         index += 1
     }
     return left.count - right.count
+}
+
+extension String {
+    /// The text that is written as these bytes; nil if they are not UTF-8.
+    ///
+    /// For short texts, what `String(validating:as:)` does costs several times as much: it looks up
+    /// generic types at run time.
+    package init?(utf8 bytes: ArraySlice<UInt8>) {
+        self.init(decoding: bytes, as: UTF8.self)
+        // Decoding mends what is wrong, and what was mended has other bytes.
+        let isWhole = utf8.withContiguousStorageIfAvailable { decoded in
+            bytes.withUnsafeBytes { compare(UnsafeRawBufferPointer(decoded), $0) == 0 }
+        }
+        guard isWhole ?? utf8.elementsEqual(bytes) else { return nil }
+    }
 }
 
 extension Bytes {

@@ -120,9 +120,19 @@ package struct CanonicalWriter: Sendable {
     /// A nested message, also an empty one.
     @inlinable package mutating func message(_ field: Int, _ write: (inout CanonicalWriter) -> Void)
     {
-        var nested = CanonicalWriter()
-        write(&nested)
-        present(field, bytes: nested.bytes)
+        tag(field, .delimited)
+        // In place, with room for the length of a short one.
+        bytes.append(0)
+        let start = bytes.count
+        write(&self)
+        let length = bytes.count - start
+        if length < 0x80 {
+            bytes[start - 1] = UInt8(length)
+        } else {
+            var writer = CanonicalWriter(reserving: 10)
+            writer.varint(UInt64(length))
+            bytes.replaceSubrange(start - 1..<start, with: writer.bytes)
+        }
     }
 }
 
@@ -218,7 +228,7 @@ package struct CanonicalReader: Sendable {
 
     package mutating func text() throws(MalformedBytes) -> String {
         let range = try delimited()
-        guard let text = String(validating: bytes[range], as: UTF8.self) else {
+        guard let text = String(utf8: bytes[range]) else {
             throw MalformedBytes("a text is not UTF-8")
         }
         return text

@@ -67,7 +67,7 @@ package enum Names {
         guard name.count <= Limits.standard.nameBytes else {
             throw invalid("\(what) is \(name.count) bytes long; the limit is 255")
         }
-        guard let text = String(validating: name, as: UTF8.self) else {
+        guard let text = String(utf8: name) else {
             throw invalid("\(what) is not valid UTF-8")
         }
         guard !name.contains(0) else { throw invalid("\(what) must not contain NUL") }

@@ -67,7 +67,14 @@ package struct Commit: Hashable, Sendable {
         var hash = SHA256()
         hash.update(data: previous)
         hash.update(data: commit)
-        return Bytes(hash.finalize().prefix(16))
+        return hash.finalize().first(16)
+    }
+}
+
+extension SHA256Digest {
+    /// Its first bytes.
+    func first(_ count: Int) -> Bytes {
+        withUnsafeBytes { Bytes($0.prefix(count)) }
     }
 }
 
@@ -321,7 +328,7 @@ extension Commit {
             }
         }
         try self.init(fields)
-        guard encoded() == bytes else { throw MalformedBytes("a commit is not canonical") }
+        guard areEqual(encoded(), bytes) else { throw MalformedBytes("a commit is not canonical") }
     }
 
     /// The parts of a commit as they are read.

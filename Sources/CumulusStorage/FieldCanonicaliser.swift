@@ -153,7 +153,7 @@ package struct FieldCanonicaliser: Sendable {
     // MARK: Values
 
     private func checkUTF8(_ bytes: Bytes, _ range: Range<Int>) throws(MalformedBytes) {
-        guard String(validating: bytes[range], as: UTF8.self) != nil else {
+        guard String(utf8: bytes[range]) != nil else {
             throw MalformedBytes("its text is not valid UTF-8")
         }
     }

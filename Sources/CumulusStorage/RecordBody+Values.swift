@@ -42,7 +42,7 @@ extension RecordBody {
     ) throws(MalformedBytes) -> FieldValue {
         switch kind {
         case .string:
-            guard let text = String(validating: content, as: UTF8.self) else {
+            guard let text = String(utf8: content) else {
                 throw MalformedBytes("a text is not UTF-8")
             }
             return .string(text)

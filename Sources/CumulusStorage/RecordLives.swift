@@ -33,7 +33,10 @@ package struct RecordLives {
 
     /// The type of a life, or of what a tombstone is left of.
     func type(of birth: Dot) -> String? {
-        (lives + (tombstone.map { [$0] } ?? [])).first { $0.birth.dot == birth }?.type
+        if let index = lives.firstIndex(where: { $0.birth.dot == birth }) {
+            return lives[index].type
+        }
+        return tombstone?.birth.dot == birth ? tombstone?.type : nil
     }
 
     /// A life begins.

@@ -144,7 +144,7 @@ extension RecordRow {
         for target in [parent, share] {
             writer.stamp(target?.stamp ?? .zero)
         }
-        return Bytes(SHA256.hash(data: writer.bytes).prefix(8))
+        return SHA256.hash(data: writer.bytes).first(8)
     }
 
     private func computeDigest(at place: Place, head: Bytes) -> Bytes {
@@ -158,7 +158,7 @@ extension RecordRow {
         hash.update(data: writer.bytes)
         hash.update(data: head)
         hash.update(data: body.bytes)
-        return Bytes(hash.finalize().prefix(16))
+        return hash.finalize().first(16)
     }
 }
 

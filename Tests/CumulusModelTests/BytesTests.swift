@@ -27,6 +27,28 @@ import Testing
         for _ in 0..<500 {
             let (left, right) = (random(), random())
             #expect(precedes(left, right) == left.lexicographicallyPrecedes(right))
+            #expect(areEqual(left, right) == (left == right))
+        }
+    }
+
+    /// What is no UTF-8 is refused, whatever decoding would make of it: three bytes may become one
+    /// character of three bytes.
+    @Test(arguments: UInt64(1)...4)
+    func textIsWhatTheStandardLibrarySays(seed: UInt64) {
+        var dice = SeededGenerator(seed: seed)
+        let parts: [Bytes] = [
+            Bytes("plain".utf8), Bytes("é".utf8), Bytes("€".utf8), Bytes("😀".utf8), [0xF0, 0x9F],
+            [0xF0, 0x9F, 0x98], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xFF], [0], [0xEF, 0xBF, 0xBD],
+        ]
+        for _ in 0..<2_000 {
+            let bytes = (0..<Int.random(in: 0...4, using: &dice)).flatMap { _ in
+                parts.randomElement(using: &dice) ?? []
+            }
+            let padded = [1] + bytes + [2]
+            #expect(
+                String(utf8: padded[1..<padded.count - 1])
+                    == String(validating: bytes, as: UTF8.self)
+            )
         }
     }
 

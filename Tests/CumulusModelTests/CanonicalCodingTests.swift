@@ -16,6 +16,27 @@ import Testing
         (.max, [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1]),
     ]
 
+    /// The length of a nested message takes more bytes where the message is longer.
+    @Test(arguments: [0, 1, 127, 128, 16_383, 16_384, 2_097_152])
+    func aNestedMessageIsItsBytesBehindTheirLength(count: Int) {
+        let content = Bytes(repeating: 7, count: count)
+        var nested = CanonicalWriter()
+        nested.raw([1])
+        nested.message(5) { outer in
+            outer.message(6) { $0.raw(content) }
+            outer.raw([2])
+        }
+        nested.raw([3])
+        var inner = CanonicalWriter()
+        inner.present(6, bytes: content)
+        inner.raw([2])
+        var flat = CanonicalWriter()
+        flat.raw([1])
+        flat.present(5, bytes: inner.bytes)
+        flat.raw([3])
+        #expect(nested.bytes == flat.bytes)
+    }
+
     @Test(arguments: numbers)
     func varintsAreShortest(value: UInt64, bytes: Bytes) throws {
         var writer = CanonicalWriter()
