@@ -46,9 +46,9 @@ func limits(_ change: (inout Limits) -> Void) -> Limits {
     return limits
 }
 
-/// Waits until something holds, for twenty seconds: other tests may keep the processors busy.
+/// Waits until something holds, for a minute: other tests may keep the processors busy.
 func eventually(_ condition: () async throws -> Bool) async throws -> Bool {
-    for _ in 0..<2_000 {
+    for _ in 0..<6_000 {
         if try await condition() { return true }
         try await Task.sleep(for: .milliseconds(10))
     }
@@ -57,7 +57,7 @@ func eventually(_ condition: () async throws -> Bool) async throws -> Bool {
 
 /// Waits until a node knows a user that another one made.
 func waitForUser(_ token: String, at server: TestServer) async throws {
-    for _ in 0..<500 {
+    for _ in 0..<3_000 {
         if (try? RawClient(greeting: server.endpoint, token: token)) != nil { return }
         try await Task.sleep(for: .milliseconds(10))
     }

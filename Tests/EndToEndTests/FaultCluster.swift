@@ -342,7 +342,7 @@ final class Follower: Sendable {
 
 /// Whether something comes true in time.
 func eventually(
-    seconds: Double = 20,
+    seconds: Double = 60,
     _ condition: () async throws -> Bool
 ) async throws -> Bool {
     let end = Date().addingTimeInterval(seconds)
