@@ -15,7 +15,8 @@ struct ExportCommand: AsyncParsableCommand {
             note: """
                 The lines have the form that 'cumulus import' reads, and are all from one moment. \
                 How many there were is said on standard error. The file of --output takes its name \
-                when it is complete. --json prints a summary to standard output, and so needs \
+                when it is complete; while the server is away such an export waits for it, for the \
+                time of --timeout. --json prints a summary to standard output, and so needs \
                 --output.
                 """
         )
@@ -36,11 +37,13 @@ struct ExportCommand: AsyncParsableCommand {
 
     func run() async throws {
         _ = try Names.checkSchemaName(ArraySlice(type.utf8), "record type")
-        try await connection.withContainer { container in
+        let standardTimeout = 10.0
+        try await connection.withContainer(timeout: standardTimeout) { container in
             let exporter = Exporter(
                 records: container.database(with: database.scope)
                     .allRecords(inZoneWith: zone.zoneID),
-                type: type
+                type: type,
+                patience: .seconds(connection.timeout ?? standardTimeout)
             )
             guard let output else {
                 let count = try await exporter.write(to: .standardOutput)

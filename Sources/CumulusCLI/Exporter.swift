@@ -19,6 +19,8 @@ struct OutputProblem: Error, Equatable {
 struct Exporter {
     let records: RecordSequence
     let type: String
+    /// How long the server may be away before an export to a file gives up.
+    let patience: Duration
 
     private static let attempts = 20
     private static let chunkBytes = 256 << 10
@@ -54,20 +56,32 @@ struct Exporter {
     }
 
     private func writeAll(to handle: FileHandle) async throws -> Int {
-        for _ in 1..<Exporter.attempts {
+        var end = ContinuousClock.now + patience
+        var attempt = 0
+        while true {
+            attempt += 1
+            var count = 0
             do {
-                return try await write(to: handle)
+                try await write(to: handle, counting: &count)
+                return count
             } catch let error as ServiceError where error.isUnreachable {
+                // It was there until now.
+                if count > 0 { end = ContinuousClock.now + patience }
+                guard attempt < Exporter.attempts, ContinuousClock.now < end else { throw error }
                 try handle.truncate(atOffset: 0)
                 try await Task.sleep(for: .milliseconds(500))
             }
         }
-        return try await write(to: handle)
     }
 
     func write(to handle: FileHandle) async throws -> Int {
-        var text = ""
         var count = 0
+        try await write(to: handle, counting: &count)
+        return count
+    }
+
+    private func write(to handle: FileHandle, counting count: inout Int) async throws {
+        var text = ""
         for try await record in records where record.recordType == type {
             record.line.write(to: &text)
             text += "\n"
@@ -78,7 +92,6 @@ struct Exporter {
             }
         }
         try put(text, to: handle)
-        return count
     }
 
     private func put(_ text: String, to handle: FileHandle) throws {
