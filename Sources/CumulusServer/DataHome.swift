@@ -38,6 +38,23 @@ struct DataHome {
     var assets: String { path + "/assets" }
     var tokenFile: String { path + "/operator.token" }
 
+    /// Refuses to begin with an empty store where a node has been.
+    func checkStore() throws {
+        let manager = FileManager.default
+        let isThere = manager.fileExists(atPath: store)
+        let names = try? manager.contentsOfDirectory(atPath: store)
+        guard manager.fileExists(atPath: tokenFile), !isThere || names?.isEmpty == true else {
+            return
+        }
+        throw Configuration.Problem(
+            message: """
+                \(store) is gone, and a node has been here: bring it back, or start with \
+                --from-backup; or delete \(tokenFile) to begin with an empty node, which fetches \
+                what its peers have
+                """
+        )
+    }
+
     /// The token in `operator.token`; a new one is written at the first start, readable by its
     /// owner only.
     func operatorToken(_ environment: NodeEnvironment) throws -> [UInt8] {

@@ -36,6 +36,7 @@ struct Wiring {
         let plan = try judge()
         let directory = try DataHome(configuration.data)
         try restore(to: directory)
+        try directory.checkStore()
         // Before there is a store: a new key is made for a new one only.
         let key = try directory.clusterKey(configuration["cluster-key"], environment())
         let engine = try openEngine(directory)

@@ -145,6 +145,24 @@ import Testing
         try await expectRefusal(try NodeProcess(data: folder.node), naming: "CURRENT is missing")
     }
 
+    /// A store that is gone is no reason to begin with an empty one, unless somebody says so.
+    @Test(arguments: [false, true]) func aMissingStoreIsNamed(hasDirectory: Bool) async throws {
+        try await makeStore()
+        let (store, token) = ("\(folder.node)/store", "\(folder.node)/operator.token")
+        try FileManager.default.removeItem(atPath: store)
+        if hasDirectory {
+            try FileManager.default.createDirectory(
+                atPath: store,
+                withIntermediateDirectories: false
+            )
+        }
+        try await expectRefusal(try NodeProcess(data: folder.node), naming: "store is gone")
+        try FileManager.default.removeItem(atPath: token)
+        let node = try await NodeProcess.ready(data: folder.node)
+        #expect(FileManager.default.fileExists(atPath: token))
+        try await #expect(node.end(SIGTERM) == .exit(0))
+    }
+
     @Test func aMissingLogIsNamed() async throws {
         try await makeStore()
         for log in try folder.storeFiles({ $0.hasSuffix(".log") }) {
