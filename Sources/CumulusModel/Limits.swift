@@ -44,7 +44,7 @@ package struct Limits: Hashable, Sendable {
     ///
     /// While nobody connects, all together hold at most twice this, and what each reader thread had
     /// begun. Whoever came when there were fewer connections keeps the larger share taken then.
-    package var nodeUnansweredBytes = 32 << 20
+    package var nodeUnansweredBytes = 16 << 20
     /// Bytes per stream and direction before the first CREDIT.
     package var initialCredit = 64 << 10
     /// Bytes after which a message of a fetch, modify or list answer is closed and the next begins.
