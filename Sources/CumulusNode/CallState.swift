@@ -18,6 +18,9 @@ struct Call: Sendable {
 
 final class CallState {
     let token: CallToken
+    /// For the log; nil: one that this release doesn't know.
+    let method: Method?
+    let requestID: Bytes
     /// It has no deadline and goes on until its caller cancels it.
     var isEndless = false
     /// How long an answer may wait for credit, in milliseconds; nil: until the call's deadline.
@@ -43,8 +46,10 @@ final class CallState {
     var pause: Int64?
     var retry: Instant?
 
-    init(token: CallToken, requestBytes: Int, credit: Int) {
+    init(token: CallToken, of header: CallHeader, requestBytes: Int, credit: Int) {
         self.token = token
+        method = Method(rawValue: header.method)
+        requestID = header.requestID
         self.requestBytes = requestBytes
         self.credit = credit
     }

@@ -380,15 +380,7 @@ extension ClientSession {
                     } else {
                         session.finish(stream, messages)
                     }
-                case .failure(let error):
-                    session.node.environment.logger.debug(
-                        "a write was refused",
-                        metadata: [
-                            "request": "\(call.header.requestID.hex)", "code": "\(error.code)",
-                            "reason": "\(error.reason)",
-                        ]
-                    )
-                    session.fail(stream, error)
+                case .failure(let error): session.fail(stream, error)
                 }
             }
         }

@@ -277,9 +277,8 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
             guard try isOpen(frame.stream) else { return }
             calls[frame.stream]?.token.cancel()
             end(frame.stream)
-        case .drain, .causal: break
         case .hello: throw ProtocolFault("a second greeting")
-        case .nonce, .ping, .pong:
+        case .nonce, .ping, .pong, .drain, .causal:
             throw ProtocolFault("a frame that callers don't send: \(frame.kind)")
         }
     }
@@ -331,6 +330,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         requestBytes += frame.payload.count
         calls[frame.stream] = CallState(
             token: CallToken(deadline: now + time),
+            of: split.header,
             requestBytes: frame.payload.count,
             credit: limits.initialCredit
         )
@@ -475,6 +475,14 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     func fail(_ stream: UInt32, _ error: ServiceError) {
         guard let call = calls[stream] else { return }
         call.token.cancel()
+        node.environment.logger.debug(
+            "a call is refused",
+            metadata: [
+                "method": "\(call.method.map { "\($0)" } ?? "unknown")",
+                "request": "\(call.requestID.hex)", "code": "\(error.code)",
+                "reason": "\(error.reason)",
+            ]
+        )
         refuse(stream, error)
         end(stream)
     }

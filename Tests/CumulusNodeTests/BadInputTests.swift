@@ -106,6 +106,16 @@ import Testing
         }
     }
 
+    /// What only servers say, also after the greeting.
+    @Test(arguments: [FrameKind.nonce, .drain, .causal, .hello])
+    func callersDoNotSpeakAsServers(kind: FrameKind) async throws {
+        try await withServer { server in
+            let client = try RawClient(greeting: server.endpoint)
+            try client.send(Frame(kind, stream: 0))
+            #expect(try client.refusal()?.reason == .protocolError)
+        }
+    }
+
     // MARK: Messages
 
     @Test func aMessageOverTheLimitIsRefusedAndTheConnectionGoesOn() async throws {

@@ -329,7 +329,7 @@ import Testing
     @Test func framesOfUnknownKindsAreSkipped() async throws {
         try await withServer { server in
             let client = try RawClient(greeting: server.endpoint)
-            for kind in [0x00, 0x0B, 0x7F, 0x80, 0xFF] as [UInt8] {
+            for kind in [0x00, 0x0C, 0x7F, 0x80, 0xFF] as [UInt8] {
                 try client.send([0, 0, 0, 8, kind, 0, 0, 0, 1, 7, 7, 7])
             }
             #expect(try client.perform(.accountsWhoAmI).count == 1)
