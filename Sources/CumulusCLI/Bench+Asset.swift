@@ -9,7 +9,7 @@ import CumulusModel
 import Foundation
 
 extension Bench {
-    func asset(_ target: BenchTarget, _ cleanup: BenchCleanup) async throws -> [BenchFigure] {
+    func asset(_ target: BenchTarget, _ cleanup: Cleanup) async throws -> [BenchFigure] {
         let folder = try target.directory ?? BenchDirectory.make(cleanup)
         let bounds = BenchAssetBounds(folder: folder)
         let noise = try BenchContent.noise(megabytes: options.megabytes, in: folder)

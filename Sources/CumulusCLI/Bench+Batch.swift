@@ -6,7 +6,7 @@ import Cumulus
 import CumulusModel
 
 extension Bench {
-    func batch(_ target: BenchTarget, _ cleanup: BenchCleanup) async throws -> BenchFigure {
+    func batch(_ target: BenchTarget, _ cleanup: Cleanup) async throws -> BenchFigure {
         let size = BenchOptions.batchSize
         let load = BenchLoad(callers: options.connections, seconds: options.seconds)
         let records = target.records

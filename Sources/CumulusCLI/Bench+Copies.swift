@@ -43,7 +43,7 @@ extension Bench {
     /// Many writers on one node, then spread over three.
     func spread(
         _ directory: String,
-        _ cleanup: BenchCleanup
+        _ cleanup: Cleanup
     ) async throws -> [BenchFigure] {
         let cluster = BenchCluster(options, directory, cleanup)
         defer { cluster.stopAll() }

@@ -7,7 +7,7 @@ import Cumulus
 import CumulusModel
 
 extension Bench {
-    func fetch(_ target: BenchTarget, _ cleanup: BenchCleanup) async throws -> BenchFigure {
+    func fetch(_ target: BenchTarget, _ cleanup: Cleanup) async throws -> BenchFigure {
         let load = BenchLoad(callers: options.inFlight, seconds: options.seconds)
         var figure = try await fetch("fetch", target, load)
         if target.directory != nil {
@@ -30,7 +30,7 @@ extension Bench {
 
     private func echo(
         _ load: BenchLoad,
-        _ cleanup: BenchCleanup
+        _ cleanup: Cleanup
     ) async throws -> BenchFigure.Bound {
         let server = try BenchTarget.openEcho(options, cleanup)
         do {

@@ -14,7 +14,7 @@ extension Bench {
         [0] + (0...10).map { 1 << $0 }.filter { $0 < options.inFlight } + [options.inFlight]
     }
 
-    func lag(_ cleanup: BenchCleanup) async throws -> [BenchFigure] {
+    func lag(_ cleanup: Cleanup) async throws -> [BenchFigure] {
         let cluster = BenchCluster(options, try BenchDirectory.make(cleanup), cleanup)
         defer { cluster.stopAll() }
         for name in ["first", "second"] { try await cluster.start(name) }

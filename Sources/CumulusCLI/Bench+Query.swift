@@ -11,7 +11,7 @@ import CumulusModel
 import Foundation
 
 extension Bench {
-    func query(_ target: BenchTarget, _ cleanup: BenchCleanup) async throws -> [BenchFigure] {
+    func query(_ target: BenchTarget, _ cleanup: Cleanup) async throws -> [BenchFigure] {
         let items = BenchItems(count: options.records)
         try await target.fill(items, options)
         let questions = BenchQuestion.all(items)

@@ -9,7 +9,7 @@ import CumulusModel
 import Foundation
 
 extension Bench {
-    func replicate(_ cleanup: BenchCleanup) async throws -> [BenchFigure] {
+    func replicate(_ cleanup: Cleanup) async throws -> [BenchFigure] {
         let directory = try BenchDirectory.make(cleanup)
         let cluster = BenchCluster(options, directory, cleanup)
         defer { cluster.stopAll() }

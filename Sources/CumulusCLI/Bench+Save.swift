@@ -8,7 +8,7 @@ import Cumulus
 import CumulusModel
 
 extension Bench {
-    func save(_ target: BenchTarget, _ cleanup: BenchCleanup) async throws -> [BenchFigure] {
+    func save(_ target: BenchTarget, _ cleanup: Cleanup) async throws -> [BenchFigure] {
         let bounds = target.directory.map { BenchBounds(options, $0, cleanup) }
         let inFlight = options.inFlight
         var many = try await bounds.compare {

@@ -59,7 +59,7 @@ struct Bench: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let cleanup = BenchCleanup()
+        let cleanup = Cleanup()
         defer { cleanup.run() }
         do {
             var report = BenchReport(options)
@@ -84,7 +84,7 @@ struct Bench: AsyncParsableCommand {
         return options.endpoint == nil ? alone + [[.query], [.replicate], [.lag], [.asset]] : alone
     }
 
-    private func figures(of paths: [Path], _ cleanup: BenchCleanup) async throws -> [BenchFigure] {
+    private func figures(of paths: [Path], _ cleanup: Cleanup) async throws -> [BenchFigure] {
         if paths == [.replicate] { return try await replicate(cleanup) }
         if paths == [.lag] { return try await lag(cleanup) }
         var figures: [BenchFigure] = []

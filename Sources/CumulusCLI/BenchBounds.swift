@@ -8,9 +8,9 @@ import Foundation
 struct BenchBounds {
     private let options: BenchOptions
     private let directory: String
-    private let cleanup: BenchCleanup
+    private let cleanup: Cleanup
 
-    init(_ options: BenchOptions, _ directory: String, _ cleanup: BenchCleanup) {
+    init(_ options: BenchOptions, _ directory: String, _ cleanup: Cleanup) {
         self.options = options
         self.directory = directory
         self.cleanup = cleanup

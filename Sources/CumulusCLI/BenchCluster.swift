@@ -17,12 +17,12 @@ final class BenchCluster {
 
     private let options: BenchOptions
     private let directory: String
-    private let cleanup: BenchCleanup
+    private let cleanup: Cleanup
     private(set) var members: [Member] = []
     private(set) var token = ""
     static let container = "iCloud.dev.cumulus"
 
-    init(_ options: BenchOptions, _ directory: String, _ cleanup: BenchCleanup) {
+    init(_ options: BenchOptions, _ directory: String, _ cleanup: Cleanup) {
         self.options = options
         self.directory = directory
         self.cleanup = cleanup

@@ -6,12 +6,12 @@ import Foundation
 
 enum BenchDirectory {
     /// Beside the current directory: on the same disk.
-    static func make(_ cleanup: BenchCleanup) throws -> String {
+    static func make(_ cleanup: Cleanup) throws -> String {
         let manager = FileManager.default
         let current = manager.currentDirectoryPath
         try refuseMemory(current)
         let path = current + "/.cumulus-bench-" + UUID().uuidString.prefix(8).lowercased()
-        cleanup.add(directory: path)
+        cleanup.add(path: path)
         do {
             try manager.createDirectory(atPath: path, withIntermediateDirectories: false)
         } catch {

@@ -1,17 +1,17 @@
 // A process that the bench starts from the folder of its own executable: the private node, or a
 // bound.
 //
-// Whatever happens to the bench, `BenchCleanup` ends it.
+// Whatever happens to the bench, `Cleanup` ends it.
 
 import Foundation
 
 final class BenchProcess: Sendable {
     private let process: Process
     private let output: FileHandle
-    private let cleanup: BenchCleanup
+    private let cleanup: Cleanup
 
     /// Starts `cumulusd` with these arguments.
-    init(_ arguments: [String], log: String? = nil, _ cleanup: BenchCleanup) throws {
+    init(_ arguments: [String], log: String? = nil, _ cleanup: Cleanup) throws {
         let program = try BenchProcess.node()
         let pipe = Pipe()
         let process = Process()

@@ -45,7 +45,7 @@ final class BenchTarget: Sendable {
 
     static func open(
         _ options: BenchOptions,
-        _ cleanup: BenchCleanup
+        _ cleanup: Cleanup
     ) async throws -> BenchTarget {
         if let endpoint = options.endpoint {
             return BenchTarget(options, endpoint: endpoint, token: options.token ?? "")
@@ -76,7 +76,7 @@ final class BenchTarget: Sendable {
     /// A server without a store, which answers everybody with the same record.
     static func openEcho(
         _ options: BenchOptions,
-        _ cleanup: BenchCleanup
+        _ cleanup: Cleanup
     ) throws -> BenchTarget {
         let server = try BenchProcess(["bound", "echo", "--listen", "127.0.0.1:0"], cleanup)
         guard let endpoint = server.readyAddress() else {

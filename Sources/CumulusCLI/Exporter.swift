@@ -40,19 +40,17 @@ struct Exporter {
             return try await write(to: handle)
         }
         let part = "\(path).\(getpid()).part"
+        let cleanup = Cleanup()
+        cleanup.add(path: part)
+        defer { cleanup.run() }
         guard FileManager.default.createFile(atPath: part, contents: nil),
             let handle = FileHandle(forWritingAtPath: part)
         else { throw OutputProblem("\(part) can't be written") }
-        do {
-            let count = try await writeAll(to: handle)
-            try handle.synchronize()
-            try handle.close()
-            guard rename(part, path) == 0 else { throw OutputProblem("\(path) can't be written") }
-            return count
-        } catch {
-            try? FileManager.default.removeItem(atPath: part)
-            throw error
-        }
+        let count = try await writeAll(to: handle)
+        try handle.synchronize()
+        try handle.close()
+        guard rename(part, path) == 0 else { throw OutputProblem("\(path) can't be written") }
+        return count
     }
 
     private func writeAll(to handle: FileHandle) async throws -> Int {

@@ -264,6 +264,32 @@ import Testing
         #expect(run.errors.hasSuffix(".part can't be written\n"))
     }
 
+    @Test(arguments: [SIGINT, SIGTERM]) func anExportThatIsEndedLeavesNothing(
+        signal: Int32
+    ) async throws {
+        let exports = "\(folder.path)/exports"
+        try FileManager.default.createDirectory(
+            atPath: exports,
+            withIntermediateDirectories: false
+        )
+        // Nobody is there: it waits, beside the file that it has begun.
+        let words = ["export", "--type", "T", "--output", "\(exports)/lines"]
+        let process = try ChildProcess(
+            [try ChildProcess.builtProgram("cumulus")] + words
+                + ["--endpoint", "127.0.0.1:1", "--timeout", "100"],
+            variables: [:],
+            output: "\(folder.path)/out",
+            errors: "\(folder.path)/err"
+        )
+        func files() throws -> [String] {
+            try FileManager.default.contentsOfDirectory(atPath: exports)
+        }
+        #expect(try await eventually { try files().count == 1 })
+        process.kill(signal)
+        #expect(try await process.waitForEnd(seconds: 20) == .exit(128 + signal))
+        #expect(try files().isEmpty)
+    }
+
     /// A file behind a symbolic link is replaced, the link stays; so does a pipe, which is written.
     @Test func anExportReplacesFilesAndNothingElse() async throws {
         let node = try await NodeProcess.ready(data: folder.node)

@@ -1,23 +1,25 @@
-// What has to be gone when the bench ends, by itself or by a signal: processes and directories.
+// What has to be gone when a command ends by a signal, and the bench also by itself: processes,
+// directories and files.
 //
-// Made once per run; whoever starts a process or makes a directory enters it here.
+// Made once per run; whoever starts a process or makes something on the disk enters it here.
 
 import Foundation
 import Synchronization
 
-final class BenchCleanup: @unchecked Sendable {
-    // `signals` is set once, and only kept so that its sources live.
+final class Cleanup: @unchecked Sendable {
+    // `sources` is set once, and only kept so that they live.
 
     private struct Leftovers {
         var processes: [Int32] = []
-        var directories: [String] = []
+        var paths: [String] = []
     }
 
     private let leftovers = Mutex(Leftovers())
-    private var signals: [any DispatchSourceSignal] = []
+    private static let signals = [SIGINT, SIGTERM]
+    private var sources: [any DispatchSourceSignal] = []
 
     init() {
-        signals = [SIGINT, SIGTERM].map { number in
+        sources = Cleanup.signals.map { number in
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number)
             source.setEventHandler { [weak self] in
@@ -28,12 +30,17 @@ final class BenchCleanup: @unchecked Sendable {
         }
     }
 
+    deinit {
+        for number in Cleanup.signals { signal(number, SIG_DFL) }
+    }
+
     func add(process: Int32) {
         leftovers.withLock { $0.processes.append(process) }
     }
 
-    func add(directory: String) {
-        leftovers.withLock { $0.directories.append(directory) }
+    /// A file, or a directory with what it holds.
+    func add(path: String) {
+        leftovers.withLock { $0.paths.append(path) }
     }
 
     /// The process was waited for: its number may be another one's by now.
@@ -41,7 +48,7 @@ final class BenchCleanup: @unchecked Sendable {
         leftovers.withLock { $0.processes.removeAll { $0 == process } }
     }
 
-    /// Ends and removes all that is left, and after a signal the bench too.
+    /// Ends and removes all that is left, and after a signal this process too.
     ///
     /// Whoever comes second waits until it is done: no signal leaves half of it, and none is
     /// followed by complaints about processes that are gone.
@@ -50,9 +57,7 @@ final class BenchCleanup: @unchecked Sendable {
             for process in leftovers.processes { kill(process, SIGKILL) }
             // A killed process may be in the middle of making a file.
             if !leftovers.processes.isEmpty { usleep(100_000) }
-            for directory in leftovers.directories {
-                try? FileManager.default.removeItem(atPath: directory)
-            }
+            for path in leftovers.paths { try? FileManager.default.removeItem(atPath: path) }
             leftovers = Leftovers()
             if let exitCode { _exit(exitCode) }
         }
