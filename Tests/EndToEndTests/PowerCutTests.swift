@@ -70,7 +70,63 @@
             #expect(try await !unreadable(files).isEmpty, "the cut took nothing")
         }
 
+        /// On a disk, and by the shim's count: who saves alone waits for a flush of his own, and 64
+        /// who save together share them.
+        @Test func oneSaverFlushesEachTimeAndManyShareAFlush() async throws {
+            let node = try await NodeProcess.ready(data: folder.node, environment: watched)
+            let container = try await node.signIn(timeout: .seconds(10))
+            let database = container.privateCloudDatabase
+            try await database.save(record("first"))
+            let start = try logFlushes()
+            for number in 0..<50 { try await database.save(record("alone-\(number)")) }
+            let alone = try logFlushes() - start
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for saver in 0..<64 {
+                    group.addTask {
+                        for number in 0..<20 {
+                            try await database.save(record("\(saver)-\(number)"))
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let together = try logFlushes() - start - alone
+            print("flushes: \(alone) for 50 saves of one, \(together) for 1280 of 64")
+            #expect(alone >= 50)
+            #expect(together > 0 && together <= 64 * 20 / 4)
+            await container.close()
+            #expect(try await node.end(SIGTERM) == .exit(0))
+        }
+
         // MARK: Parts
+
+        /// What makes the shim watch a node.
+        private var watched: [String: String] {
+            [
+                "LD_PRELOAD": shim,
+                "CUMULUS_POWERCUT_DIR": folder.node,
+                "CUMULUS_POWERCUT_STATE": "\(folder.path)/state",
+            ]
+        }
+
+        /// How often the logs that the store has now were flushed.
+        private func logFlushes() throws -> Int {
+            let manager = FileManager.default
+            let logs = try manager.contentsOfDirectory(atPath: "\(folder.node)/store")
+                .filter { $0.hasSuffix(".log") }
+            let inodes = try logs.map { name in
+                let file = try manager.attributesOfItem(atPath: "\(folder.node)/store/\(name)")
+                return String(try #require(file[.systemFileNumber] as? Int))
+            }
+            let journal = try String(
+                contentsOfFile: "\(folder.path)/state/journal",
+                encoding: .utf8
+            )
+            return journal.split(separator: "\n").count { line in
+                let words = line.split(separator: " ")
+                return words[0] == "file" && inodes.contains(String(words[1]))
+            }
+        }
 
         /// What names of records end with that have a file.
         private static let file = "-file"
@@ -104,11 +160,7 @@
 
         /// Lets writers write, kills the node, cuts the power; the acknowledged names.
         private func cut(_ round: Int, deafTo suffix: String? = nil) async throws -> Set<String> {
-            var environment = [
-                "LD_PRELOAD": shim,
-                "CUMULUS_POWERCUT_DIR": folder.node,
-                "CUMULUS_POWERCUT_STATE": "\(folder.path)/state",
-            ]
+            var environment = watched
             environment["CUMULUS_POWERCUT_DEAF"] = suffix
             let node = try await NodeProcess.ready(data: folder.node, environment: environment)
             let container = try await node.signIn(timeout: .seconds(10))
