@@ -558,8 +558,7 @@ final class ClientCore: Sendable {
 
     /// Ends all connections; calls in flight fail.
     ///
-    /// When it returns, none is being made any more and no call waits for an answer: the loops may
-    /// be stopped.
+    /// When it returns, none is being made any more and no call waits for an answer.
     func close() async {
         let (connections, attempts) = state.withLock { state in
             state.isClosed = true

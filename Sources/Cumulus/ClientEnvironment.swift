@@ -34,8 +34,14 @@ package struct ClientEnvironment: Sendable {
         self.executor = executor
     }
 
-    /// The real world, with `loops` to run connections on.
-    package static func system(loops: EventLoops, trust: TLSTrust) -> ClientEnvironment {
+    /// What runs the connections of all containers of this process: a thread for every two
+    /// processors, not one for every container.
+    private static let loops = EventLoops(
+        threads: max(1, ProcessInfo.processInfo.activeProcessorCount / 2)
+    )
+
+    /// The real world.
+    package static func system(trust: TLSTrust) -> ClientEnvironment {
         ClientEnvironment(
             now: MonotonicClock.now,
             wallClock: { Int64(Date().timeIntervalSince1970 * 1_000) },

@@ -3,7 +3,7 @@
 // Holds the connection settings; its databases share one set of connections.
 
 public import CumulusModel
-package import CumulusTransport
+import CumulusTransport
 import CumulusWire
 
 /// A container of one environment, on a server or a cluster of them.
@@ -89,27 +89,22 @@ public struct Container: Sendable {
     /// Name of the container, such as "iCloud.com.example.notes".
     public let containerIdentifier: String
     let core: ClientCore
-    private let loops: EventLoops?
 
     /// A container on the nodes that the configuration names; nothing is connected yet.
     public init(identifier: String, configuration: Configuration = Configuration()) {
-        let loops = EventLoops(threads: 1)
         self.init(
             identifier: identifier,
             configuration: configuration,
-            environment: .system(loops: loops, trust: TLSTrust(configuration)),
-            loops: loops
+            environment: .system(trust: TLSTrust(configuration))
         )
     }
 
     package init(
         identifier: String,
         configuration: Configuration,
-        environment: ClientEnvironment,
-        loops: EventLoops? = nil
+        environment: ClientEnvironment
     ) {
         containerIdentifier = identifier
-        self.loops = loops
         var hello = Hello()
         hello.software = "Cumulus for Swift"
         hello.softwareVersion = Release.version
@@ -167,7 +162,6 @@ public struct Container: Sendable {
     /// Calls in flight fail; later ones do too.
     public func close() async {
         await core.close()
-        try? await loops?.stop()
     }
 }
 

@@ -146,7 +146,6 @@ package struct NodeOperator: Sendable {
     }
 
     let core: ClientCore
-    private let loops: EventLoops
 
     package init(endpoint: String, token: String, timeout: Duration = .seconds(10)) {
         var configuration = Container.Configuration(endpoints: [endpoint])
@@ -156,7 +155,6 @@ package struct NodeOperator: Sendable {
 
     /// Reaches a node as the configuration says.
     package init(_ configuration: Container.Configuration, token: String) {
-        loops = EventLoops(threads: 1)
         var hello = Hello()
         hello.role = WireRole.operator.rawValue
         hello.software = "Cumulus for Swift"
@@ -164,13 +162,12 @@ package struct NodeOperator: Sendable {
         hello.token = Array(token.utf8)
         core = ClientCore(
             ClientCore.Settings(configuration, hello: hello),
-            environment: .system(loops: loops, trust: TLSTrust(configuration))
+            environment: .system(trust: TLSTrust(configuration))
         )
     }
 
     package func close() async {
         await core.close()
-        try? await loops.stop()
     }
 
     package func status() async throws -> Status {

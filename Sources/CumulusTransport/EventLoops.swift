@@ -1,6 +1,6 @@
 // The event loops of a process, as `FrameLoop`s.
 //
-// One group serves a node, another one a client. There is one `FrameLoop` object per event loop, so
+// One group serves a node, another one all clients of a process. There is one `FrameLoop` object per event loop, so
 // that work for the connections of one loop can be recognised and handed over together.
 
 package import CumulusWire

@@ -39,6 +39,26 @@ import Testing
         try await server.stop()
     }
 
+    #if os(Linux)
+        /// A server that has a container for each of its users has no thread for each.
+        @Test func manyContainersShareTheirThreads() async throws {
+            func threads() throws -> Int {
+                try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count
+            }
+            let server = try await TestServer()
+            let before = try threads()
+            let containers = (0..<200).map { _ in server.container() }
+            for container in containers {
+                let database = container.publicCloudDatabase
+                _ = try await database.records(for: [Record.ID(recordName: "none")])
+            }
+            // Other tests start some meanwhile.
+            #expect(try threads() < before + 100)
+            for container in containers { await container.close() }
+            try await server.stop()
+        }
+    #endif
+
     @Test(.timeLimit(.minutes(5))) func aListEndsWithItsContainer() async throws {
         let server = try await TestServer()
         let container = try await server.container(user: "ada")
