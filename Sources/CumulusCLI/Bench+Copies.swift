@@ -40,22 +40,56 @@ extension Bench {
         return [alone, both]
     }
 
-    /// Many writers on one node, then spread over three.
-    func spread(
-        _ directory: String,
-        _ cleanup: Cleanup
-    ) async throws -> [BenchFigure] {
-        let cluster = BenchCluster(options, directory, cleanup)
-        defer { cluster.stopAll() }
-        try await cluster.start("alone")
-        let alone = try await load(cluster, "save, \(options.inFlight) writers on 1 node")
-        for name in ["second", "third"] { try await cluster.start(name) }
-        try await cluster.waitUntilEqual(seconds: 120)
-        var spread = try await load(cluster, "save, \(options.inFlight) writers on 3 nodes")
+    /// Many writers on one node, and spread over three.
+    ///
+    /// Each begins with empty stores; nodes that share the processors share the event loops too.
+    func spread(_ cleanup: Cleanup) async throws -> [BenchFigure] {
+        let alone = try await load(nodes: ["alone"], cleanup)
+        var spread = try await load(nodes: ["first", "second", "third"], cleanup)
         spread.compare(with: [.init(name: "1 node", perSecond: alone.perSecond)])
         spread.expect(ratio: 0.6)
+        let bounds = BenchBounds(options, try BenchDirectory.make(cleanup), cleanup)
+        let engine = try bounds.engine(savesPerCommit: options.inFlight, fieldBytes: 270)
+        return [alone, spread] + [Bench.ceiling(alone, engine)].compactMap(\.self)
+    }
+
+    /// What three nodes could take if two of them did nothing for a save but commit its rows; nil
+    /// where the system doesn't tell what a save costs.
+    ///
+    /// Computed: all processors, divided by the processor time of a save on one node, client
+    /// included, and of two commits by the bare engine.
+    private static func ceiling(
+        _ alone: BenchFigure,
+        _ engine: BenchFigure.Bound
+    ) -> BenchFigure? {
+        guard let server = alone.serverMicroseconds, let client = alone.clientMicroseconds,
+            let commit = engine.cpuMicroseconds
+        else { return nil }
+        let processors = ProcessInfo.processInfo.activeProcessorCount
+        var figure = BenchFigure(
+            path: "the same, if two did no more than the engine",
+            start: alone.start,
+            seconds: alone.seconds,
+            operations: 0,
+            perSecond: Double(processors) * 1e6 / (server + client + 2 * commit),
+            serverMicroseconds: server + 2 * commit,
+            clientMicroseconds: client
+        )
+        figure.compare(with: [.init(name: "1 node", perSecond: alone.perSecond)])
+        return figure
+    }
+
+    /// Nodes of a cluster of their own, which hold the same in the end.
+    private func load(nodes names: [String], _ cleanup: Cleanup) async throws -> BenchFigure {
+        let cluster = BenchCluster(options, try BenchDirectory.make(cleanup), cleanup)
+        defer { cluster.stopAll() }
+        let share = ProcessInfo.processInfo.activeProcessorCount / names.count
+        for name in names { try await cluster.start(name, threads: max(1, share)) }
         try await cluster.waitUntilEqual(seconds: 120)
-        return [alone, spread]
+        let nodes = names.count == 1 ? "1 node" : "\(names.count) nodes"
+        let figure = try await load(cluster, "save, \(options.inFlight) writers on \(nodes)")
+        try await cluster.waitUntilEqual(seconds: 120)
+        return figure
     }
 
     private func load(_ cluster: BenchCluster, _ path: String) async throws -> BenchFigure {
@@ -63,6 +97,8 @@ extension Bench {
         let progress = BenchProgress("measuring: \(path)")
         defer { progress.end() }
         let (count, seconds) = (options.inFlight, options.seconds)
+        let nodes = cluster.members.map(\.process.id)
+        let before = (nodes.map(ProcessUse.of), ProcessUse.own())
         let start = Date()
         let waits = try await withThrowingTaskGroup(of: [Double].self) { group in
             for writer in 0..<count {
@@ -80,7 +116,8 @@ extension Bench {
             }
             return try await group.reduce(into: []) { $0 += $1 }
         }
-        let figure = BenchFigure(path: path, since: start, milliseconds: waits)
+        var figure = BenchFigure(path: path, since: start, milliseconds: waits)
+        figure.countProcessors(of: nodes, since: before)
         for container in containers { await container.close() }
         return figure
     }
@@ -114,5 +151,22 @@ extension BenchFigure {
             p99: percentile(0.99),
             p999: percentile(0.999)
         )
+    }
+
+    /// What nodes and client have used since a moment.
+    fileprivate mutating func countProcessors(
+        of nodes: [Int32],
+        since before: (nodes: [ProcessUse?], client: ProcessUse)
+    ) {
+        let each = Double(max(1, operations))
+        let client = ProcessUse.own().cpuMicroseconds - before.client.cpuMicroseconds
+        clientMicroseconds = client / each
+        let used = zip(nodes, before.nodes).map { node, before in
+            before.flatMap { before in
+                ProcessUse.of(node).map { $0.cpuMicroseconds - before.cpuMicroseconds }
+            }
+        }
+        guard !used.contains(nil) else { return }
+        serverMicroseconds = used.compactMap(\.self).reduce(0, +) / each
     }
 }

@@ -34,7 +34,7 @@ extension Bench {
         let shown = try await show(cluster, flush)
         let copies = try await copies(cluster)
         cluster.stopAll()
-        let spread = try await spread(try BenchDirectory.make(cleanup), cleanup)
+        let spread = try await spread(cleanup)
         return [filled, byLog, byState, shown] + copies + spread
     }
 

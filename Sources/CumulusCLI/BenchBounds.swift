@@ -30,7 +30,9 @@ struct BenchBounds {
     }
 
     /// The engine alone, committing the rows of so many saves at once.
-    func engine(savesPerCommit count: Int) throws -> BenchFigure.Bound {
+    ///
+    /// - Parameter fieldBytes: Of each record; nil: 1 KB.
+    func engine(savesPerCommit count: Int, fieldBytes: Int? = nil) throws -> BenchFigure.Bound {
         let data = directory + "/bound-engine"
         defer { try? FileManager.default.removeItem(atPath: data) }
         return try run(
@@ -38,7 +40,7 @@ struct BenchBounds {
             [
                 "--data", data, "--in-flight", String(count), "--profile", options.profile,
                 "--records", String(options.records),
-            ]
+            ] + (fieldBytes.map { ["--field-bytes", String($0)] } ?? [])
         )
     }
 

@@ -30,9 +30,15 @@ final class BenchCluster {
 
     /// Starts a node beside those that run.
     ///
-    /// - Parameter logSeconds: How long it keeps its log.
+    /// - Parameters:
+    ///   - logSeconds: How long it keeps its log.
+    ///   - threads: Its event loops; nil for as many as it takes by itself.
     @discardableResult
-    func start(_ name: String, logSeconds: Int = 600) async throws -> Member {
+    func start(
+        _ name: String,
+        logSeconds: Int = 600,
+        threads: Int? = nil
+    ) async throws -> Member {
         let first = members.first
         var arguments = [
             "--data", data(name), "--listen", "127.0.0.1:0", "--profile", options.profile,
@@ -40,6 +46,7 @@ final class BenchCluster {
             "--log-keep-seconds", String(logSeconds), "--cluster-key", try key(),
         ]
         if let first { arguments += ["--peers", first.endpoint] }
+        if let threads { arguments += ["--threads", String(threads)] }
         let process = try BenchProcess(arguments, log: data(name) + ".log", cleanup)
         guard let endpoint = process.readyAddress() else {
             let log = try? String(contentsOfFile: data(name) + ".log", encoding: .utf8)

@@ -19,13 +19,15 @@ struct EngineBound: ParsableCommand {
     @Option(help: "How long to measure.") var seconds = 10.0
     @Option(help: "Saves per commit.") var inFlight = 64
     @Option(help: "Records that are there before.") var records = 100_000
+    @Option(help: "Take no more than so many bytes of a record's fields.") var fieldBytes: Int?
     @Option(help: "Memory: small or standard.") var profile = "standard"
 
     func run() throws {
-        guard let profile = MemoryProfile(rawValue: profile), inFlight > 0, records >= inFlight
+        guard let profile = MemoryProfile(rawValue: profile), inFlight > 0, records >= inFlight,
+            fieldBytes ?? 1 > 0
         else { throw ValidationError("see --help") }
         let engine = try RocksDBEngine(directory: try DataHome(data).store, profile: profile)
-        var saver = EngineSaver(engine: engine, records: records)
+        var saver = EngineSaver(engine: engine, records: records, fieldBytes: fieldBytes)
         for start in stride(from: 0, to: records, by: 200) {
             try saver.save(Array(start..<min(start + 200, records)))
         }
@@ -41,7 +43,7 @@ struct EngineBound: ParsableCommand {
 private struct EngineSaver {
     private let engine: RocksDBEngine
     /// Bodies to take in turn: equal ones would be easier to store.
-    private let bodies = (0..<256).map { BoundRecord.view($0 * 16).fields }
+    private let bodies: [Bytes]
     /// The last commit of each record: 0 before the first.
     private var seqs: [UInt64]
     private var seq: UInt64 = 0
@@ -51,8 +53,11 @@ private struct EngineSaver {
     private let zone: ZoneNumber = 1
     private let scope: ScopeNumber = 1
 
-    init(engine: RocksDBEngine, records: Int) {
+    init(engine: RocksDBEngine, records: Int, fieldBytes: Int?) {
         self.engine = engine
+        bodies = (0..<256).map {
+            Bytes(BoundRecord.view($0 * 16).fields.prefix(fieldBytes ?? .max))
+        }
         seqs = Array(repeating: 0, count: records)
     }
 
