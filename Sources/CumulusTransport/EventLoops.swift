@@ -1,7 +1,8 @@
 // The event loops of a process, as `FrameLoop`s.
 //
-// One group serves a node, another one all clients of a process. There is one `FrameLoop` object per event loop, so
-// that work for the connections of one loop can be recognised and handed over together.
+// One group serves a node, another one all clients of a process. There is one `FrameLoop` object
+// per event loop, so that work for the connections of one loop can be recognised and handed over
+// together.
 
 package import CumulusWire
 package import NIOCore
