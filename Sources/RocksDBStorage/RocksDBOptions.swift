@@ -121,8 +121,9 @@ struct RocksDBOptions: ~Copyable {
             rocksdb_options_set_memtable_whole_key_filtering(options, 1)
             rocksdb_options_set_memtable_prefix_bloom_size_ratio(options, 0.05)
         }
-        // No insert hints by prefix, though with them the bare engine commits 7 to 21 % more: RocksDB
-        // 7.8 keeps one hint for rows and for deleted ranges, and ends when both have the prefix.
+        // No insert hints by prefix, though with them the bare engine commits 7 to 21 % more:
+        // RocksDB 7.8 keeps one hint for rows and deleted ranges, and ends where both have the
+        // prefix.
         if family == .index {
             // A hot zone leaves deleted change rows behind: merge tables that are mostly such.
             rocksdb_options_add_compact_on_deletion_collector_factory(options, 4096, 3072)

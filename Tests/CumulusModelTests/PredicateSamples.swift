@@ -69,7 +69,8 @@ struct PredicateSamples {
     private mutating func text() -> String {
         let pieces = [
             "'", "\"", "\\", "\n", "\r", "\t", "\0", "\u{1B}", "\u{7F}", "\u{85}", "\u{202E}",
-            "é", "e\u{301}", "漢", "👩‍👩‍👧", "%@", "#", "a", " ", "\u{FEFF}", "\u{10FFFF}", "$x", "\\u",
+            "é", "e\u{301}", "漢", "👩‍👩‍👧", "%@", "#", "a", " ", "\u{FEFF}", "\u{10FFFF}", "$x",
+            "\\u",
         ]
         return (0..<dice.below(8)).map { _ in dice.pick(pieces) }.joined()
     }

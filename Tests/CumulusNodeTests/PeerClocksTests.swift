@@ -153,8 +153,8 @@ import Testing
         #expect(node.clock == Self.start)
     }
 
-    /// Found by the simulation of whole nodes (seed 87): two right nodes that heard a wrong one first
-    /// took themselves for wrong, told each other nothing, and nobody took any writes.
+    /// Found by the simulation of whole nodes (seed 87): two right nodes that heard a wrong one
+    /// first took themselves for wrong, told each other nothing, and nobody took any writes.
     @Test func whoHeardOnlyOneOtherTellsItsClock() throws {
         let nodes = try [makeNode(Clocks()), makeNode(Clocks())]
         let now = nodes[0].environment.now()

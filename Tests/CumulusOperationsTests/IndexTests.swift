@@ -1,4 +1,4 @@
-// Indexes follow the schema, are built beside writers and over restarts, and hold what records hold.
+// Indexes follow the schema, are built beside writers and over restarts, and hold what records do.
 
 import CumulusModel
 import CumulusOperations

@@ -198,7 +198,7 @@ import Testing
         )
         modify.limits.ownersPerRecord = 2
         #expect(try store.modify(modify, by: .alice).codes == [nil, nil, nil])
-        // To another field of the same record, to another record, and in the place of one that goes.
+        // To another field of the same record, to another record, and in place of one that goes.
         modify.saves = [save("n0", ["of": nil, "of2": .owner("x")])]
         #expect(try store.modify(modify, by: .alice).codes == [nil])
         modify.saves = [save("n2", ["of": .owner("x")]), save("n0", ["of2": nil])]

@@ -114,8 +114,8 @@ import Testing
 
     /// Records that one commit creates share their birth: their increments are told apart by name.
     ///
-    /// Found by the simulation (seed 379 of an earlier form), where one's amount was taken back from
-    /// the other.
+    /// Found by the simulation (seed 379 of an earlier form), where one's amount was taken back
+    /// from the other.
     @Test func recordsOfOneBirthHaveIncrementsOfTheirOwn() throws {
         try pair.together([SaveItem("r", ["n": 0]), SaveItem("s", ["n": 0])])
         let births = try ["r", "s"].map { try pair.birth($0) }

@@ -7,7 +7,7 @@ import Testing
 @testable import CumulusStorage
 
 @Suite struct SearchWordsTests {
-    /// Letters with marks before and after composition, ligatures, digits and signs of some scripts.
+    /// Letters with marks before and after composition, ligatures, digits and signs of scripts.
     private static let pieces: [String] = [
         "a", "É", "e\u{301}", "ß", "ﬁ", "İ", "ı", "ς", "Σ", "ŉ", "1", "٣", "９", "_", "'",
         "\u{2019}",

@@ -38,7 +38,8 @@ import Testing
                 refused += 1
             }
         }
-        // What ends between two fields is whole, unless the message is nothing without its only one.
+        // What ends between two fields is whole, unless the message is nothing without its only
+        // one.
         let needsAll = ["AddUserResponse", "SetMergePolicyRequest"].contains(golden.message)
         #expect(refused > 0)
         #expect(refused < golden.bytes.count || needsAll)

@@ -1,4 +1,4 @@
-// Backups of real nodes: made under load, gone back to in a cluster, and the beginning of new nodes.
+// Backups of real nodes: made under load, gone back to in a cluster, and the start of new nodes.
 
 import Cumulus
 import CumulusTesting

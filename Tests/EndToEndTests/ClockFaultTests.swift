@@ -1,5 +1,6 @@
-// A cluster whose clocks jump by an hour, stand still, and run at different speeds: the node that is wrong refuses writes until it is right,
-// no commit is from the future, and ten seconds after the last jump all hold the same.
+// A cluster whose clocks jump by an hour, stand still, and run at different speeds: the node that
+// is wrong refuses writes until it is right, no commit is from the future, and ten seconds after
+// the last jump all hold the same.
 //
 // `cluster/chaos clock` runs more cycles.
 

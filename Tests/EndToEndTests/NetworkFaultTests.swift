@@ -1,5 +1,5 @@
-// A cluster whose network fails: cut in every way, or slow. Every node goes on, and once the network
-// is whole all of them hold the same, with everything that was acknowledged anywhere.
+// A cluster whose network fails: cut in every way, or slow. Every node goes on, and once the
+// network is whole all of them hold the same, with everything that was acknowledged anywhere.
 //
 // `cluster/chaos partition`, `clog` and `slow` run more cycles.
 

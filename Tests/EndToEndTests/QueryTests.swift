@@ -1,5 +1,5 @@
-// `cumulus query` and `cumulus schema` with a real node: what is found equals what a plain loop over
-// the file finds, and a schema goes its way into production.
+// `cumulus query` and `cumulus schema` with a real node: what is found equals what a plain loop
+// over the file finds, and a schema goes its way into production.
 
 import Cumulus
 import CumulusTesting

@@ -1,6 +1,6 @@
 // Change tokens that were damaged, made up, or made for somebody else, in great number, beside a
-// caller with good ones: a node takes what it made, for whom it made it, and says of the rest that it
-// has expired, or is of another zone.
+// caller with good ones: a node takes what it made, for whom it made it, and says of the rest that
+// it has expired, or is of another zone.
 //
 // `cluster/chaos tokens` sends more of them.
 

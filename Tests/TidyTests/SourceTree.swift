@@ -25,13 +25,13 @@ enum SourceTree {
         try FileManager.default.contentsOfDirectory(atPath: root.path).sorted()
     }
 
-    /// Every Swift file under `Sources`.
-    static func sources() throws -> [SourceFile] {
-        try FileManager.default.subpathsOfDirectory(atPath: root.appending(path: "Sources").path)
+    /// Every Swift file under `Sources`, or under another folder of the tree.
+    static func sources(in folder: String = "Sources") throws -> [SourceFile] {
+        try FileManager.default.subpathsOfDirectory(atPath: root.appending(path: folder).path)
             .filter { $0.hasSuffix(".swift") }
             .sorted()
             .map { path in
-                let path = "Sources/\(path)"
+                let path = "\(folder)/\(path)"
                 let url = root.appending(path: path)
                 return SourceFile(path: path, text: try String(contentsOf: url, encoding: .utf8))
             }
