@@ -115,7 +115,7 @@ import Testing
         try await withPair([source, slow]) { servers in
             let token = try await servers[0].makeUser("ada")
             let noise = SampleAsset.stream(1_250_000)
-            let large = (0..<16).flatMap { number in noise.map { $0 ^ number } }
+            let large = (0..<30).flatMap { number in noise.map { $0 ^ number } }
             _ = try await save("large", large, at: servers[0], token)
             #expect(try await eventually { slow.writes.count > 1 })
             let small = SampleAsset.stream(2_000, from: 1 << 40)
