@@ -82,6 +82,15 @@
             #expect(try await node.end(SIGTERM) == .exit(0))
         }
 
+        /// Who fills a disk that the node writes to may find less room than shall be left.
+        @Test(.enabled(if: SmallDisk.isPermitted, "only root can mount a disk"))
+        func aFullerDiskStaysAsItIs() throws {
+            let disk = try SmallDisk("\(folder.path)/disk", bytes: 8 << 20)
+            let free = try disk.free
+            try disk.fill(leaving: free + 1)
+            #expect(try disk.free == free)
+        }
+
         /// One of three nodes has a disk that another program fills, first below the reserve and
         /// then to the last byte: it refuses writes within a second, answers reads, stays up
         /// whatever its peers tell it, and goes on when there is room.

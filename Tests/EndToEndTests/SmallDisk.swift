@@ -49,9 +49,11 @@
             let file = try FileHandle(forWritingTo: URL(filePath: filler))
             defer { try? file.close() }
             while true {
+                // Below zero when somebody else wrote meanwhile.
                 let surplus = try free - rest
+                guard surplus > 0 else { return }
                 let piece = Data(count: min(1 << 20, surplus))
-                guard surplus > 0, (try? file.write(contentsOf: piece)) != nil else { return }
+                guard (try? file.write(contentsOf: piece)) != nil else { return }
             }
         }
 
