@@ -51,7 +51,7 @@ public struct Container: Sendable {
 
         /// Whether a text is an address as `endpoints` wants them.
         package static func isAddress(_ text: String) -> Bool {
-            NIOFrameDialer.split(text) != nil
+            Endpoint.split(text) != nil
         }
     }
 

@@ -48,6 +48,13 @@ extension ClientSession {
                 "the device id is longer than \(limits.deviceBytes) bytes"
             )
         }
+        guard hello.endpoint.isEmpty || Endpoint.split(hello.endpoint) != nil else {
+            throw ServiceError(
+                .invalidArguments,
+                .invalidName,
+                "a peer's endpoint is host:port, of at most \(limits.nameBytes) bytes"
+            )
+        }
         let isSafe =
             link.isLoopback || !link.certificate.isEmpty
             || node.configuration.acceptsInsecureCredentials

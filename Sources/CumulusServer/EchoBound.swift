@@ -21,7 +21,7 @@ struct EchoBound: AsyncParsableCommand {
     @Option(help: "Event loops.") var threads = 2
 
     func run() async throws {
-        guard let (host, port) = NIOFrameDialer.split(listen), host.hasPrefix("127.") else {
+        guard let (host, port) = Endpoint.split(listen), host.hasPrefix("127.") else {
             throw ValidationError("'\(listen)' is not an address and port of 127.0.0.1")
         }
         OpenFiles.raiseLimit()

@@ -124,7 +124,7 @@ struct Wiring {
     }
 
     private func address() throws -> (host: String, port: Int) {
-        guard let (host, port) = NIOFrameDialer.split(configuration.listen) else {
+        guard let (host, port) = Endpoint.split(configuration.listen) else {
             throw Configuration.Problem(
                 message: "listen: '\(configuration.listen)' is not of the form host:port"
             )
@@ -192,7 +192,7 @@ struct Wiring {
     private func advertised(_ host: String) throws -> String? {
         let endpoint = configuration["advertise"]
         if endpoint.isEmpty { return ["0.0.0.0", "::"].contains(host) ? "" : nil }
-        guard NIOFrameDialer.split(endpoint) != nil else {
+        guard Endpoint.split(endpoint) != nil else {
             throw Configuration.Problem(
                 message: "advertise: '\(endpoint)' is not of the form host:port"
             )
@@ -204,7 +204,7 @@ struct Wiring {
         let endpoints = configuration["peers"].split(separator: ",").map {
             $0.trimmingCharacters(in: .whitespaces)
         }
-        for endpoint in endpoints where NIOFrameDialer.split(endpoint) == nil {
+        for endpoint in endpoints where Endpoint.split(endpoint) == nil {
             throw Configuration.Problem(
                 message: "peers: '\(endpoint)' is not of the form host:port"
             )

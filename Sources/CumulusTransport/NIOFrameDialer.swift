@@ -2,6 +2,7 @@
 //
 // The client's default way to the network.
 
+import CumulusModel
 package import CumulusWire
 import NIOCore
 import NIOPosix
@@ -38,7 +39,7 @@ package struct NIOFrameDialer: FrameDialer {
         to endpoint: String,
         _ make: @escaping MakeFrameHandler
     ) async throws {
-        guard let (host, port) = NIOFrameDialer.split(endpoint) else {
+        guard let (host, port) = Endpoint.split(endpoint) else {
             throw Failure.badEndpoint(endpoint)
         }
         do {
@@ -83,7 +84,7 @@ package struct NIOFrameDialer: FrameDialer {
         try await withTaskCancellationHandler {
             let channel = try await ClientBootstrap(group: loops.group)
                 .connectTimeout(.seconds(NIOFrameDialer.connectSeconds))
-                .channelOption(.socketOption(.tcp_nodelay), value: 1)
+                .channelOption(.tcpOption(.tcp_nodelay), value: 1)
                 .channelOption(.maxMessagesPerRead, value: 16)
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
@@ -120,16 +121,6 @@ package struct NIOFrameDialer: FrameDialer {
         _ host: String
     ) throws -> NIOSSLClientHandler {
         try NIOSSLClientHandler(context: context, serverHostname: name(host))
-    }
-
-    /// "127.0.0.1:7420", "localhost:7420" or "[::1]:7420".
-    package static func split(_ endpoint: String) -> (host: String, port: Int)? {
-        guard let colon = endpoint.lastIndex(of: ":"),
-            let port = Int(endpoint[endpoint.index(after: colon)...]), (0...65_535).contains(port)
-        else { return nil }
-        var host = endpoint[..<colon]
-        if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
-        return host.isEmpty ? nil : (String(host), port)
     }
 }
 

@@ -78,7 +78,7 @@ package final class NIOFrameListener: FrameListener {
             }
             .serverChannelOption(.backlog, value: NIOFrameListener.backlog)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.maxMessagesPerRead, value: 4)
             .childChannelOption(.recvAllocator, value: NIOFrameListener.receiveBuffers)
             .childChannelInitializer { [self] channel in

@@ -97,6 +97,15 @@ import Testing
         }
     }
 
+    /// It would be entered in the list of members, and replicated.
+    @Test(arguments: ["here", "a b:1", String(repeating: "a", count: 254) + ":1"])
+    func aPeersAddressMustBeOne(endpoint: String) async throws {
+        try await expectRefusal(.invalidArguments) {
+            $0.role = WireRole.peer.rawValue
+            $0.endpoint = endpoint
+        }
+    }
+
     // MARK: The public database
 
     @Test func anAnonymousCallerReadsPublicRecordsAndSavesNone() async throws {

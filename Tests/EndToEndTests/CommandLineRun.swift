@@ -11,16 +11,18 @@ struct CommandLineRun: Sendable {
 
     /// Runs `cumulus` with these words, and with these variables alone.
     ///
-    /// `input` is a file descriptor that it reads from.
+    /// `input` is a file descriptor that it reads from; `prefix` begins with the path of a program
+    /// which becomes `cumulus`.
     init(
         _ words: [String],
         variables: [String: String] = [:],
-        input: Int32? = nil
+        input: Int32? = nil,
+        prefix: [String] = []
     ) async throws {
         let folder = try TestFolder()
         let (output, errors) = ("\(folder.path)/out", "\(folder.path)/err")
         let process = try ChildProcess(
-            [try ChildProcess.builtProgram("cumulus")] + words,
+            prefix + [try ChildProcess.builtProgram("cumulus")] + words,
             variables: variables,
             input: input,
             output: output,

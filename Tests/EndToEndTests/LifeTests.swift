@@ -55,6 +55,22 @@ import Testing
             await container.close()
             #expect(try await node.end(SIGTERM) == .exit(0))
         }
+
+        /// Neither sets what only a superuser may: tests may run as one, services don't.
+        @Test func nodeAndClientNeedNoPrivilege() async throws {
+            let prefix = getuid() == 0 ? ["/usr/bin/setpriv", "--bounding-set=-all"] : []
+            let node = try await NodeProcess.ready(data: folder.node, prefix: prefix)
+            let run = try await CommandLineRun(
+                [
+                    "status", "--endpoint", node.endpoint, "--operator-token-file",
+                    node.operatorTokenFile,
+                ],
+                prefix: prefix
+            )
+            #expect(run.code == 0, "\(run.errors)")
+            #expect(run.errors.isEmpty)
+            #expect(try await node.end(SIGTERM) == .exit(0))
+        }
     #endif
 
     // MARK: Ends

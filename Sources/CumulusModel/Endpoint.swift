@@ -1,0 +1,17 @@
+// Where a node is reached: a host and a port, as people write them and nodes tell each other.
+
+package enum Endpoint {
+    /// The parts of "127.0.0.1:7420", "localhost:7420" or "[::1]:7420".
+    ///
+    /// nil where it is none: a host has no spaces, nor a comma, which stands between addresses.
+    package static func split(_ endpoint: String) -> (host: String, port: Int)? {
+        guard endpoint.utf8.count <= Limits.standard.nameBytes,
+            endpoint.utf8.allSatisfy({ (0x21..<0x7F).contains($0) && $0 != UInt8(ascii: ",") }),
+            let colon = endpoint.lastIndex(of: ":"),
+            let port = Int(endpoint[endpoint.index(after: colon)...]), (0...65_535).contains(port)
+        else { return nil }
+        var host = endpoint[..<colon]
+        if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
+        return host.isEmpty ? nil : (String(host), port)
+    }
+}
