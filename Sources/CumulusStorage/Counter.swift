@@ -3,8 +3,9 @@
 //
 //   value = base + total,   total = Σ sums + retired − Σ voids
 //
-// Part of a record row. Each incarnation's running sum since the life's birth joins by its larger
-// seq, so that increments of several nodes never overwrite each other.
+// All of it modulo 2^64: what was set is shown, however far the sums have come. Part of a record
+// row. Each incarnation's running sum since the life's birth joins by its larger seq, so that
+// increments of several nodes never overwrite each other.
 
 package import CumulusModel
 
@@ -25,7 +26,7 @@ package struct Counter: Hashable, Sendable {
     package var base: Int64
     /// Ascending by incarnation.
     package var sums: [Sum] = []
-    /// What the retired incarnations added.
+    /// Sums that were put together into one; nothing does so yet, so it is 0.
     package var retired: Int64 = 0
     /// Ascending.
     package var voids: [Void] = []
@@ -37,42 +38,27 @@ package struct Counter: Hashable, Sendable {
         self.base = base
     }
 
-    private var exactTotal: Int128 {
-        var total = Int128(retired)
-        for sum in sums { total += Int128(sum.sum) }
-        for void in voids { total -= Int128(void.delta) }
-        return total
+    /// What the increments come to.
+    package var total: Int64 {
+        voids.reduce(sums.reduce(retired) { $0 &+ $1.sum }) { $0 &- $1.delta }
     }
-
-    /// nil if it doesn't fit into 64 bits.
-    package var total: Int64? { Int64(exactly: exactTotal) }
-
-    /// Whether the value fits into 64 bits.
-    package var fits: Bool { Int64(exactly: Int128(base) + exactTotal) != nil }
 
     /// What the field shows.
     ///
     /// Each increment was within bounds where it was made; where several nodes together left them,
-    /// the bound is shown.
-    package var value: Int64 { Int64(clamping: Int128(base) + exactTotal) }
+    /// the value comes in again at the other bound.
+    package var value: Int64 { base &+ total }
 
     /// Adds to the running sum of the incarnation that made the increment.
-    ///
-    /// False if that sum overflows: nothing changed.
-    package mutating func add(_ delta: Int64, at stamp: Stamp) -> Bool {
+    package mutating func add(_ delta: Int64, at stamp: Stamp) {
         let dot = stamp.dot
-        let index = sums.firstIndex { $0.dot.incarnation == dot.incarnation }
-        let before = index.map { sums[$0].sum } ?? 0
-        let (sum, overflow) = before.addingReportingOverflow(delta)
-        if overflow { return false }
-        if let index {
-            sums[index] = Sum(dot: dot, sum: sum)
+        if let index = sums.firstIndex(where: { $0.dot.incarnation == dot.incarnation }) {
+            sums[index] = Sum(dot: dot, sum: sums[index].sum &+ delta)
         } else {
-            sums.append(Sum(dot: dot, sum: sum))
+            sums.append(Sum(dot: dot, sum: delta))
             sums.sort { $0.dot < $1.dot }
         }
         latest = max(latest, stamp)
-        return true
     }
 
     /// An increment counts no more: it was made twice.

@@ -62,7 +62,9 @@ package struct RecordBody: Hashable, Sendable {
         }
     }
 
-    package func int64(_ entry: Entry) throws(MalformedBytes) -> Int64 {
+    /// The value of an INT64 field; nil: the field holds something else.
+    package func int64(_ entry: Entry) throws(MalformedBytes) -> Int64? {
+        guard entry.type == .one(.int64) else { return nil }
         var reader = CanonicalReader(bytes, entry.value)
         return try reader.signed()
     }

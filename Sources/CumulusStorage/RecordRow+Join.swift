@@ -87,10 +87,7 @@ extension RecordRow {
     /// A field as a counter, also if nobody incremented it here.
     private func counter(_ field: String) throws(MalformedBytes) -> Counter {
         if let known = counters.first(where: { $0.field == field }) { return known }
-        guard let entry = body.entry(named: field), entry.type == .one(.int64) else {
-            return Counter(field: field, base: 0)
-        }
-        return Counter(field: field, base: try body.int64(entry))
+        return Counter(field: field, base: try int64(field) ?? 0)
     }
 }
 

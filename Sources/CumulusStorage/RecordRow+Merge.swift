@@ -113,16 +113,17 @@ package struct PutMerge {
         return winners
     }
 
-    /// A value that is written twice is not lost; of a counter the base counts.
+    /// A value that is written twice is not lost; of a counter that is shown the base counts.
     private func says(
         _ entry: RecordBody.Entry,
         theSameAs known: Bytes,
         in row: RecordRow
     ) throws(MalformedBytes) -> Bool {
         let name = put.fields.name(of: entry)
-        if entry.type == .one(.int64), let counter = row.counters.first(where: { $0.field == name })
+        if let counter = row.counters.first(where: { $0.field == name }),
+            let base = try put.fields.int64(entry), try row.int64(name) != nil
         {
-            return try put.fields.int64(entry) == counter.base
+            return base == counter.base
         }
         return known == (entry.type == nil ? [] : Bytes(put.fields.bytes[entry.whole]))
     }
@@ -176,12 +177,9 @@ extension RecordRow {
         for entry in fields.entries where !counters.isEmpty {
             let name = fields.name(of: entry)
             guard let index = counters.firstIndex(where: { $0.field == name }) else { continue }
-            if entry.type == .one(.int64) {
-                counters[index].base = try fields.int64(entry)
-            } else if entry.type == nil {
-                // A remover that knew no increment leaves nothing to go on from.
-                counters[index].base = resets.first { $0.field == name }?.delta ?? 0
-            }
+            // A remover that knew no increment leaves nothing to go on from, nor does another type.
+            let reset = resets.first { $0.field == name }?.delta
+            counters[index].base = try fields.int64(entry) ?? reset ?? 0
         }
         absent.removeAll { fields.entry(named: $0.name) != nil }
         targets.removeAll { fields.entry(named: $0.field) != nil }
@@ -197,9 +195,7 @@ extension RecordRow {
         _ stamp: Stamp
     ) throws(MalformedBytes) {
         let index = try counter(increment.field)
-        guard counters[index].add(increment.delta, at: stamp) else {
-            throw MalformedBytes("counter '\(increment.field)' overflows")
-        }
+        counters[index].add(increment.delta, at: stamp)
     }
 
     /// Takes back what was counted twice, and lets each counter show its value.
@@ -213,12 +209,16 @@ extension RecordRow {
         if !counters.isEmpty { try settleCounters() }
     }
 
+    /// What an INT64 field shows; nil: nothing, or something else.
+    func int64(_ field: String) throws(MalformedBytes) -> Int64? {
+        guard let entry = body.entry(named: field) else { return nil }
+        return try body.int64(entry)
+    }
+
     /// A field that is incremented for the first time goes on from what it shows.
     private mutating func counter(_ field: String) throws(MalformedBytes) -> Int {
         if let known = counters.firstIndex(where: { $0.field == field }) { return known }
-        let entry = body.entry(named: field).flatMap { $0.type == .one(.int64) ? $0 : nil }
-        let base = try entry.map { (entry) throws(MalformedBytes) in try body.int64(entry) }
-        counters.append(Counter(field: field, base: base ?? 0))
+        counters.append(Counter(field: field, base: try int64(field) ?? 0))
         counters.sort { $0.field.utf8.lexicographicallyPrecedes($1.field.utf8) }
         return counters.firstIndex { $0.field == field } ?? 0
     }
@@ -233,7 +233,7 @@ extension RecordRow {
             let removal = absent.first { $0.name == counter.field }?.stamp
             if let entry {
                 // Another type can stand here where two nodes disagreed on the field's.
-                guard entry.type == .one(.int64), try body.int64(entry) != counter.value,
+                guard let shown = try body.int64(entry), shown != counter.value,
                     let index = body.entries.firstIndex(of: entry)
                 else { continue }
                 show(counter, stamp: fieldStamps[index])

@@ -124,7 +124,7 @@ extension RecordRow {
     }
 
     /// The first 8 bytes of SHA-256 over birth, `modified` and every (name, stamp); a counter
-    /// counts with its value too.
+    /// that is shown counts with its value too.
     private func computeTag() throws(MalformedBytes) -> Bytes {
         var writer = CanonicalWriter(reserving: 256)
         writer.stamp(birth)
@@ -132,8 +132,10 @@ extension RecordRow {
         for (entry, stamp) in zip(body.entries, fieldStamps) {
             writer.delimited(body.bytes[entry.name])
             writer.stamp(stamp)
-            if counters.contains(where: { $0.field == body.name(of: entry) }) {
-                writer.varint(zigzag(try body.int64(entry)))
+            if counters.contains(where: { $0.field == body.name(of: entry) }),
+                let value = try body.int64(entry)
+            {
+                writer.varint(zigzag(value))
             }
         }
         writer.varint(UInt64(absent.count))

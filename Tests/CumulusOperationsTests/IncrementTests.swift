@@ -110,15 +110,29 @@ import Testing
         try expect(["n": -1])
     }
 
-    @Test func anOverflowOfOneRunsSumIs12Too() throws {
+    /// What counts is what the field shows, whatever the runs' own sums have come to.
+    @Test func sumsOfRunsMayLeaveTheRange() throws {
         #expect(try increment(.max) == nil)
         try store.restart()
         #expect(try increment(.min + 1) == nil)
         try expect(["n": 0])
-        // The value would fit, the second run's own sum does not.
-        #expect(try increment(-2) == .invalidArguments)
-        #expect(try increment(-1) == nil)
-        try expect(["n": -1])
+        #expect(try increment(-2) == nil)
+        try expect(["n": -2])
+        #expect(try set(.int64(.max)) == nil)
+        try expect(["n": .int64(.max)])
+        #expect(try increment(1) == .invalidArguments)
+        #expect(try LogReplay.differences(in: store.engine) == [])
+    }
+
+    @Test func whatIsSetIsShownWhateverWasCounted() throws {
+        #expect(try increment(.max) == nil)
+        #expect(try set(-5) == nil)
+        try expect(["n": -5])
+        #expect(try increment(2) == nil)
+        try expect(["n": -3])
+        #expect(try set(nil) == nil)
+        #expect(try increment(.min) == nil)
+        try expect(["n": .int64(.min)])
     }
 
     @Test func anIncrementDoesNotTouchTheSetStampAndIsASave() throws {

@@ -55,6 +55,55 @@ import Testing
         #expect(failure.error.message.contains("save an INT64 in it before"))
     }
 
+    /// Most of them can't be read as a number at all.
+    private static let noNumbers: [FieldValue?] = [
+        .string("日本"), .bytes([0xFF, 0xFF]), .double(Double(bitPattern: 0x8080_8080_8080_8080)),
+        .list([.int64(1)]), .list([]), nil,
+    ]
+
+    /// Each node meets the other's commit behind its own: both orders of arrival.
+    @Test(arguments: noNumbers, [true, false])
+    func anIncrementMeetsAnotherType(value: FieldValue?, isFirst: Bool) throws {
+        let (counting, setting) = isFirst ? (pair.one, pair.other) : (pair.other, pair.one)
+        let increment = SaveItem("number", increments: ["k": 1])
+        #expect(try counting.save([increment]).codes == [nil])
+        #expect(try setting.save([SaveItem("number", ["k": value])]).codes == [nil])
+        try pair.heal()
+        for store in [counting, setting] {
+            #expect(try store.save([SaveItem("number", ["y": 2])]).codes == [nil])
+            try pair.heal()
+            #expect(try DerivedRows.differences(in: store.engine) == [])
+        }
+    }
+
+    /// Neither what the counter was set to nor its sums show through.
+    @Test func aTextHidesACounterUntilANumberIsSaved() throws {
+        try pair.one.save([SaveItem("number", ["k": 10])])
+        let increment = SaveItem("number", increments: ["k": 2])
+        try pair.one.save([increment])
+        try pair.other.save([SaveItem("number", ["k": "日本"])])
+        try pair.heal()
+        #expect(try fetched("number") == Array(repeating: ["k__string", "x", "y"], count: 2))
+        for store in [pair.one, pair.other] {
+            #expect(try store.save([increment]).codes == [.invalidArguments])
+        }
+        try pair.other.save([SaveItem("number", ["k": 5])])
+        try pair.heal()
+        try pair.one.save([increment])
+        try pair.heal()
+        #expect(try pair.value("number") == ["k": 7, "x": 1, "y": 1])
+    }
+
+    /// Though the counter behind the text has that very base.
+    @Test func aNumberThatFellToATextIsInTheConflictLog() throws {
+        try pair.one.save([SaveItem("number", increments: ["k": 0])])
+        try pair.one.save([SaveItem("number", ["k": 0])])
+        pair.other.now += 1_000
+        try pair.other.save([SaveItem("number", ["k": "日本"])])
+        try pair.heal()
+        #expect(try pair.lost() == [["k": 0], ["k": 0]])
+    }
+
     @Test func aFieldOfThatVeryNameHidesIt() throws {
         try pair.other.save([SaveItem("text", ["x__string": "own"])])
         try pair.heal()

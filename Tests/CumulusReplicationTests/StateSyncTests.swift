@@ -57,6 +57,15 @@ import Testing
         #expect(try value("s") == WireField.body(["x__string": "a"]))
     }
 
+    @Test(arguments: StateWay.allCases) func aTextStandsBesideIncrements(way: StateWay) throws {
+        try one.save([SaveItem("r", ["x": 1])])
+        try one.save([SaveItem("r", increments: ["x": 1])])
+        try other.save([SaveItem("r", ["x": "日本"])])
+        try exchange(way)
+        let fields: [String: FieldValue?] = ["a": 0, "b": 0, "n": 10, "x__string": "日本"]
+        #expect(try value("r") == WireField.body(fields))
+    }
+
     @Test(arguments: StateWay.allCases) func aDeletionBeatsAnEdit(way: StateWay) throws {
         try one.delete([DeleteItem("r")])
         try other.save([SaveItem("r", ["a": 2])])

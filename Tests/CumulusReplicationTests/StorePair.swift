@@ -57,11 +57,12 @@ struct StorePair {
         }
     }
 
+    /// Without lists.
     private static func values(_ fields: Bytes) throws -> [String: FieldValue] {
         let body = try RecordBody(stored: fields)
         return Dictionary(
-            uniqueKeysWithValues: try body.entries.map { entry in
-                (body.name(of: entry), .int64(try body.int64(entry)))
+            uniqueKeysWithValues: try body.entries.compactMap { entry in
+                try body.value(entry).map { (body.name(of: entry), $0) }
             }
         )
     }

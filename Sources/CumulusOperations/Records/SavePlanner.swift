@@ -52,7 +52,7 @@ struct SavePlanner {
             try checkAssets(put, in: &transaction)
             try planReferences(&put, row, &plan, in: &transaction)
             try planParent(content, &put, plan, in: &transaction)
-            try planCounters(&put, row, in: &transaction)
+            try planCounters(&put, row)
             try planWholes(&put, row, plan.schemas[content.type]?.merge ?? .fields)
             try checkSize(put, row)
             try checkFieldCount(put, row, in: &transaction)
@@ -342,8 +342,7 @@ struct SavePlanner {
     /// that gives 0.
     private func planCounters(
         _ put: inout Commit.Put,
-        _ row: RecordRow?,
-        in transaction: inout WriteTransaction
+        _ row: RecordRow?
     ) throws(PlanFailure) {
         for increment in put.increments {
             if put.fields.entry(named: increment.field) != nil {
@@ -358,55 +357,49 @@ struct SavePlanner {
                     )
                 )
             }
-            try checkOverflow(increment, row, in: &transaction)
+            try checkOverflow(increment, row)
         }
         for counter in row?.counters ?? [] {
             guard let entry = put.fields.entry(named: counter.field) else { continue }
-            let total = counter.total ?? 0
             guard entry.type != nil else {
                 put.resetCounters.append(
-                    Commit.Increment(field: counter.field, delta: 0 &- total)
+                    Commit.Increment(field: counter.field, delta: 0 &- counter.total)
                 )
                 continue
             }
-            // Another type can stand here where two nodes disagreed on the field's.
-            guard entry.type == .one(.int64) else { continue }
             let value = try malformed { () throws(MalformedBytes) in try put.fields.int64(entry) }
-            let (base, overflow) = value.subtractingReportingOverflow(total)
-            if overflow { throw .item(SavePlanner.overflow(counter.field)) }
+            // Another type can stand here where two nodes disagreed on the field's.
+            guard let value else { continue }
+            let base = value &- counter.total
             put.fields = put.fields.replacing(counter.field, withInt64: base)
         }
     }
 
-    /// Adds for a trial, at the dot that the commit will have.
+    /// An increment goes on from what the field shows.
     private func checkOverflow(
         _ increment: Commit.Increment,
-        _ row: RecordRow?,
-        in transaction: inout WriteTransaction
+        _ row: RecordRow?
     ) throws(PlanFailure) {
-        let dot = try engine { () throws(EngineError) in try transaction.nextDot(scope) }
-        var counter = Counter(field: increment.field, base: 0)
-        if let known = row?.counters.first(where: { $0.field == increment.field }) {
-            counter = known
-        } else if let row, let entry = row.body.entry(named: increment.field) {
+        var shown: Int64?
+        if let row, let entry = row.body.entry(named: increment.field) {
+            shown = try malformed { () throws(MalformedBytes) in try row.body.int64(entry) }
             // An empty list may stand where the schema had no column yet, and another type where
             // nodes gave the field two.
-            guard entry.type == .one(.int64) else {
+            if shown == nil {
                 throw .item(holdsAnother(increment.field, entry.type ?? .emptyList))
             }
-            counter.base = try malformed { () throws(MalformedBytes) in try row.body.int64(entry) }
         }
-        let stamp = Stamp(HybridTime(.max), dot)
-        guard counter.add(increment.delta, at: stamp), counter.fits else {
-            throw .item(SavePlanner.overflow(increment.field))
-        }
-    }
-
-    private static func overflow(_ field: String) -> ServiceError {
-        ServiceError(
-            .invalidArguments,
-            .invalidValue,
-            "the value of field '\(StoredName.shown(field))' would not fit into 64 bits"
+        let hidden = row?.counters.first { $0.field == increment.field }
+        let before = shown ?? hidden?.value ?? 0
+        guard before.addingReportingOverflow(increment.delta).overflow else { return }
+        throw .item(
+            ServiceError(
+                .invalidArguments,
+                .invalidValue,
+                """
+                the value of field '\(StoredName.shown(increment.field))' would not fit into 64 bits
+                """
+            )
         )
     }
 

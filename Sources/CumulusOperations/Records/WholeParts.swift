@@ -65,8 +65,7 @@ extension Commit.Put {
         } else {
             part.append(removalOf: name)
             if let counter {
-                let base = 0 &- (counter.total ?? 0)
-                resetCounters.append(Commit.Increment(field: name, delta: base))
+                resetCounters.append(Commit.Increment(field: name, delta: 0 &- counter.total))
             }
         }
         return part

@@ -529,7 +529,7 @@ final class SimulatedWorld: @unchecked Sendable {
             let conflict = try Conflict(row: value)
             guard conflict.recordName == name else { return nil }
             let body = try RecordBody(stored: conflict.lost)
-            return try body.entry(named: "value").map { try body.int64($0) }
+            return try body.entry(named: "value").flatMap { try body.int64($0) }
         }
     }
 
