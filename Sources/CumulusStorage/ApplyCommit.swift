@@ -138,16 +138,23 @@ private struct Application {
             field: "",
             winner: max(commit.stamp, shown.birth),
             loser: min(commit.stamp, shown.birth),
-            lost: isLater ? shown.body.bytes : put.fields.bytes
+            lost: isLater ? shown.body.bytes : put.saidFields.bytes
         )
         note([clash], of: put.recordName, isLater ? shown.type : put.type)
     }
 
     /// A change that comes too late for what it changes: all of it is lost.
     mutating func noteLoss(of put: Commit.Put, _ type: String, to winner: Stamp) {
-        let lost = put.fields.bytes
+        let lost = put.saidFields.bytes
         let clash = Clash(field: "", winner: winner, loser: commit.stamp, lost: lost)
         note([clash], of: put.recordName, type)
+    }
+}
+
+extension Commit.Put {
+    /// Its fields, with what each increment adds as a field's value.
+    fileprivate var saidFields: RecordBody {
+        increments.reduce(fields) { $0.replacing($1.field, withInt64: $1.delta) }
     }
 }
 

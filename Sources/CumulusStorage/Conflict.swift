@@ -15,8 +15,8 @@ package struct Conflict: RowValue, Equatable {
     package var field: String
     package var winner: Stamp
     package var loser: Stamp
-    /// The losing fields, as `Field` messages of a record; empty where nothing was lost but a
-    /// removal.
+    /// The losing fields, as `Field` messages of a record, with what a lost increment adds as a
+    /// field's value; empty where nothing was lost but a removal.
     package var lost: Bytes
 
     package init(

@@ -75,6 +75,24 @@ import Testing
         #expect(try pair.value("r") == nil)
     }
 
+    @Test func incrementsAreLostWithTheRecordThatTheyMade() throws {
+        try pair.one.save([SaveItem("r", ["a": 1], increments: ["k": 7])])
+        try pair.other.save([SaveItem("r", increments: ["k": 5])])
+        try pair.heal()
+        #expect(try pair.value("r") == ["k": 5])
+        #expect(try pair.lost() == [["a": 1, "k": 7], ["a": 1, "k": 7]])
+    }
+
+    @Test func anIncrementIsLostWithItsRecord() throws {
+        try pair.together([SaveItem("r", ["n": 10])])
+        try pair.one.delete([DeleteItem("r")])
+        try pair.other.save([SaveItem("r", increments: ["n": 7])])
+        try pair.heal()
+        #expect(try pair.value("r") == nil)
+        // One met the increment, which says no more than that; the other lost the record.
+        #expect(try pair.lost() == [["n": 7], ["n": 17]])
+    }
+
     @Test func aDeletionThatSawOneLifeLeavesTheOther() throws {
         try pair.one.save([SaveItem("r", ["a": 1])])
         try pair.other.save([SaveItem("r", ["b": 2])])
@@ -98,6 +116,22 @@ import Testing
         try pair.other.save([SaveItem("r", ["n": 100])])
         try pair.heal()
         #expect(try pair.value("r") == ["n": 101])
+    }
+
+    /// Together they leave the range; a number that is saved is exact all the same.
+    @Test(arguments: [(.max - 1, 1), (0, .max), (0, .min)] as [(Int64, Int64)])
+    func aSetAfterAnOverflowIsShown(start: Int64, delta: Int64) throws {
+        try pair.together([SaveItem("r", ["n": .int64(start)])])
+        let increment = SaveItem("r", increments: ["n": delta])
+        for store in [pair.one, pair.other] { #expect(try store.save([increment]).codes == [nil]) }
+        try pair.heal()
+        #expect(try pair.value("r") == ["n": .int64(start &+ delta &+ delta)])
+        #expect(try pair.one.save([SaveItem("r", ["n": 5])]).codes == [nil])
+        try pair.heal()
+        #expect(try pair.value("r") == ["n": 5])
+        #expect(try pair.other.save([SaveItem("r", increments: ["n": 2])]).codes == [nil])
+        try pair.heal()
+        #expect(try pair.value("r") == ["n": 7])
     }
 
     /// The caller got no answer from one node and asked the other.
