@@ -76,12 +76,10 @@ extension RowReader where Self: ~Copyable {
                 number: row.number
             )
         }
-        guard address.name == Names.defaultZone else { return nil }
-        let zone = Commit.Zone(
-            database: database,
-            name: address.name,
-            generation: (row?.deadThrough ?? 0) + 1
-        )
+        guard address.name == Names.defaultZone,
+            let generation = Zones.nextGeneration(after: row)
+        else { return nil }
+        let zone = Commit.Zone(database: database, name: address.name, generation: generation)
         return FoundZone(zone: zone, capabilities: [], number: nil)
     }
 

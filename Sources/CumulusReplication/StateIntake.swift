@@ -13,8 +13,8 @@ package struct StateIntake: Sendable {
     /// The last record of the zone so far.
     private var name: String?
 
-    /// No log has more commits: their numbers can be added up.
-    private let longestLog: UInt64 = 1 << 48
+    /// No scope has more commits, of all runs together: their numbers can be added up.
+    private static let mostCommits: UInt64 = 1 << 48
 
     /// Throws what is wrong with the offer.
     ///
@@ -28,15 +28,16 @@ package struct StateIntake: Sendable {
     ) throws(MalformedBytes) {
         self.offer = offer
         guard offer.base == base else { throw MalformedBytes("it was made for another reader") }
+        var room = StateIntake.mostCommits
         for (incarnation, row) in offer.vectors {
             let lead = row.time.milliseconds - now
             guard lead <= CommitIntake.clockLeadMilliseconds else {
                 throw MalformedBytes("commits of \(incarnation) are \(lead) ms ahead of our clock")
             }
-            guard row.hash.count == Commit.noHash.count, row.seq > 0, row.seq <= longestLog
-            else {
+            guard row.hash.count == Commit.noHash.count, row.seq > 0, row.seq <= room else {
                 throw MalformedBytes("the end of the log of \(incarnation) can't be")
             }
+            room -= row.seq
             guard offer.vector.covers(row.first), offer.vector.covers(row.dep) else {
                 throw MalformedBytes("\(incarnation) depends on what the donor lacks")
             }
@@ -54,6 +55,9 @@ package struct StateIntake: Sendable {
     private func check(_ zone: StateOffer.Zone) throws(MalformedBytes) {
         try check(zone.row.created)
         if let deleted = zone.row.deleted { try check(deleted) }
+        guard max(zone.row.generation, zone.row.deadThrough) <= Zones.lastGeneration else {
+            throw MalformedBytes("zone \(zone.name) has a generation that no zone comes to")
+        }
         guard offer.vector.covers(zone.heads), offer.vector.covers(zone.row.horizon) else {
             throw MalformedBytes("zone \(zone.name) is ahead of the donor's vector")
         }

@@ -201,7 +201,7 @@ extension WriteTransaction {
         let database = try makeDatabase(application.scope, zone.database)
         var row = try self.zone(database, zone.name)
         if zone.name == Names.defaultZone, row?.exists != true,
-            zone.generation == (row?.deadThrough ?? 0) + 1
+            zone.generation == Zones.nextGeneration(after: row)
         {
             // A default zone is always there, a new one after a reset; its row is made when
             // something is written to it.
@@ -354,6 +354,15 @@ package enum Zones {
     package static func capabilities(of name: String, in database: DatabaseID) -> UInt32 {
         let isCustom = database.kind == .private && name != Names.defaultZone
         return isCustom ? RecordZone.Capabilities.custom.rawValue : 0
+    }
+
+    /// No zone is deleted so often, whatever a peer says: one more always fits.
+    package static let lastGeneration: UInt64 = (1 << 48) - 1
+
+    /// The generation of a zone that is made where `row` stands, or nothing; nil: no more can be.
+    package static func nextGeneration(after row: ZoneRow?) -> UInt64? {
+        let dead = row?.deadThrough ?? 0
+        return dead < lastGeneration ? dead + 1 : nil
     }
 }
 

@@ -145,6 +145,10 @@ import Testing
             { $0.base = VersionVector() },
             { $0.vectors[run]?.time = HybridTime(milliseconds: 1_760_000_000_000) },
             { $0.vectors[run]?.seq = .max },
+            {
+                let end = VectorRow(seq: 1 << 48, time: HybridTime(1), hash: Commit.noHash)
+                $0.vectors[Incarnation(7)] = end
+            },
             { $0.vectors[run]?.hash = [1] },
             { $0.vectors = [:] },
             { $0.zones.append($0.zones[0]) },
@@ -152,6 +156,12 @@ import Testing
             { $0.zones[0].heads.cover(Dot(run, 1_000)) },
             { $0.zones[0].row.horizon.cover(Dot(run, 1_000)) },
             { $0.zones[0].row.deadThrough = $0.zones[0].row.generation },
+            { $0.zones[0].row.generation = Zones.lastGeneration + 1 },
+            { $0.zones[0].row.generation = .max },
+            {
+                $0.zones[0].row.deadThrough = .max
+                $0.zones[0].extent = .nothing
+            },
             { $0.registers[0].row.stamp.dot.seq = 1_000 },
             { $0.registers[0].row.stamp.time = HybridTime(.max) },
         ]
@@ -162,6 +172,9 @@ import Testing
                 _ = try StateIntake(offer, above: base, now: one.now)
             }
         }
+        var last = good
+        last.zones[0].row.generation = Zones.lastGeneration
+        _ = try StateIntake(last, above: base, now: one.now)
     }
 
     @Test func aPageThatCanNotBeIsRefused() throws {

@@ -91,6 +91,9 @@ struct  Cumulus__V1__Commit
    */
   ProtobufCBinaryData owner;
   ProtobufCBinaryData zone;
+  /*
+   * below 2^48
+   */
   uint64_t generation;
   size_t n_operations;
   Cumulus__V1__Operation **operations;

@@ -88,9 +88,9 @@ package struct ModifyZones: Sendable {
         if try transaction.find(address, in: database, of: scope, by: caller) != nil {
             return .success(nil)
         }
-        var dead: UInt64 = 0
+        var row: ZoneRow?
         if let number = try transaction.database(scope, database) {
-            dead = try transaction.zone(number, address.name)?.deadThrough ?? 0
+            row = try transaction.zone(number, address.name)
             let count = try transaction.zoneRows(of: number).count { $0.row.exists }
             guard count < limits.zonesPerDatabase else {
                 return .failure(
@@ -102,7 +102,15 @@ package struct ModifyZones: Sendable {
                 )
             }
         }
-        let zone = Commit.Zone(database: database, name: address.name, generation: dead + 1)
+        guard let generation = Zones.nextGeneration(after: row) else {
+            return .failure(
+                ServiceError(
+                    .limitExceeded,
+                    "a zone '\(address.name)' can't be made again; choose another name"
+                )
+            )
+        }
+        let zone = Commit.Zone(database: database, name: address.name, generation: generation)
         return .success((zone, .zoneCreate))
     }
 
