@@ -212,14 +212,26 @@ extension PeerConnection {
         }
         for (incarnation, refusal) in paused where alarmed[incarnation] != refusal {
             alarmed[incarnation] = refusal
+            var message: Logger.Message =
+                "the commits of a node are refused; an operator has to look"
+            if case .damagedHere = refusal {
+                node.meter.damagedRows.add(1)
+                message = PeerConnection.damagedHere
+            }
             node.environment.logger.critical(
-                "the commits of a node are refused; an operator has to look",
+                message,
                 metadata: [
                     "incarnation": "\(incarnation)", "why": "\(refusal)", "peer": "\(endpoint)",
                 ]
             )
         }
     }
+
+    /// A comparison can't mend what it can't read.
+    static let damagedHere: Logger.Message = """
+        this node's own store is damaged, so commits of others can't be applied here: check its \
+        disk, then restore a backup, or let the node join anew with an empty directory
+        """
 
     func grant(_ size: Int, _ stream: UInt32) {
         if pulls[stream] != nil { credit(size, stream) }

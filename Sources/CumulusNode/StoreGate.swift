@@ -382,7 +382,7 @@ package final class StoreGate: Sendable {
         } catch {
             // The outcome of the batch is unknown: nobody is told anything, and the next start
             // finds out.
-            environment.fail("the store failed: \(error); the next start recovers")
+            environment.fail(error.lastWords)
             return []
         }
         return reports
@@ -555,6 +555,16 @@ package final class StoreGate: Sendable {
         .diskFull,
         "the node's disk is nearly full, so it takes no writes; free space and try again"
     )
+}
+
+extension EngineError {
+    /// Why the process ends, and what helps: damage is still there at the next start.
+    fileprivate var lastWords: String {
+        switch self {
+        case .corrupt(let what): "the store is damaged: \(what); \(EngineError.remedy)"
+        case .failed, .notInMemory: "the store failed: \(self); the next start recovers"
+        }
+    }
 }
 
 // MARK: - For tasks, which can wait

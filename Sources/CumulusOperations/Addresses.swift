@@ -110,10 +110,7 @@ extension ServiceError {
     package static let damagedRow = ServiceError(
         .internalError,
         .corrupt,
-        """
-        a stored row is damaged; the node's log says where: check its disk, then restore a backup, \
-        or let an empty node fetch the data from its peers
-        """
+        "a stored row is damaged; the node's log says where: \(EngineError.remedy)"
     )
 
     package static func tooManyItems(_ count: Int, limit: Int) -> ServiceError {

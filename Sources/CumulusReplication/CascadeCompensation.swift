@@ -116,7 +116,8 @@ package enum CascadeCompensation {
         }
     }
 
-    private static func names(in commit: Commit) -> [String] {
+    /// The records that a commit names.
+    static func names(in commit: Commit) -> [String] {
         commit.operations.compactMap { operation in
             switch operation {
             case .put(let put): put.recordName

@@ -1,8 +1,9 @@
 // Whether a commit of another node may be applied now: in the order of its incarnation, after all
 // that it depends on, and only if it fits what is known of its origin.
 //
-// Called for every commit that a peer sends, before `WriteTransaction.apply`. A refusal stops that
-// origin and nobody else: its log was forked or its clock is wrong, and an operator has to look.
+// Called for every commit that a peer sends, before `WriteTransaction.apply`. A refusal pauses that
+// origin and what depends on it: its log was forked or its clock is wrong, and an operator has to
+// look.
 
 package import CumulusModel
 package import CumulusStorage
@@ -28,6 +29,8 @@ package enum CommitIntake {
         case clockAhead(milliseconds: Int64)
         /// It can't be read or applied: damaged, or made by a newer release.
         case unreadable(String)
+        /// It can't be applied since a row of this node's own store can't be read.
+        case damagedHere(String)
     }
 
     /// How far a commit's time may be ahead of the wall clock.

@@ -3,7 +3,8 @@
 //
 // Run by the writer like a request. What was applied before a commit that can't be stays. A commit
 // that can't be read or doesn't fit its origin's log or clock pauses that origin, and with it what
-// depends on it; everybody else's commits go on.
+// depends on it; everybody else's commits go on. So it does where rows of this node are damaged,
+// which is told apart.
 
 package import CumulusModel
 package import CumulusStorage
@@ -84,19 +85,65 @@ package struct PeerCommits: Sendable {
                 continue
             case .apply: break
             }
-            let point = transaction.savePoint
-            do {
-                try transaction.apply(commit, bytes: bytes, in: number)
-                try CascadeCompensation.run(after: commit, in: number, &transaction)
-            } catch {
-                guard case .corrupt(let what) = error else { throw error }
-                transaction.rollBack(to: point)
-                paused[head.dot.incarnation] = .unreadable(what)
+            if let refusal = try apply(commit, bytes, in: number, &transaction) {
+                paused[head.dot.incarnation] = refusal
                 continue
             }
             applied += 1
         }
         return .taken(applied)
+    }
+
+    /// Applies a commit, with what it makes this node owe, or says why it can't be.
+    private func apply(
+        _ commit: Commit,
+        _ bytes: Bytes,
+        in number: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> CommitIntake.Refusal? {
+        let point = transaction.savePoint
+        do {
+            try transaction.apply(commit, bytes: bytes, in: number)
+        } catch {
+            guard case .corrupt(let what) = error else { throw error }
+            transaction.rollBack(to: point)
+            let isOurs = try isDamaged(around: commit, in: number, &transaction)
+            return isOurs ? .damagedHere(what) : .unreadable(what)
+        }
+        do {
+            try CascadeCompensation.run(after: commit, in: number, &transaction)
+        } catch {
+            guard case .corrupt(let what) = error else { throw error }
+            transaction.rollBack(to: point)
+            // The commit itself could be applied: what it led to is damaged.
+            return .damagedHere(what)
+        }
+        return nil
+    }
+
+    /// Whether what stands here around a commit can't be read, without its doing.
+    private func isDamaged(
+        around commit: Commit,
+        in number: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Bool {
+        do {
+            _ = try transaction.storedSchema(of: number, in: scope.environment)
+            guard let zone = commit.zone, let place = try transaction.number(of: zone, in: number)
+            else { return false }
+            for name in CascadeCompensation.names(in: commit) {
+                for life in try transaction.lives(place, name) {
+                    _ = try transaction.decoding(RowKey.record(place, name).bytes) {
+                        () throws(MalformedBytes) in
+                        try life.backReferences()
+                    }
+                }
+            }
+            return false
+        } catch {
+            guard case .corrupt = error else { throw error }
+            return true
+        }
     }
 }
 

@@ -57,6 +57,10 @@ package enum EngineError: Error, Equatable, Sendable {
     case corrupt(String)
     /// The engine can't go on. After a commit: its outcome is unknown.
     case failed(String)
+
+    /// What an operator can do about damage.
+    package static let remedy =
+        "check its disk, then restore a backup, or let an empty node fetch the data from its peers"
 }
 
 /// Reads from one state of the store.

@@ -14,6 +14,7 @@ package final class CountingEngine: StorageEngine {
     private let free = Atomic<UInt64>(.max)
     private let cold = Atomic<Bool>(false)
     private let commitSeconds: Double
+    private let failure = Mutex<EngineError?>(nil)
 
     /// Each commit takes `commitSeconds` longer than the engine behind needs.
     package init(_ engine: any StorageEngine = MemoryEngine(), commitSeconds: Double = 0) {
@@ -35,6 +36,11 @@ package final class CountingEngine: StorageEngine {
         free.store(bytes, ordering: .relaxed)
     }
 
+    /// No commit succeeds from now on.
+    package func failCommits(_ error: EngineError) {
+        failure.withLock { $0 = error }
+    }
+
     /// Whether nothing is in memory, so that every read has to go to the disk.
     package func setCold(_ isCold: Bool) {
         cold.store(isCold, ordering: .relaxed)
@@ -45,6 +51,7 @@ package final class CountingEngine: StorageEngine {
     }
 
     package func commit(_ batch: EngineBatch) throws(EngineError) {
+        if let error = failure.withLock({ $0 }) { throw error }
         if commitSeconds > 0 { Thread.sleep(forTimeInterval: commitSeconds) }
         try engine.commit(batch)
         commitCount.wrappingAdd(1, ordering: .relaxed)

@@ -7,6 +7,8 @@ import CumulusNode
 import CumulusStorage
 import CumulusTesting
 import CumulusWire
+import Dispatch
+import Synchronization
 import Testing
 
 extension Bytes {
@@ -172,6 +174,36 @@ extension Bytes {
             let isFound = try await eventually { try await agreement() == false }
             #expect(isFound)
             await admin.close()
+        }
+    }
+
+    /// A node that can't apply what comes, for damage of its own, says that it is damaged.
+    @Test func damageHereShowsInTheStatus() async throws {
+        let engines = [MemoryEngine(), MemoryEngine()]
+        try await withCluster(engines) { servers in
+            follow(servers)
+            let token = try await servers[0].makeUser("ada")
+            try await waitForUser(token, at: servers[1])
+            try await save("torn", at: servers[0], token)
+            #expect(try await title("torn", at: servers[1], token) == "torn")
+            let reader = servers[1].node.gate.latest(reach: .disk)
+            let rows = try reader.rows(.records, .all(.record)).filter {
+                $0.key.contains(sequence: Bytes("torn".utf8))
+            }
+            #expect(rows.count == 1)
+            var batch = EngineBatch()
+            batch.writes = rows.map { .init(family: .records, key: $0.key, value: [0xFF]) }
+            engines[1].commit(batch)
+            let client = servers[0].container(token: token)
+            let database = client.privateCloudDatabase
+            var record = try await database.record(for: Record.ID(recordName: "torn"))
+            record["title"] = "mended"
+            _ = try await database.save(record)
+            await client.close()
+            let isCounted = try await eventually { servers[1].node.meter.damagedRows.value > 0 }
+            #expect(isCounted)
+            #expect(servers[1].node.state == "damaged")
+            #expect(servers[0].node.state == "ready")
         }
     }
 

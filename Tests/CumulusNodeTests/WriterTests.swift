@@ -1,11 +1,15 @@
-// The writer: how many saves share a flush, and what it does when the disk is nearly full.
+// The writer: how many saves share a flush, and what it does when the disk is nearly full, or the
+// store can't go on.
 
 import Cumulus
 import CumulusModel
-import CumulusNode
+import CumulusStorage
 import CumulusTesting
 import CumulusWire
+import Synchronization
 import Testing
+
+@testable import CumulusNode
 
 @Suite(.serialized) struct WriterTests {
     // MARK: Group commit
@@ -99,5 +103,36 @@ import Testing
             let error = try error { _ = try client.save([Record("second", ["text": content])]) }
             #expect(error.reason == .diskFull)
         }
+    }
+
+    // MARK: A store that can't go on
+
+    static let failures: [(EngineError, String)] = [
+        (.failed("no flush"), "the store failed: failed(\"no flush\"); the next start recovers"),
+        (.corrupt("table 7"), "the store is damaged: table 7; \(EngineError.remedy)"),
+    ]
+
+    /// The next start finds the same damage: it is not what helps.
+    @Test(arguments: failures)
+    func whatEndsTheProcessSaysWhatHelps(failure: EngineError, words: String) throws {
+        let engine = CountingEngine()
+        let said = Mutex<[String]>([])
+        var environment = TestServer.environment
+        environment.fail = { reason in said.withLock { $0.append(reason) } }
+        let configuration = Node.Configuration(
+            version: Release.version,
+            container: TestServer.container,
+            operatorToken: [1]
+        )
+        let node = try Node(configuration, engine: engine, environment: environment)
+        engine.failCommits(failure)
+        let job = StoreGate.Job(.commits) { transaction throws(EngineError) in
+            _ = try transaction.makeScope(ScopeID(container: "c", environment: .development))
+        } then: { _ in
+        }
+        let write = StoreGate.QueuedWrite(.job(job), byteCount: 0, loop: InPlaceLoop.shared)
+        #expect(node.gate.submit(write))
+        #expect(node.gate.runBatch())
+        #expect(said.withLock { $0 } == [words])
     }
 }

@@ -200,6 +200,137 @@ extension OutboundFeed {
         #expect(try take([[0xFF]]) == .malformed("it has no head"))
     }
 
+    // MARK: Generations
+
+    static let inZones: [Commit.Operation] = [
+        .zoneCreate, .zoneDelete(reason: 0), .delete(recordName: "r", births: []),
+        .put(Commit.Put(recordName: "r", birth: nil, type: "t", fields: RecordBody())),
+    ]
+
+    /// The first commit of a stranger, in a zone of Alice's.
+    private func strange(
+        _ operation: Commit.Operation,
+        _ name: String,
+        _ generation: UInt64
+    ) throws -> Bytes {
+        let database = try Authorisation.database(.private, for: .alice)
+        return Commit(
+            stamp: Stamp(HybridTime(milliseconds: other.now), Dot(Incarnation(42), 1)),
+            dep: [],
+            previousHash: Commit.noHash,
+            requestID: [],
+            user: "",
+            device: [],
+            isGuarded: false,
+            zone: Commit.Zone(database: database, name: name, generation: generation),
+            operations: [operation]
+        ).encoded()
+    }
+
+    static let beyond: [UInt64] = [Zones.lastGeneration + 1, 1 << 63, .max]
+
+    /// Whoever adds to a generation must not overflow: the origin is refused, and the node goes on.
+    @Test(arguments: inZones, beyond)
+    func aGenerationThatCanNotBePausesItsOrigin(
+        operation: Commit.Operation,
+        generation: UInt64
+    ) throws {
+        for name in ["z", Names.defaultZone] {
+            let (outcome, paused) = try take([strange(operation, name, generation)], paused: [:])
+            #expect(outcome == .taken(0))
+            guard case .unreadable = paused[Incarnation(42)] else {
+                Issue.record("it was taken: \(paused)")
+                return
+            }
+        }
+        try other.restart()
+        #expect(try other.modify(ModifyZones(saving: ["z"]), by: .alice).codes == [nil])
+        #expect(try other.save([SaveItem("own", ["a": 1])]).codes == [nil])
+        #expect(try take(sent) == .taken(4))
+        #expect(try other.names(in: .private, by: .alice) == ["own", "r0", "r1", "r2", "r3"])
+    }
+
+    @Test(arguments: inZones, ["z", Names.defaultZone])
+    func theLastGenerationIsTaken(operation: Commit.Operation, name: String) throws {
+        #expect(try take([strange(operation, name, Zones.lastGeneration)]) == .taken(1))
+        #expect(try DerivedRows.differences(in: other.engine) == [])
+    }
+
+    /// Behind it no zone is made, nor written to.
+    @Test(arguments: ["z", Names.defaultZone])
+    func nothingFollowsTheLastGeneration(name: String) throws {
+        try other.modify(ModifyZones(saving: ["z"]), by: .alice)
+        try other.save([SaveItem("old", ["a": 1])])
+        let end = try strange(.zoneDelete(reason: 0), name, Zones.lastGeneration)
+        #expect(try take([end]) == .taken(1))
+        try other.restart()
+        let made = try other.modify(ModifyZones(saving: [name]), by: .alice)
+        #expect(made.codes == [.limitExceeded])
+        let zone = ZoneAddress(name: name)
+        let saved = try other.save([SaveItem("own", ["a": 1], in: zone)])
+        #expect(saved.codes == [.zoneNotFound])
+        #expect(try other.modify(ModifyZones(saving: ["y"]), by: .alice).codes == [nil])
+    }
+
+    /// A row of this node's own can't be read: nothing is wrong with the commit.
+    @Test func damageHereIsToldApart() throws {
+        #expect(try take(sent) == .taken(4))
+        let zone = try #require(try other.zoneNumber(ZoneAddress(), by: .alice))
+        let key = RowKey.record(zone, "r1")
+        let row = try #require(try other.reader.get(key))
+        func put(_ bytes: Bytes) throws {
+            try other.change { (transaction: inout WriteTransaction) throws(EngineError) in
+                transaction.put(key, bytes)
+            }
+        }
+        try put([0xFF])
+        try one.save([SaveItem("r1", ["a": 2])])
+        let more = try one.commits(above: other.vectors()).values.joined().map(\.1)
+        let (outcome, paused) = try take(more, paused: [:])
+        #expect(outcome == .taken(0))
+        guard case .damagedHere(let what) = paused[one.state.incarnation] else {
+            Issue.record("another node is to blame: \(paused)")
+            return
+        }
+        #expect(what.contains(key.bytes.hex))
+        try put(row)
+        #expect(try take(more) == .taken(1))
+    }
+
+    /// Its own row is whole: the commit says what this release doesn't know.
+    @Test func whatCanNotBeAppliedIsItsOriginsFault() throws {
+        #expect(try take(Array(sent.prefix(1))) == .taken(1))
+        var newer = try Commit(sent[1])
+        let register = Commit.Register(
+            namespace: SchemaRegister.fieldNamespace,
+            key: ["Note", "x"].map { Bytes($0.utf8) },
+            value: Bytes("VECTOR".utf8)
+        )
+        newer.operations.append(.register(register))
+        let (outcome, paused) = try take([newer.encoded()], paused: [:])
+        #expect(outcome == .taken(0))
+        let refusal = CommitIntake.Refusal.unreadable("a schema register is damaged")
+        #expect(paused == [one.state.incarnation: refusal])
+    }
+
+    /// What a commit leads to is damaged: a child whose owner it deletes.
+    @Test func damageBehindACommitIsDamageHere() throws {
+        #expect(try take(sent) == .taken(4))
+        try other.save([SaveItem("child", ["owner": .owner("r0")])])
+        let zone = try #require(try other.zoneNumber(ZoneAddress(), by: .alice))
+        try other.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            transaction.put(RowKey.record(zone, "child"), [0xFF])
+        }
+        try one.delete([DeleteItem("r0")])
+        let more = try one.commits(above: other.vectors()).values.joined().map(\.1)
+        let paused = try take(more, paused: [:]).1
+        guard case .damagedHere = paused[one.state.incarnation] else {
+            Issue.record("another node is to blame: \(paused)")
+            return
+        }
+        #expect(try other.reader.record(zone, "r0")?.isDead == false)
+    }
+
     @Test func anUnknownScopeIsReported() throws {
         let scope = ScopeID(container: "elsewhere", environment: .production)
         #expect(try take(sent, scope: scope) == .unknownScope)
