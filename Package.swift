@@ -193,8 +193,8 @@ let package = Package(
         tests(
             "CumulusNodeTests",
             [
-                "CumulusNode", "Cumulus", "CumulusAssets", "CumulusStorage", "CumulusWire",
-                "CumulusModel", "CumulusTesting",
+                "CumulusNode", "Cumulus", "CumulusAssets", "CumulusReplication", "CumulusStorage",
+                "CumulusWire", "CumulusModel", "CumulusTesting", log,
             ]
         ),
         tests(

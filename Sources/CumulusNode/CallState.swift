@@ -42,6 +42,8 @@ final class CallState {
     var next: NextPage?
     /// The same, but there is nothing before something is committed.
     var idle: NextPage?
+    /// Its wait for that.
+    var wait: BellWait?
     /// The next page had no room: how long it was waited since, and when it is tried again.
     var pause: Int64?
     var retry: Instant?

@@ -102,16 +102,17 @@ extension ClientSession {
 
     /// Looks at the calls that wait when something is committed; one wait for all of them.
     private func waitForBell(_ rings: UInt64, _ scope: ScopeNumber) {
-        guard !isWaitingForBell else { return }
-        isWaitingForBell = true
-        node.gate.bell.wait(after: rings, of: scope) { [weak self] in
+        guard bellWait == nil else { return }
+        let wait = BellWait(node.gate.bell)
+        bellWait = wait
+        wait.begin(after: rings, of: scope) { [weak self] in
             self?.resume { $0.tryAgain() }
         }
     }
 
     /// Something was committed: calls may be able to begin.
     private func tryAgain() {
-        isWaitingForBell = false
+        bellWait = nil
         guard let number = identity.scopeNumber else { return }
         let rings = node.gate.bell.count(of: number)
         for (stream, call) in calls {

@@ -31,8 +31,8 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     private var admittedFrame: Int?
     private var isClosed = false
     var calls: [UInt32: CallState] = [:]
-    /// The bell is to wake calls that wait for what their callers have seen.
-    var isWaitingForBell = false
+    /// Of all calls that wait for what their callers have seen.
+    var bellWait: BellWait?
     /// The version of the causal token that the caller was told last.
     var toldVersion: UInt64 = 0
     /// What proofs of this connection are made over.
@@ -219,6 +219,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         node.meter.callsInProgress.add(-calls.count)
         hold(0)
         calls = [:]
+        bellWait = nil
         if let peer = identity.peer { node.peerRuns.leave(peer, self) }
         answerChallengers(false)
         node.forget(self)
@@ -444,7 +445,9 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         call.isComplete = page.next == nil
         if let idle = page.idle {
             call.idle = page.next
-            node.gate.bell.wait(after: idle.rings, of: idle.scope) { [weak self] in
+            let wait = BellWait(node.gate.bell)
+            call.wait = wait
+            wait.begin(after: idle.rings, of: idle.scope) { [weak self] in
                 self?.resume { $0.wakeUp(stream) }
             }
         } else {

@@ -1,7 +1,8 @@
 // Wakes who waits for news of a scope: something was committed there, look again.
 //
 // Rung by the writer after each batch, for the scopes that it changed. It carries nothing, so that
-// a late or doubled ring is harmless and nobody's backlog is in memory.
+// a late or doubled ring is harmless and nobody's backlog is in memory. Who waits holds a
+// `BellWait`: what has ended is not kept until the next ring.
 
 import CumulusStorage
 import Synchronization
@@ -12,15 +13,17 @@ final class CommitBell: Sendable {
         var count: UInt64 = 0
         var counts: [ScopeNumber: UInt64] = [:]
         var countOfAll: UInt64 = 0
-        var waiting: [(scope: ScopeNumber?, call: @Sendable () -> Void)] = []
+        var waiting: [UInt64: (scope: ScopeNumber?, call: @Sendable () -> Void)] = [:]
+        var nextWaiter: UInt64 = 0
 
         func count(of scope: ScopeNumber?) -> UInt64 {
             scope.map { (counts[$0] ?? 0) + countOfAll } ?? count
         }
 
         mutating func take(_ isRung: (ScopeNumber?) -> Bool) -> [@Sendable () -> Void] {
-            defer { waiting.removeAll { isRung($0.scope) } }
-            return waiting.filter { isRung($0.scope) }.map(\.call)
+            let rung = waiting.filter { isRung($0.value.scope) }.sorted { $0.key < $1.key }
+            for waiter in rung { waiting[waiter.key] = nil }
+            return rung.map(\.value.call)
         }
     }
 
@@ -31,18 +34,25 @@ final class CommitBell: Sendable {
         state.withLock { $0.count(of: scope) }
     }
 
-    /// Calls once, after the next ring for the scope; at once if it rang since `count`.
-    func wait(
+    /// How many wait now.
+    var waiterCount: Int { state.withLock { $0.waiting.count } }
+
+    /// nil: it rang since `count`.
+    fileprivate func add(
+        _ call: @escaping @Sendable () -> Void,
         after count: UInt64,
-        of scope: ScopeNumber?,
-        _ call: @escaping @Sendable () -> Void
-    ) {
-        let isLate = state.withLock { state in
-            guard state.count(of: scope) == count else { return true }
-            state.waiting.append((scope, call))
-            return false
+        of scope: ScopeNumber?
+    ) -> UInt64? {
+        state.withLock { state in
+            guard state.count(of: scope) == count else { return nil }
+            state.nextWaiter += 1
+            state.waiting[state.nextWaiter] = (scope, call)
+            return state.nextWaiter
         }
-        if isLate { call() }
+    }
+
+    fileprivate func remove(_ waiter: UInt64) {
+        _ = state.withLock { $0.waiting.removeValue(forKey: waiter) }
     }
 
     /// Something was committed in these scopes.
@@ -63,5 +73,29 @@ final class CommitBell: Sendable {
             return state.take { _ in true }
         }
         for call in calls { call() }
+    }
+}
+
+/// One wait for the bell, as long as somebody holds it.
+final class BellWait: Sendable {
+    private let bell: CommitBell
+    private let waiter = Mutex<UInt64?>(nil)
+
+    init(_ bell: CommitBell) {
+        self.bell = bell
+    }
+
+    deinit {
+        if let waiter = waiter.withLock({ $0 }) { bell.remove(waiter) }
+    }
+
+    /// Calls once, after the next ring for the scope; at once if it rang since `count`.
+    func begin(
+        after count: UInt64,
+        of scope: ScopeNumber?,
+        _ call: @escaping @Sendable () -> Void
+    ) {
+        guard let number = bell.add(call, after: count, of: scope) else { return call() }
+        waiter.withLock { $0 = number }
     }
 }

@@ -36,6 +36,8 @@ extension PeerConnection {
         var misses = 0
         /// Until when commits are held back that depend on what others send.
         var heldUntil: Instant?
+        /// For what they depend on.
+        var wait: BellWait?
     }
 
     static let lookMilliseconds: Int64 = 1_000
@@ -350,7 +352,9 @@ extension PeerConnection {
         pulls[stream]?.heldUntil = pull.heldUntil ?? node.environment.now() + patience
         pulls[stream]?.commits.insert(contentsOf: commits, at: 0)
         pulls[stream]?.size += size
-        node.gate.bell.wait(after: rings, of: nil) { [weak self] in
+        let wait = BellWait(node.gate.bell)
+        pulls[stream]?.wait = wait
+        wait.begin(after: rings, of: nil) { [weak self] in
             self?.onLoop { $0.submit(stream) }
         }
     }

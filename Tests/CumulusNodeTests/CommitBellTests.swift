@@ -1,7 +1,9 @@
 // Who is woken by what: a ring is for some scopes, for all of them, or came too early to be waited
-// for.
+// for; and who is gone is not waited with.
 
+import CumulusModel
 import CumulusStorage
+import CumulusTesting
 import Synchronization
 import Testing
 
@@ -10,6 +12,9 @@ import Testing
 @Suite struct CommitBellTests {
     private final class Calls: Sendable {
         private let names = Mutex<[String]>([])
+        private let waits = Mutex<[BellWait]>([])
+
+        func keep(_ wait: BellWait) { waits.withLock { $0.append(wait) } }
 
         func add(_ name: String) { names.withLock { $0.append(name) } }
 
@@ -25,7 +30,13 @@ import Testing
     private let calls = Calls()
 
     private func wait(_ name: String, of scope: ScopeNumber?) {
-        bell.wait(after: bell.count(of: scope), of: scope) { [calls] in calls.add(name) }
+        wait(name, after: bell.count(of: scope), of: scope)
+    }
+
+    private func wait(_ name: String, after count: UInt64, of scope: ScopeNumber?) {
+        let wait = BellWait(bell)
+        calls.keep(wait)
+        wait.begin(after: count, of: scope) { [calls] in calls.add(name) }
     }
 
     @Test func aRingWakesThoseWhoWaitForItsScopes() {
@@ -44,9 +55,7 @@ import Testing
         let counts = [1, 2, nil].map { bell.count(of: $0) }
         bell.ring(for: [1])
         for (scope, count) in zip([1, 2, nil] as [ScopeNumber?], counts) {
-            bell.wait(after: count, of: scope) { [calls] in
-                calls.add(scope.map { "\($0)" } ?? "any")
-            }
+            wait(scope.map { "\($0)" } ?? "any", after: count, of: scope)
         }
         #expect(calls.take() == ["1", "any"])
     }
@@ -57,7 +66,34 @@ import Testing
         wait("any", of: nil)
         bell.ringForAll()
         #expect(calls.take() == ["one", "any"])
-        bell.wait(after: count, of: 4) { [calls] in calls.add("late") }
+        wait("late", after: count, of: 4)
         #expect(calls.take() == ["late"])
+    }
+
+    @Test func whoIsGoneIsForgotten() {
+        for _ in 0..<100 {
+            let wait = BellWait(bell)
+            wait.begin(after: bell.count(of: 1), of: 1) { [calls] in calls.add("gone") }
+        }
+        #expect(bell.waiterCount == 0)
+        wait("here", of: 1)
+        #expect(bell.waiterCount == 1)
+        bell.ring(for: [1])
+        #expect(calls.take() == ["here"])
+        #expect(bell.waiterCount == 0)
+    }
+
+    /// However quiet the node is.
+    @Test func pullsThatEndLeaveNothing() async throws {
+        let key = Bytes(repeating: 0x5A, count: 32)
+        let donor = try await TestServer(clusterKey: key)
+        let reader = try await TestServer(clusterKey: key)
+        let bell = donor.node.gate.bell
+        reader.follow([donor])
+        #expect(try await eventually { bell.waiterCount > 0 })
+        await reader.unfollow()
+        #expect(try await eventually { bell.waiterCount == 0 })
+        try await reader.stop()
+        try await donor.stop()
     }
 }

@@ -1,0 +1,15 @@
+// The link of a connection whose loop is the test: work is done at once, and turns end when the
+// test says so.
+
+import CumulusModel
+import CumulusWire
+
+@testable import CumulusNode
+
+final class InPlaceLink: FrameLink {
+    let loop: any FrameLoop = InPlaceLoop.shared
+    let isLoopback = true
+    let certificate: Bytes = []
+
+    func needsTurn() {}
+}
