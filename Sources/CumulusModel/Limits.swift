@@ -45,6 +45,11 @@ package struct Limits: Hashable, Sendable {
     /// While nobody connects, all together hold at most twice this, and what each reader thread had
     /// begun. Whoever came when there were fewer connections keeps the larger share taken then.
     package var nodeUnansweredBytes = 16 << 20
+    /// Bytes of memory for what another node offers besides records while its state is taken; a
+    /// node takes one state at a time.
+    ///
+    /// Room for about 600,000 registers, 700,000 increments or 250,000 zones.
+    package var offeredStateBytes = 256 << 20
     /// Bytes per stream and direction before the first CREDIT.
     package var initialCredit = 64 << 10
     /// Bytes after which a message of a fetch, modify or list answer is closed and the next begins.

@@ -83,8 +83,17 @@ package final class Node: Sendable {
     /// No other node belongs to this cluster, or is to.
     private let alone = Atomic<Bool>(false)
     let isBackingUp = Atomic<Bool>(false)
-    /// Scopes of which another node's state is being taken.
-    private let transfers = Mutex<Set<ScopeID>>([])
+    /// Addresses of which an operator was warned.
+    private let strangers = Mutex<Set<String>>([])
+
+    private struct Transfers {
+        /// Scopes that nothing else may collect or take.
+        var scopes: Set<ScopeID> = []
+        /// The one of which another node's state is being taken.
+        var state: ScopeID?
+    }
+
+    private let transfers = Mutex(Transfers())
     private let sessions = Mutex<[ObjectIdentifier: WeakSession]>([:])
 
     private struct WeakSession: Sendable {
@@ -233,13 +242,28 @@ package final class Node: Sendable {
         set { alone.store(newValue, ordering: .relaxed) }
     }
 
-    /// Whether this node may take another one's state of a scope: one at a time.
+    /// Whether this node may collect in a scope, where no state is taken meanwhile.
     func beginTransfer(of scope: ScopeID) -> Bool {
-        transfers.withLock { $0.insert(scope).inserted }
+        transfers.withLock { $0.scopes.insert(scope).inserted }
+    }
+
+    /// Whether this node may take another one's state of a scope: of one scope at a time, since
+    /// what is offered is in memory.
+    func beginState(of scope: ScopeID) -> Bool {
+        transfers.withLock { transfers in
+            guard transfers.state == nil, transfers.scopes.insert(scope).inserted else {
+                return false
+            }
+            transfers.state = scope
+            return true
+        }
     }
 
     func endTransfer(of scope: ScopeID) {
-        transfers.withLock { _ = $0.remove(scope) }
+        transfers.withLock { transfers in
+            transfers.scopes.remove(scope)
+            if transfers.state == scope { transfers.state = nil }
+        }
     }
 
     /// Why a process ends whose own commits come back to it.

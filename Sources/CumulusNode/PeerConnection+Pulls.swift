@@ -100,6 +100,7 @@ extension PeerConnection {
         if !pull.hasBegun {
             checkRun(pull.scope, response.vector)
             pulls[frame.stream]?.hasBegun = true
+            setbacks[pull.scope] = nil
             if node.directRuns.enter(peerRun, of: peerID, pull.scope) {
                 node.directRunsChanged(in: pull.scope)
             }

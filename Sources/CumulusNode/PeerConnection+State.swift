@@ -2,6 +2,7 @@
 // reads for others: that state for an operator who compares, and assets.
 
 import CumulusModel
+import CumulusReplication
 import CumulusStorage
 import CumulusWire
 import Logging
@@ -10,9 +11,17 @@ extension PeerConnection {
     /// What a donor may send ahead of this node's writer.
     static let stateCredit = 1 << 20
 
-    /// Takes the peer's state of a scope, unless this node takes it from another one already.
+    /// How often in a row a state could not be taken, and when it is tried again.
+    struct Setback {
+        var count: Int
+        var end: Instant
+    }
+
+    /// Takes the peer's state of a scope, unless this node takes one already, or could not just
+    /// before.
     func takeState(of scope: ScopeID) {
-        guard node.beginTransfer(of: scope) else { return }
+        if let setback = setbacks[scope], node.environment.now() < setback.end { return }
+        guard node.beginState(of: scope) else { return }
         onReader { [node] in
             let reader = node.gate.latest(reach: .disk)
             let number = try reader.scope(scope)
@@ -40,16 +49,44 @@ extension PeerConnection {
     }
 
     func transferEnded(_ outcome: StateTransfer.Outcome, _ stream: UInt32) {
-        guard transfers.removeValue(forKey: stream) != nil, !isClosing else { return }
+        guard let scope = transfers.removeValue(forKey: stream)?.scope, !isClosing else { return }
         switch outcome {
         case .done:
+            setbacks[scope] = nil
             // A cluster's state may name containers that were not known here.
             findScopes()
         case .failed(let why):
-            log("the peer's state could not be taken", ["why": "\(why)"])
+            let count = setBack(scope, milliseconds: PeerConnection.lookMilliseconds)
+            log(
+                "the peer's state could not be taken",
+                ["scope": "\(scope.container)", "why": "\(why)", "times": "\(count)"],
+                level: count == 1 ? .info : .error
+            )
+            connection.send(Frame(.cancel, stream: stream))
+        case .forked(let incarnation):
+            setBack(scope, milliseconds: PeerConnection.pausedMilliseconds)
+            if alarmed.updateValue(.forked, forKey: incarnation) != .forked {
+                log(
+                    "a node's log was forked: no state is taken; an operator has to look",
+                    ["scope": "\(scope.container)", "incarnation": "\(incarnation)"],
+                    level: .critical
+                )
+            }
             connection.send(Frame(.cancel, stream: stream))
         }
         link.needsTurn()
+    }
+
+    /// Pauses, twice as long each time; returns how often in a row.
+    ///
+    /// - Parameter first: The first pause.
+    @discardableResult
+    private func setBack(_ scope: ScopeID, milliseconds first: Int64) -> Int {
+        let count = setbacks[scope]?.count ?? 0
+        // Shifted further it is longer than the longest one anyway.
+        let pause = min(first << min(count, 5), PeerConnection.pausedMilliseconds)
+        setbacks[scope] = Setback(count: count + 1, end: node.environment.now() + pause)
+        return count + 1
     }
 
     /// Asks for all that the peer holds of a scope, without taking it; from any thread.

@@ -37,6 +37,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     private var nextStream: UInt32 = 1
     var pulls: [UInt32: Pull] = [:]
     var transfers: [UInt32: StateTransfer] = [:]
+    var setbacks: [ScopeID: Setback] = [:]
     /// Who reads the peer's state only.
     var readings: [UInt32: PeerReading] = [:]
     /// What this peer was told last, and when the next report is due.
@@ -123,7 +124,10 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
             wholeUntil[scope] = nil
             directRunsChanged(in: scope)
         }
-        if let lookTime, lookTime <= now { findScopes() }
+        if let lookTime, lookTime <= now {
+            for transfer in transfers.values { transfer.timePassed(now: now) }
+            findScopes()
+        }
         if let reportTime, reportTime <= now {
             self.reportTime = nil
             report()
@@ -298,9 +302,17 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         isClosing = true
     }
 
-    func log(_ message: Logger.Message, _ metadata: Logger.Metadata) {
+    func log(
+        _ message: Logger.Message,
+        _ metadata: Logger.Metadata,
+        level: Logger.Level = .info
+    ) {
         let peer: Logger.Metadata = ["peer": "\(endpoint)"]
-        node.environment.logger.info(message, metadata: metadata.merging(peer) { $1 })
+        node.environment.logger.log(
+            level: level,
+            message,
+            metadata: metadata.merging(peer) { $1 }
+        )
     }
 }
 

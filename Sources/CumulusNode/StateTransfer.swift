@@ -16,6 +16,8 @@ final class StateTransfer: @unchecked Sendable {
     enum Outcome {
         case done
         case failed(String)
+        /// Two nodes hold different commits of one number.
+        case forked(Incarnation)
     }
 
     /// What the writer made of an offer.
@@ -24,7 +26,6 @@ final class StateTransfer: @unchecked Sendable {
         case unknownScope
         /// The donor knows more of this run than its own store does.
         case rolledBack
-        /// Two nodes hold different commits of one number.
         case forked(Incarnation)
     }
 
@@ -35,7 +36,6 @@ final class StateTransfer: @unchecked Sendable {
     private let grant: (Int) -> Void
     private let ended: (Outcome) -> Void
     private var offer = StateOffer()
-    private var offerBytes = 0
     private var intake: StateIntake?
     /// Only jobs of the writer touch it.
     private let sync = Mutex<StateSync?>(nil)
@@ -47,9 +47,9 @@ final class StateTransfer: @unchecked Sendable {
     private var isOver = false
     private var recordCount = 0
     private let began: Instant
+    /// When the donor was heard last, or was not to say anything.
+    private var heard: Instant
 
-    /// What an offer may have: it is in memory until the end.
-    private static let offerLimit = 256 << 20
     /// Records that one job merges.
     private static let mergedAtOnce = 500
 
@@ -71,29 +71,37 @@ final class StateTransfer: @unchecked Sendable {
         self.ended = ended
         offer.base = base
         began = node.environment.now()
+        heard = began
     }
 
     // MARK: What the donor sends
 
     func received(_ payload: Bytes) {
         guard !isOver else { return }
+        heard = node.environment.now()
         do {
             let response = try StateResponse(wire: payload)
             if let intake { return try take(response, intake, payload.count) }
-            offerBytes += payload.count
-            guard offerBytes <= StateTransfer.offerLimit else {
-                return fail("the donor's zones and registers are too many; restore a backup of it")
-            }
             try offer.add(response)
+            try offer.checkSize(node.configuration.limits)
             if response.isOffered { try begin() }
             grant(payload.count)
         } catch let error as MalformedMessage {
             fail("the donor sent what can't be read: \(error.message)")
         } catch let error as MalformedBytes {
             fail("the donor sent what can't be: \(error.reason)")
+        } catch let error as ServiceError {
+            fail(error.message)
         } catch {
             fail("\(error)")
         }
+    }
+
+    /// Gives up a donor that says nothing: no other state is taken meanwhile.
+    func timePassed(now: Instant) {
+        if isWriting || isComplete { heard = now }
+        let silence = node.configuration.limits.stalledStateMilliseconds
+        if heard + silence <= now { fail("the donor said nothing for \(silence) ms") }
     }
 
     /// The connection is gone, or the donor gave up.
@@ -121,7 +129,7 @@ final class StateTransfer: @unchecked Sendable {
             case .begun: transfer.goOn()
             case .unknownScope: transfer.fail("the scope is not known here")
             case .rolledBack: transfer.node.environment.fail(Node.rolledBack)
-            case .forked(let incarnation): transfer.fail("the log of \(incarnation) was forked")
+            case .forked(let incarnation): transfer.giveUp(.forked(incarnation))
             }
         }
     }
@@ -248,8 +256,12 @@ final class StateTransfer: @unchecked Sendable {
         if !isQueued { fail("too many writes are waiting here") }
     }
 
-    /// Gives up; what was taken so far is dropped.
     private func fail(_ reason: String) {
+        giveUp(.failed(reason))
+    }
+
+    /// What was taken so far is dropped.
+    private func giveUp(_ outcome: Outcome) {
         guard !isOver else { return }
         isOver = true
         // Steps that are queued find nothing to go on with.
@@ -258,17 +270,17 @@ final class StateTransfer: @unchecked Sendable {
             guard let number = try transaction.scope(scope) else { return }
             try transaction.dropStages(of: number)
         } then: { [self] _ in
-            over(reason)
+            over(outcome)
         }
         let isQueued = node.gate.submit(
             StoreGate.QueuedWrite(.job(job), byteCount: 0, loop: loop)
         )
-        if !isQueued { over(reason) }
+        if !isQueued { over(outcome) }
     }
 
     /// Only now, behind the steps that were queued, may others change the scope or take state.
-    private func over(_ reason: String) {
+    private func over(_ outcome: Outcome) {
         node.gate.release(scope)
-        ended(.failed(reason))
+        ended(outcome)
     }
 }

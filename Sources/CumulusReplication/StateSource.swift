@@ -87,6 +87,8 @@ package struct StateOffer: Sendable {
     package var registers: [Register] = []
     /// Those that the receiver's vector doesn't cover.
     package var increments: [Increment] = []
+    /// About how much memory all that takes, where it came from another node.
+    package var heldBytes = 0
 
     package var vector: VersionVector { VersionVector(vectors.mapValues(\.seq)) }
 

@@ -318,6 +318,7 @@ struct Configuration {
             "streamsPerConnection": \.streamsPerConnection,
             "unansweredBytes": \.unansweredBytes,
             "nodeUnansweredBytes": \.nodeUnansweredBytes,
+            "offeredStateBytes": \.offeredStateBytes,
             "queuedWrites": \.queuedWrites,
             "writesPerBatch": \.writesPerBatch,
         ]
@@ -340,7 +341,8 @@ struct Configuration {
     private static let largest = 1 << 40
     /// Limits that HELLO tells with 64 bits, or not at all; for others it has 32.
     private static let wide: Set = [
-        "assetBytes", "userAssetBytes", "nodeUnansweredBytes", "queuedWrites", "writesPerBatch",
+        "assetBytes", "userAssetBytes", "nodeUnansweredBytes", "offeredStateBytes", "queuedWrites",
+        "writesPerBatch",
     ]
 
     private func most(_ name: String) -> Int {
@@ -351,7 +353,10 @@ struct Configuration {
     func limits() throws -> Limits {
         var limits = Limits.standard
         // A small machine has room for little that nobody takes.
-        if try profile() == .small { limits.nodeUnansweredBytes /= 2 }
+        if try profile() == .small {
+            limits.nodeUnansweredBytes /= 2
+            limits.offeredStateBytes /= 4
+        }
         for part in self["limits"].split(separator: ",") {
             let pair = part.split(separator: "=", maxSplits: 1).map(String.init)
             guard pair.count == 2, let number = Int(pair[1]), number > 0 else {

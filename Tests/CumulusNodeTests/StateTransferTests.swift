@@ -1,4 +1,5 @@
-// A state sync whose connection breaks at any moment leaves the store as it was, and the node up.
+// A state sync whose connection breaks at any moment leaves the store as it was, and the node up;
+// one that fails again and again is tried less and less often.
 
 import CumulusModel
 import CumulusOperations
@@ -6,6 +7,7 @@ import CumulusReplication
 import CumulusStorage
 import CumulusTesting
 import CumulusWire
+import Logging
 import Synchronization
 import Testing
 
@@ -15,14 +17,20 @@ import Testing
     private let scope = ScopeID(container: TestServer.container, environment: .development)
 
     /// A node whose writer and loop run when the test says so; what ends its process is kept.
-    private func makeNode(_ failures: Failures) throws -> Node {
+    private func makeNode(
+        _ failures: Failures,
+        limits: Limits = .standard,
+        _ change: (inout NodeEnvironment) -> Void = { _ in }
+    ) throws -> Node {
         var environment = TestServer.environment
         environment.fail = { failures.add($0) }
-        let configuration = Node.Configuration(
+        change(&environment)
+        var configuration = Node.Configuration(
             version: Release.version,
             container: TestServer.container,
             operatorToken: [1]
         )
+        configuration.limits = limits
         return try Node(configuration, engine: MemoryEngine(), environment: environment)
     }
 
@@ -41,6 +49,7 @@ import Testing
                 switch outcome {
                 case .done: texts.append("done")
                 case .failed(let why): texts.append(why)
+                case .forked: texts.append("forked")
                 }
             }
         }
@@ -79,6 +88,17 @@ import Testing
         }
     }
 
+    private func transfer(to node: Node, _ outcomes: Outcomes) -> StateTransfer {
+        StateTransfer(
+            node,
+            scope: scope,
+            base: VersionVector(),
+            loop: InPlaceLoop.shared,
+            grant: { _ in },
+            ended: { outcomes.add($0) }
+        )
+    }
+
     /// Found by cutting networks under load: a step of the sync was queued when the connection
     /// broke, found nothing to go on with, and was taken for a failure of the store.
     @Test(arguments: 0...12) func aConnectionThatBreaksEndsTheSyncOnly(after count: Int) throws {
@@ -87,14 +107,7 @@ import Testing
         let failures = Failures()
         let outcomes = Outcomes()
         let node = try makeNode(failures)
-        let transfer = StateTransfer(
-            node,
-            scope: scope,
-            base: VersionVector(),
-            loop: InPlaceLoop.shared,
-            grant: { _ in },
-            ended: { outcomes.add($0) }
-        )
+        let transfer = transfer(to: node, outcomes)
         // The writer gets to every second message only.
         for (number, message) in messages.prefix(count).enumerated() {
             transfer.received(message)
@@ -110,6 +123,216 @@ import Testing
         #expect(!node.gate.isHeld(scope))
         // It takes writes again.
         #expect(node.state == "ready")
+    }
+
+    // MARK: Room
+
+    /// What counts is what is held, not what was sent: a donor could send little that takes much.
+    @Test func anOfferIsBoundedByTheMemoryThatItTakes() throws {
+        let messages = try messages()
+        var offer = StateOffer()
+        var sent = 0
+        for message in messages {
+            let response = try StateResponse(wire: message)
+            try offer.add(response)
+            sent += message.count
+            if response.isOffered { break }
+        }
+        #expect(offer.heldBytes > sent)
+        for (limit, isTaken) in [(offer.heldBytes, true), (offer.heldBytes - 1, false)] {
+            let outcomes = Outcomes()
+            let node = try makeNode(Failures(), limits: limits { $0.offeredStateBytes = limit })
+            let transfer = transfer(to: node, outcomes)
+            for message in messages { transfer.received(message) }
+            for _ in 0..<100 where outcomes.all.isEmpty { #expect(node.gate.runWaiting()) }
+            let isRefused = outcomes.all.first?.contains("offeredStateBytes") == true
+            #expect(outcomes.all.count == 1)
+            #expect(isRefused != isTaken, "\(outcomes.all)")
+        }
+    }
+
+    /// An empty part of a register's key has two bytes on the wire.
+    @Test func emptyPartsTakeRoomToo() throws {
+        var response = StateResponse()
+        response.registers = [
+            .init(
+                namespace: Bytes("n".utf8),
+                key: Array(repeating: [], count: 1_000),
+                row: RegisterRow(stamp: .zero, value: nil).rowBytes
+            )
+        ]
+        var offer = StateOffer()
+        try offer.add(response)
+        #expect(offer.heldBytes > 1_000 * MemoryLayout<Bytes>.stride)
+    }
+
+    @Test func oneOfferIsHeldAtATime() throws {
+        let reader = try makeReader()
+        #expect(try reader.begin(scope))
+        #expect(try !reader.begin(.cluster))
+        try reader.end()
+        #expect(try reader.begin(.cluster))
+    }
+
+    // MARK: Pauses
+
+    /// A node's connection to a donor, whose loop, clock and log are the test's.
+    private final class Reader {
+        let connection: PeerConnection
+        private let clock: Clock
+        private let told: Levels
+
+        private final class Clock: Sendable {
+            let milliseconds = Atomic<Int64>(1_000)
+        }
+
+        private final class Levels: Sendable {
+            let all = Mutex<[Logger.Level]>([])
+        }
+
+        /// Keeps the levels of what says that a state was not taken.
+        private struct Handler: LogHandler {
+            var metadata: Logger.Metadata = [:]
+            var logLevel = Logger.Level.trace
+            let told: Levels
+
+            subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+                get { metadata[key] }
+                set { metadata[key] = newValue }
+            }
+
+            func log(event: LogEvent) {
+                let text = event.message.description
+                guard text.contains("could not be taken") || text.contains("was forked") else {
+                    return
+                }
+                told.all.withLock { $0.append(event.level) }
+            }
+        }
+
+        init(_ make: ((inout NodeEnvironment) -> Void) throws -> Node) throws {
+            let (clock, told) = (Clock(), Levels())
+            (self.clock, self.told) = (clock, told)
+            let node = try make { environment in
+                environment.now = {
+                    Instant(milliseconds: clock.milliseconds.load(ordering: .relaxed))
+                }
+                environment.logger = Logger(label: "test") { _ in Handler(told: told) }
+            }
+            connection = PeerConnection(
+                node,
+                PeerProof(key: Bytes(repeating: 1, count: 32)),
+                link: InPlaceLink(),
+                endpoint: "a:1",
+                now: node.environment.now()
+            ) { _ in }
+        }
+
+        var levels: [Logger.Level] { told.all.withLock { $0 } }
+
+        func pass(_ milliseconds: Int64) {
+            clock.milliseconds.wrappingAdd(milliseconds, ordering: .relaxed)
+        }
+
+        /// Asks for the donor's state, unless it is too early for that.
+        func begin(_ scope: ScopeID) throws -> Bool {
+            let gate = connection.node.gate
+            // What the end of the last one made it look for.
+            while gate.hasReads { #expect(gate.runRead()) }
+            connection.takeState(of: scope)
+            guard gate.hasReads else { return false }
+            return gate.runRead()
+        }
+
+        /// Takes what the donor sends; false if it was not even asked for.
+        func take(_ scope: ScopeID, _ messages: [Bytes]) throws -> Bool {
+            guard try begin(scope) else { return false }
+            try end(messages)
+            return true
+        }
+
+        /// The donor sends that; by itself it is what nobody can read.
+        func end(_ messages: [Bytes] = [[0xFF]]) throws {
+            let gate = connection.node.gate
+            let transfer = try #require(connection.transfers.values.first)
+            for message in messages {
+                transfer.received(message)
+                #expect(gate.runWaiting())
+            }
+            for _ in 0..<100 where !connection.transfers.isEmpty { #expect(gate.runWaiting()) }
+            #expect(connection.transfers.isEmpty)
+        }
+    }
+
+    private func makeReader() throws -> Reader {
+        try Reader { try makeNode(Failures(), $0) }
+    }
+
+    @Test func aStateThatFailsIsAskedForLessAndLess() throws {
+        let reader = try makeReader()
+        var pauses: [Int64] = []
+        for _ in 0..<7 {
+            var pause: Int64 = 0
+            while try !reader.take(scope, [[0xFF]]) {
+                reader.pass(500)
+                pause += 500
+            }
+            pauses.append(pause)
+        }
+        #expect(pauses == [0, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000])
+        #expect(reader.levels == [.info] + Array(repeating: .error, count: 6))
+        // One that went well begins anew.
+        reader.pass(30_000)
+        #expect(try reader.take(scope, messages()))
+        #expect(try reader.take(scope, [[0xFF]]))
+        #expect(reader.levels.last == .info)
+        #expect(try !reader.take(scope, [[0xFF]]))
+        reader.pass(1_000)
+        #expect(try reader.take(scope, [[0xFF]]))
+    }
+
+    /// Other scopes, and other donors, wait for this one.
+    @Test func aSilentDonorIsGivenUp() throws {
+        let reader = try makeReader()
+        let gate = reader.connection.node.gate
+        #expect(try reader.begin(scope))
+        let transfer = try #require(reader.connection.transfers.values.first)
+        func pass(_ milliseconds: Int64) {
+            reader.pass(milliseconds)
+            transfer.timePassed(now: reader.connection.node.environment.now())
+        }
+        pass(59_999)
+        transfer.received(try messages()[0])
+        #expect(gate.runWaiting())
+        pass(59_999)
+        #expect(reader.connection.transfers.count == 1)
+        pass(1)
+        #expect(gate.runWaiting())
+        #expect(reader.connection.transfers.isEmpty)
+        #expect(reader.connection.node.beginState(of: scope))
+    }
+
+    @Test func aForkIsAnAlarmAndPauses() throws {
+        let reader = try makeReader()
+        let messages = try messages()
+        #expect(try reader.take(scope, messages))
+        let forked = try messages.map { message in
+            var response = try StateResponse(wire: message)
+            for index in response.vectors.indices {
+                var row = try VectorRow(row: response.vectors[index].row)
+                row.hash = Bytes(repeating: 1, count: row.hash.count)
+                response.vectors[index].row = row.rowBytes
+            }
+            return response.encoded()
+        }
+        #expect(try reader.take(scope, forked))
+        #expect(reader.levels == [.critical])
+        reader.pass(29_999)
+        #expect(try !reader.take(scope, forked))
+        reader.pass(1)
+        #expect(try reader.take(scope, forked))
+        // Once per connection is enough.
+        #expect(reader.levels == [.critical])
     }
 }
 
