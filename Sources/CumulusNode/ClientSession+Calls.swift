@@ -456,8 +456,11 @@ extension ClientSession {
             }
         case .operatorVerify:
             let request = try VerifyRequest(wire: call.message)
-            answer(call) { node, _ in
-                try await node.verify(with: request.nodeID, repairs: request.repairs).encoded()
+            guard let token = calls[call.stream]?.token else { return }
+            answer(call) { node, deadline in
+                try await node.verify(with: request.nodeID, repairs: request.repairs) {
+                    token.refusal(now: node.environment.now(), by: deadline)
+                }.encoded()
             }
         case .operatorLeave:
             answer(call) { node, deadline in

@@ -31,7 +31,7 @@ final class PeerReading: Sendable {
     private static let watchPause: Int64 = 250
 
     /// Takes one message after the other; fails once nothing has happened for as many milliseconds
-    /// as `patience` says.
+    /// as `patience` says, which is asked again and again.
     func forEach(
         patience: @escaping @Sendable () -> Int64,
         sleep: @escaping @Sendable (Int64) async throws -> Void,
@@ -39,7 +39,11 @@ final class PeerReading: Sendable {
     ) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await self.watch(patience, sleep) }
-            defer { group.cancelAll() }
+            defer {
+                group.cancelAll()
+                // The peer need not go on for a reader who gave up.
+                source.finish()
+            }
             for try await payload in messages {
                 try await take(payload)
                 grant(payload.count)

@@ -29,11 +29,13 @@ package final class CallToken: Sendable {
     }
 
     /// Why the call is not worth doing any more; nil if it is.
-    package func refusal(now: Instant) -> ServiceError? {
+    ///
+    /// - Parameter end: When its time is up; nil: at its deadline.
+    package func refusal(now: Instant, by end: Instant? = nil) -> ServiceError? {
         if cancelled.load(ordering: .relaxed) {
             return ServiceError(.operationCancelled, "the caller cancelled the call")
         }
-        guard deadline <= now else { return nil }
+        guard end ?? deadline <= now else { return nil }
         return ServiceError(
             .serviceUnavailable,
             .deadline,

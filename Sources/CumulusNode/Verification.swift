@@ -14,9 +14,20 @@ extension Node {
     /// Differences that are told one by one.
     private static let mostTold = 1_000
     private static let assetsAtOnce = 1_000
+    /// How long the peer may say nothing, in milliseconds.
+    private static let patience: Int64 = 60_000
 
-    /// - Parameter repairs: What differs is replaced by what the peer holds.
-    func verify(with peerID: Bytes, repairs: Bool) async throws -> WireVerdict {
+    /// Why nobody waits for the comparison any more; nil: somebody does.
+    typealias Refusal = @Sendable () -> ServiceError?
+
+    /// - Parameters:
+    ///   - repairs: What differs is replaced by what the peer holds.
+    ///   - refusal: Asked while it goes on, which may be for hours.
+    func verify(
+        with peerID: Bytes,
+        repairs: Bool,
+        unless refusal: @escaping Refusal
+    ) async throws -> WireVerdict {
         guard let peer = connections.withLock({ $0[peerID]?.connection }) else {
             throw ServiceError(
                 .invalidArguments,
@@ -25,13 +36,18 @@ extension Node {
         }
         let scopes = try await gate.reading { try ScopeDirectory.all(in: $0).map(\.scope) }
         var verdict = WireVerdict()
-        for scope in scopes { try await verify(scope, with: peer, repairs, &verdict) }
-        try await checkAssets(&verdict)
+        for scope in scopes {
+            try await verify(scope, with: peer, repairs, &verdict, unless: refusal)
+        }
+        try await checkAssets(&verdict, unless: refusal)
         return verdict
     }
 
     /// Reads all chunks of this node; what is damaged counts as missing from then on.
-    private func checkAssets(_ verdict: inout WireVerdict) async throws {
+    private func checkAssets(
+        _ verdict: inout WireVerdict,
+        unless refusal: Refusal
+    ) async throws {
         let databases = try await gate.reading { reader in
             try ScopeDirectory.all(in: reader).flatMap { try reader.databases(of: $0.number) }
         }
@@ -43,6 +59,7 @@ extension Node {
                     return try reader.rows(.records, range, limit: Node.assetsAtOnce)
                 }
                 for (key, _) in rows {
+                    if let refusal = refusal() { throw refusal }
                     try await check(Bytes(key.suffix(32)), in: database, &verdict)
                 }
                 last =
@@ -75,12 +92,12 @@ extension Node {
         _ scope: ScopeID,
         with peer: PeerConnection,
         _ repairs: Bool,
-        _ verdict: inout WireVerdict
+        _ verdict: inout WireVerdict,
+        unless refusal: @escaping Refusal
     ) async throws {
-        let state = peer.readState(of: scope)
         var offer = StateOffer()
         var reading: (intake: StateIntake, audit: StateAudit)?
-        for try await payload in state.messages {
+        try await read(scope, of: peer, unless: refusal) { payload in
             let response = try Node.readable { try StateResponse(wire: payload) }
             if let (intake, audit) = reading {
                 let step = try await compare(response, intake, audit)
@@ -88,13 +105,35 @@ extension Node {
                 try await note(step.found, scope, repairs, &verdict)
             } else {
                 try Node.readable { try offer.add(response) }
+                try offer.checkSize(configuration.limits)
                 if response.isOffered { reading = try await begin(offer, scope) }
             }
-            state.grant(payload.count)
         }
         guard let audit = reading?.audit else { return }
         verdict.records += audit.compared
         verdict.unsettled += audit.unsettled
+    }
+
+    /// Hands over the peer's state, message by message, as long as somebody waits for it.
+    private func read(
+        _ scope: ScopeID,
+        of peer: PeerConnection,
+        unless refusal: @escaping Refusal,
+        _ take: (Bytes) async throws -> Void
+    ) async throws {
+        do {
+            try await peer.readState(of: scope).forEach {
+                refusal() == nil ? Node.patience : 0
+            } sleep: { [environment] in
+                try await environment.sleep($0)
+            } _: { payload in
+                if let refusal = refusal() { throw refusal }
+                try await take(payload)
+            }
+        } catch {
+            if let refusal = refusal() { throw refusal }
+            throw error
+        }
     }
 
     private func begin(

@@ -3,7 +3,8 @@
 //
 // Driven by whoever reads the other node's state, all of it, page by page; `StateIntake` has
 // checked the pages. Both go on meanwhile: a record is compared where each has read what the other
-// knows of it. Whatever differs then is damage, since rows follow from commits.
+// knows of it, and what the other has forgotten of the zone where it lacks a life. Whatever differs
+// then is damage, since rows follow from commits.
 
 import CumulusModel
 package import CumulusStorage
@@ -66,9 +67,18 @@ package struct StateAudit: Sendable {
         let offered = Set(offer.zones.map { ZoneName($0.database, $0.name) })
         for zone in try StateSource(reader, scope: scope).zones()
         where zone.row.exists && !offered.contains(ZoneName(zone.database, zone.name)) {
-            found += try compare([:], through: nil, in: zone.row, zone.commitZone)
+            let pair = Pair(zone: zone.commitZone, ourHorizon: zone.row.horizon)
+            found += try compare([:], through: nil, in: zone.row.number, pair)
         }
         return found
+    }
+
+    /// One zone on both nodes.
+    private struct Pair {
+        let zone: Commit.Zone
+        /// The commits of what each keeps nothing of any more.
+        var ourHorizon = VersionVector()
+        var theirHorizon = VersionVector()
     }
 
     private struct ZoneName: Hashable {
@@ -107,33 +117,38 @@ package struct StateAudit: Sendable {
             unsettled += 1
             return []
         }
-        return try compare(others, through: end, in: held, offered.commitZone)
+        let pair = Pair(
+            zone: offered.commitZone,
+            ourHorizon: held.horizon,
+            theirHorizon: offered.row.horizon
+        )
+        return try compare(others, through: end, in: held.number, pair)
     }
 
     private mutating func compare(
         _ others: [String: [RecordRow]],
         through end: String?,
-        in held: ZoneRow,
-        _ zone: Commit.Zone
+        in held: ZoneNumber,
+        _ pair: Pair
     ) throws(EngineError) -> [Difference] {
         var rest = others
         var found: [Difference] = []
-        var range = KeyRange.records(of: held.number)
-        if let last { range.start = RowKey.record(held.number, last).bytes + [0] }
-        if let end { range.end = RowKey.record(held.number, end).bytes + [0] }
+        var range = KeyRange.records(of: held)
+        if let last { range.start = RowKey.record(held, last).bytes + [0] }
+        if let end { range.end = RowKey.record(held, end).bytes + [0] }
         while true {
             let rows = try reader.rows(.records, range, limit: StateAudit.chunk)
             for (key, value) in rows {
                 var parts = KeyReader(key)
                 _ = try parts.number(ZoneNumber.self)
                 let name = try parts.text()
-                let mine = try lives(value, name, in: held.number)
-                found += compare(mine, rest.removeValue(forKey: name) ?? [], name, zone)
+                let mine = try lives(value, name, in: held)
+                found += compare(mine, rest.removeValue(forKey: name) ?? [], name, pair)
             }
             guard rows.count == StateAudit.chunk, let key = rows.last?.key else { break }
             range.start = key + [0]
         }
-        for (name, rows) in rest { found += compare([], rows, name, zone) }
+        for (name, rows) in rest { found += compare([], rows, name, pair) }
         return found
     }
 
@@ -147,20 +162,24 @@ package struct StateAudit: Sendable {
             unsettled += UInt64(others.count)
             return []
         }
-        let zone = offer.zones[zone].commitZone
-        return others.flatMap { name, rows in compare([], rows, name, zone) }
+        let offered = offer.zones[zone]
+        let pair = Pair(zone: offered.commitZone, theirHorizon: offered.row.horizon)
+        return others.flatMap { name, rows in compare([], rows, name, pair) }
     }
 
     private mutating func compare(
         _ mine: [RecordRow],
         _ others: [RecordRow],
         _ name: String,
-        _ zone: Commit.Zone
+        _ pair: Pair
     ) -> [Difference] {
         let (left, right) = (StateAudit.content(mine), StateAudit.content(others))
         if left.isEmpty && right.isEmpty { return [] }
+        // Who lacks a life may know of its end, and keep nothing that tells of it.
         let isSettled =
             ours.covers(others.first?.frontier ?? []) && theirs.covers(mine.first?.frontier ?? [])
+            && (left.holdsLives(of: right) || theirs.covers(pair.ourHorizon))
+            && (right.holdsLives(of: left) || ours.covers(pair.theirHorizon))
         guard isSettled || left == right else {
             unsettled += 1
             return []
@@ -169,7 +188,7 @@ package struct StateAudit: Sendable {
         if left == right { return [] }
         let kind: Difference.Kind =
             left.isEmpty ? .missingHere : right.isEmpty ? .missingThere : .otherContent
-        return [Difference(zone: zone, name: name, kind: kind, ours: mine, theirs: others)]
+        return [Difference(zone: pair.zone, name: name, kind: kind, ours: mine, theirs: others)]
     }
 
     /// What is shown, and what waits behind it; frontiers only say where to look.
@@ -231,6 +250,12 @@ package struct StateAudit: Sendable {
 extension VersionVector {
     fileprivate func covers(_ stamps: [Stamp]) -> Bool {
         stamps.allSatisfy { covers($0.dot) }
+    }
+}
+
+extension [RecordRow] {
+    fileprivate func holdsLives(of other: [RecordRow]) -> Bool {
+        Set(other.map(\.birth)).isSubset(of: map(\.birth))
     }
 }
 

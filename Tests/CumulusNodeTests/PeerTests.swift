@@ -266,6 +266,55 @@ extension Bytes {
         }
     }
 
+    /// Nobody waits for the answer any more: the comparison ends though the peer says nothing, and
+    /// the peer is told.
+    @Test func aComparisonEndsWithItsCaller() async throws {
+        try await withCluster([MemoryEngine(), MemoryEngine()]) { servers in
+            servers[1].follow([servers[0]])
+            let token = try await servers[0].makeUser("ada")
+            try await waitForUser(token, at: servers[1])
+            let peer = servers[0].node
+            // The pulls of all scopes have begun: what comes on top is the comparison.
+            let calls = try ScopeDirectory.all(in: peer.gate.latest(reach: .disk)).count
+            #expect(try await eventually { peer.callsInProgress == calls })
+            let isOver = DispatchSemaphore(value: 0)
+            let isBlocked = Atomic(0)
+            let readers = peer.configuration.readers
+            for _ in 0..<readers {
+                let isQueued = peer.gate.read {
+                    isBlocked.wrappingAdd(1, ordering: .relaxed)
+                    isOver.wait()
+                }
+                #expect(isQueued)
+            }
+            defer { for _ in 0..<readers { isOver.signal() } }
+            #expect(try await eventually { isBlocked.load(ordering: .relaxed) == readers })
+            let request = VerifyRequest(nodeID: peer.nodeID, repairs: false).encoded()
+            let connect = {
+                var hello = Hello()
+                hello.role = WireRole.operator.rawValue
+                hello.token = Bytes(TestServer.operatorToken.utf8)
+                let client = try RawClient(servers[1].endpoint)
+                try client.send(RawClient.greeting(hello))
+                try client.readHello()
+                return client
+            }
+            let leaving = try connect()
+            try leaving.send(
+                leaving.call(.operatorVerify, request, milliseconds: 300_000)
+            )
+            #expect(try await eventually { peer.callsInProgress > calls })
+            leaving.close()
+            #expect(try await eventually { peer.callsInProgress <= calls })
+            let waiting = try connect()
+            let refusal = try error {
+                _ = try waiting.perform(.operatorVerify, request, milliseconds: 500)
+            }
+            #expect(refusal.message.contains("the call's time was up"), "\(refusal)")
+            #expect(try await eventually { peer.callsInProgress <= calls })
+        }
+    }
+
     /// A chain: the ends never speak with each other.
     @Test func commitsTravelThroughOtherNodes() async throws {
         try await withCluster([MemoryEngine(), MemoryEngine(), MemoryEngine()]) { servers in

@@ -132,6 +132,50 @@ import Testing
         #expect(try digests()[0] == digests()[1])
     }
 
+    // MARK: Forgotten deaths
+
+    private func forget(in store: TestStore) throws {
+        try store.purge(.init(stable: try store.vector(), diedBefore: .max), limit: 10)
+    }
+
+    /// Who knows of a death may have forgotten all but the horizon: neither is damaged, and
+    /// nothing comes back.
+    @Test(arguments: [true, false]) func aForgottenDeathIsNoDamage(isOurs: Bool) throws {
+        let (knowing, behind) = isOurs ? (one, other) : (other, one)
+        try knowing.delete([DeleteItem("r2")])
+        try forget(in: knowing)
+        let finding = try audit()
+        #expect(finding.differences.isEmpty, "\(finding.names)")
+        #expect(finding.compared == 18)
+        #expect(finding.unsettled == 1)
+        #expect(try repair(finding.differences) == 0)
+        #expect(throws: ServiceError.self) {
+            try knowing.fetch("r2", in: .private, by: .alice).get()
+        }
+        // Once both have read of it, whatever differs is damage again.
+        try behind.take(from: knowing)
+        try lose("r5", in: one)
+        try lose("r6", in: other)
+        let again = try audit()
+        #expect(again.names == ["r5": .missingHere, "r6": .missingThere])
+        #expect(again.unsettled == 0)
+    }
+
+    /// The same where another life of that name is left.
+    @Test(arguments: [true, false]) func aForgottenTwinIsNoDamage(isOurs: Bool) throws {
+        let (knowing, behind) = isOurs ? (one, other) : (other, one)
+        let maker = try TestStore(copying: one, seed: 3)
+        try knowing.save([SaveItem("d", ["n": 1])])
+        try behind.take(from: knowing)
+        try maker.save([SaveItem("d", ["n": 2])])
+        try knowing.delete([DeleteItem("d")])
+        try forget(in: knowing)
+        for store in [one, other] { try store.take(from: maker) }
+        let finding = try audit()
+        #expect(finding.differences.isEmpty, "\(finding.names)")
+        #expect(finding.unsettled == 1)
+    }
+
     /// Somebody wrote in between: what was found then is not what stands there.
     @Test func whatChangedMeanwhileIsLeftAlone() throws {
         try damage("r3", in: one)
