@@ -33,8 +33,8 @@ package struct Collector: Sendable {
 
     /// Records that one step of a walk looks at.
     private static let recordsAtOnce = 1_000
-    /// Log entries that one step looks at or drops.
-    private static let entriesAtOnce = 10_000
+    /// Log entries, or increments, that one step looks at or drops.
+    static let entriesAtOnce = 10_000
 
     private let node: Node
     private let schedule: Schedule
@@ -217,14 +217,18 @@ package struct Collector: Sendable {
             return known.contains(nil) ? nil : known.compactMap(\.self)
         }
         let now = node.clock
-        try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
-            try Collection.expireIncrements(
-                of: number,
-                members: members,
-                now: now,
-                entryLimit: Collector.entriesAtOnce,
-                &transaction
-            )
+        var isDone = false
+        while !isDone {
+            isDone = try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
+                try Collection.expireIncrements(
+                    of: number,
+                    members: members,
+                    now: now,
+                    entryLimit: Collector.entriesAtOnce,
+                    &transaction
+                )
+            }
+            if !isDone { try await pause() }
         }
     }
 

@@ -87,6 +87,8 @@ package enum Collection {
 
     /// Drops increments that nobody can repeat any more, the oldest first; looks at that many.
     ///
+    /// Returns whether there are no more to drop.
+    ///
     /// A request may be repeated for some time, at any node. When every member has said since how
     /// far it was, and all of that is here, then each repetition is here too and was recognised.
     ///
@@ -99,22 +101,24 @@ package enum Collection {
         now: Int64,
         entryLimit: Int,
         _ transaction: inout WriteTransaction
-    ) throws(EngineError) {
+    ) throws(EngineError) -> Bool {
         let vector = try transaction.loadScope(scope).runs.vector
-        guard let members, members.allSatisfy({ vector.covers($0.vector) }) else { return }
+        guard let members, members.allSatisfy({ vector.covers($0.vector) }) else { return true }
         let limits = Limits.standard
         let repeated = limits.requestMemoryMilliseconds + limits.requestLeadMilliseconds
         let bound = (members.map(\.time) + [now]).reduce(now, min) - repeated
         let floors = try transaction.logFloors(of: scope)
         let range = KeyRange.increments(of: scope, before: bound)
-        for (key, value) in try transaction.rows(.log, range, limit: entryLimit) {
+        let found = try transaction.rows(.log, range, limit: entryLimit)
+        for (key, value) in found {
             let row = try transaction.decoding(key) { () throws(MalformedBytes) in
                 try IncrementRow(row: value)
             }
             // Whoever still reads it from the log enters it again.
-            guard floors.covers(row.stamp.dot) else { return }
+            guard floors.covers(row.stamp.dot) else { return true }
             transaction.deleteIncrement(key)
         }
+        return found.count < entryLimit
     }
 
     /// The tombstones of a zone that may go.

@@ -1,4 +1,5 @@
-// The collector deletes children whose owner died when nobody was there to see it.
+// The collector deletes children whose owner died when nobody was there to see it, and forgets all
+// that nobody needs, however much it is.
 
 import Cumulus
 import CumulusModel
@@ -53,6 +54,35 @@ import Testing
                 )
             )
             _ = try transaction.replace(rows, with: [grave], of: "owner", at: place)
+        }
+    }
+
+    /// More of them than one step drops.
+    @Test func noOldIncrementStays() async throws {
+        let server = try await TestServer()
+        _ = try await server.makeUser("ada")
+        func count() throws -> Int {
+            try server.node.gate.latest(reach: .disk).rows(.log, .all(.increment)).count
+        }
+        try await server.node.gate.change(.commits, Self.addOldIncrements)
+        #expect(try count() == Collector.entriesAtOnce + 1)
+        try await Collector(server.node).purge()
+        #expect(try count() == 0)
+        try await server.stop()
+    }
+
+    /// Of a request from 1970, which no log holds any more.
+    private static func addOldIncrements(
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        guard let scope = try ScopeDirectory.all(in: transaction).first?.number,
+            let request = RequestID(Bytes(repeating: 0, count: 16))
+        else { return }
+        for number in 0...Collector.entriesAtOnce {
+            transaction.put(
+                .increment(scope, request, Dot(Incarnation(1), 1), "r\(number)", "n"),
+                IncrementRow(stamp: .zero, delta: 1)
+            )
         }
     }
 }

@@ -394,7 +394,7 @@ import Testing
         func expire(_ members: [ReportRow]?, after wait: Int64) throws -> Int {
             let now = store.now + wait
             try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
-                try Collection.expireIncrements(
+                _ = try Collection.expireIncrements(
                     of: scope,
                     members: members,
                     now: now,
