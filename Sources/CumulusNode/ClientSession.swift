@@ -538,7 +538,10 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         let incarnation = Incarnation(hello.incarnation)
         node.peerRuns.enter(incarnation, of: nodeID, at: hello.endpoint, self) { [self] isAlone in
             link.loop.execute { [self] in
-                if isClosed { return node.peerRuns.leave(nodeID, self) }
+                // It may have been given up meanwhile: nobody would take it out again.
+                guard case .judging = phase, !isClosed else {
+                    return node.peerRuns.leave(nodeID, self)
+                }
                 run { session in
                     if isAlone {
                         node.enter(nodeID, hello.endpoint)

@@ -2,6 +2,9 @@
 // was refused is not held up for ever by a node that is gone.
 
 import CumulusModel
+import CumulusReplication
+import CumulusStorage
+import CumulusTesting
 import CumulusWire
 import Synchronization
 import Testing
@@ -59,6 +62,61 @@ import Testing
         #expect(enter(2, Link(isAlive: true)))
         #expect(links.allSatisfy { $0.challenges == 1 })
         #expect(!enter(1, Link(isAlive: true)))
+    }
+
+    /// Gives no sign of life before the test says so.
+    private final class SilentLink: PeerLink {
+        private let waiting = Mutex<[@Sendable (Bool) -> Void]>([])
+
+        var isAsked: Bool { waiting.withLock { !$0.isEmpty } }
+
+        func challenge(_ answer: @escaping @Sendable (Bool) -> Void) {
+            waiting.withLock { $0.append(answer) }
+        }
+
+        func die() {
+            for answer in waiting.withLock({ $0 }) { answer(false) }
+        }
+    }
+
+    /// Its time to greet was up while another run was asked for a sign of life.
+    @Test func whoWasGivenUpMeanwhileIsNotConnected() throws {
+        let proof = PeerProof(key: Bytes(repeating: 0x5A, count: 32))
+        var configuration = Node.Configuration(
+            version: Release.version,
+            container: TestServer.container,
+            operatorToken: [1]
+        )
+        configuration.clusterKey = Bytes(repeating: 0x5A, count: 32)
+        let server = try Node(
+            configuration,
+            engine: MemoryEngine(),
+            environment: TestServer.environment
+        )
+        let peer = Bytes(repeating: 7, count: server.nodeID.count)
+        let other = SilentLink()
+        server.peerRuns.enter(Incarnation(1), of: peer, at: "", other) { _ in }
+        let start = server.environment.now()
+        let session = ClientSession(node: server, link: InPlaceLink(), now: start)
+        var hello = Hello()
+        hello.role = WireRole.peer.rawValue
+        hello.nodeID = peer
+        hello.clusterID = proof.clusterID
+        hello.nonce = Bytes(repeating: 2, count: PeerProof.nonceBytes)
+        hello.incarnation = 2
+        hello.proof = proof.make(
+            .dialler,
+            serverNonce: session.nonce,
+            diallerNonce: hello.nonce,
+            nodeID: peer,
+            certificate: []
+        )
+        RawClient.greeting(hello).withUnsafeBytes { session.received($0, now: start) }
+        #expect(other.isAsked)
+        session.timePassed(now: start + Limits.standard.greetingMilliseconds)
+        other.die()
+        session.closed()
+        #expect(!server.peerRuns.isConnected(peer))
     }
 
     /// Who said so may be gone as well.
