@@ -30,6 +30,8 @@ final class ReplicaWatch: Sendable {
 
     private struct State {
         var scopes: [ScopeID: Scope] = [:]
+        /// Nodes that were taken off the list, for ever.
+        var removed: Set<Bytes> = []
         var nextWaiter: UInt64 = 0
     }
 
@@ -57,9 +59,16 @@ final class ReplicaWatch: Sendable {
         }
     }
 
+    /// Nodes were taken off the list of members: what they hold counts no more, nor what they say.
+    func remove(_ nodeIDs: [Bytes]) {
+        state.withLock { $0.removed.formUnion(nodeIDs) }
+        for nodeID in nodeIDs { forget(nodeID) }
+    }
+
     /// A node holds a scope as far as that; reports of one connection may overtake each other.
     func note(_ vector: VersionVector, of nodeID: Bytes, _ scope: ScopeID) {
         let served = state.withLock { state in
+            if state.removed.contains(nodeID) { return [Waiter]() }
             state.scopes[scope, default: Scope()]
                 .reported[nodeID, default: VersionVector()].merge(vector)
             guard let scope = state.scopes[scope] else { return [Waiter]() }

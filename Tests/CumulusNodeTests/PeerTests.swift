@@ -620,6 +620,41 @@ extension Bytes {
         }
     }
 
+    /// A copy on a node that was taken off the list is nobody's any more.
+    @Test func aRemovedNodeHoldsNoCopy() async throws {
+        try await withCluster([MemoryEngine(), MemoryEngine()]) { servers in
+            follow(servers)
+            let token = try await servers[0].makeUser("ada")
+            try await waitForUser(token, at: servers[1])
+            let client = try RawClient(greeting: servers[0].endpoint, token: token)
+            var header = CallHeader(.recordsModify)
+            header.requestID = RawRequest.newID()
+            header.timeout = 20_000
+            header.replicas = 1
+            let message = RawRequest.save([Record("r")])
+            _ = try client.perform(header, message)
+            try await servers[1].stop()
+            let admin = NodeOperator(
+                endpoint: servers[0].endpoint,
+                token: TestServer.operatorToken
+            )
+            let removed = servers[1].node.nodeID.hex
+            _ = try await admin.removeMember(removed)
+            // Sent again it is not carried out again, and looks for its copy.
+            header.timeout = 300
+            let isRefused = try await eventually {
+                do {
+                    _ = try client.perform(header, message)
+                    return false
+                } catch let error as ServiceError {
+                    return error.reason == .notReplicated
+                }
+            }
+            #expect(isRefused)
+            await admin.close()
+        }
+    }
+
     // MARK: State
 
     /// Keeps no log.
