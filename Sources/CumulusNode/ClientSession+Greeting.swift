@@ -6,6 +6,7 @@ import CumulusModel
 import CumulusOperations
 import CumulusStorage
 import CumulusWire
+import Logging
 
 extension ClientSession {
     func judge(_ payload: Bytes) {
@@ -68,10 +69,8 @@ extension ClientSession {
             )
         }
         guard hello.role != WireRole.peer.rawValue || isPeer(hello) else {
-            throw ServiceError(
-                .notAuthenticated,
-                "this node belongs to another cluster: all nodes of one need the same key"
-            )
+            node.warn(of: hello.endpoint, "a peer is refused", why: Node.otherKey)
+            throw ServiceError(.notAuthenticated, Node.otherKey)
         }
     }
 

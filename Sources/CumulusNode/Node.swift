@@ -275,6 +275,28 @@ package final class Node: Sendable {
         peers.withLock { _ = $0.removeValue(forKey: endpoint) }
     }
 
+    /// Anybody may say that they are a peer.
+    private static let mostStrangers = 64
+
+    /// Tells an operator of a node that can't be a peer until a setting is changed; once for each,
+    /// since it tries again and again.
+    func warn(of endpoint: String, _ message: Logger.Message, why: String) {
+        let isNews = strangers.withLock {
+            $0.count < Node.mostStrangers && $0.insert(endpoint).inserted
+        }
+        guard isNews else { return }
+        environment.logger.warning(
+            message,
+            metadata: [
+                "peer": "\(endpoint.isEmpty ? "an unknown address" : endpoint)", "why": "\(why)",
+            ]
+        )
+    }
+
+    static let otherKey =
+        "the nodes belong to two clusters: compare the files of --cluster-key, or cluster.key in "
+        + "their data directories; all nodes of a cluster need the same key"
+
     /// Whether a connection to that node exists.
     func isLinked(to nodeID: Bytes) -> Bool {
         peers.withLock { $0.values.contains { $0.nodeID == nodeID } }

@@ -252,6 +252,9 @@ extension PeerConnection {
             ?? ServiceError(.internalError, "the peer's error can't be read")
         if frame.stream == 0 {
             if error.reason == .nodeIDInUse { node.note(isTwin: true, by: endpoint) }
+            if error.code == .notAuthenticated {
+                node.warn(of: endpoint, "a peer refuses this node", why: error.message)
+            }
             return close(error.message)
         }
         if let transfer = transfers[frame.stream] { return transfer.stop(error.message) }

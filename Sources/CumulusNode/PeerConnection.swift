@@ -205,7 +205,10 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
             nodeID: hello.nodeID,
             certificate: link.certificate
         )
-        guard isPeer else { throw ProtocolFault("what answers there is no node of this cluster") }
+        guard isPeer else {
+            node.warn(of: endpoint, "what answers there is no peer", why: Node.otherKey)
+            throw ProtocolFault("what answers there is no node of this cluster")
+        }
         guard hello.nodeID != node.nodeID else {
             throw ProtocolFault("that address is this node's own")
         }
