@@ -85,6 +85,10 @@ package struct Limits: Hashable, Sendable {
     package var stalledStateMilliseconds: Int64 = 60_000
     /// Milliseconds that a frame may take from its first byte to its last.
     package var frameMilliseconds: Int64 = 30_000
+    /// Bytes of a frame after which another node has as long for the rest of it: 2 kB/s will do.
+    ///
+    /// Of clients the whole frame has to be there in time.
+    package var slowPeerBytes = 64 << 10
     /// Milliseconds that a call waits for what its caller saw elsewhere, at most half its time.
     package var causalWaitMilliseconds: Int64 = 2_000
     /// Time of a call that names none, and the most that one may ask for.

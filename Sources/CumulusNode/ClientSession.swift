@@ -562,7 +562,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         self.identity = identity
         if let peer = identity.peer { node.replicas.forget(peer) }
         phase = .open
-        connection.finishGreeting()
+        connection.finishGreeting(isPeer: identity.isPeer)
         var hello = hello(role: role)
         hello.proof = proof
         connection.send(Frame(.hello, payload: hello.encoded()))

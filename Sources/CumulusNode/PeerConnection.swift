@@ -242,7 +242,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         node.connections.withLock { $0[peerID] = WeakPeer(connection: self) }
         let now = node.environment.now()
         node.clocks.note(hello.clock, of: peerID, ours: node.environment.wallClock(), now: now)
-        connection.finishGreeting()
+        connection.finishGreeting(isPeer: true)
         node.note(endpoint, hello.nodeID)
         log("a peer is connected", ["node": "\(hello.nodeID.hex)"])
         findScopes()

@@ -38,8 +38,11 @@ package struct FrameConnection: Sendable {
     package var idleMilliseconds: Int64
     private var greetingDeadline: Instant?
     private var greetingBytes = 0
-    /// When the frame began that is not complete yet.
-    private var frameStart: Instant?
+    /// When the frame began that is not complete yet; a node's, or when enough of it had come.
+    private var frameStart: Instant? { didSet { frameBytes = 0 } }
+    /// Bytes that came since.
+    private var frameBytes = 0
+    private var isPeer = false
     private var lastReceived: Instant
     private var pingSent: Instant?
     /// A PING that only a PONG of its own answers, and until when.
@@ -71,8 +74,12 @@ package struct FrameConnection: Sendable {
     package var endedFrames: Int { decoder.ended }
 
     /// The greeting is over: larger frames are accepted, and the connection may be idle.
-    package mutating func finishGreeting() {
+    ///
+    /// - Parameter isPeer: The other side has proven to be a node of the cluster: its link may be
+    ///   slow, since without it the cluster would not be whole.
+    package mutating func finishGreeting(isPeer: Bool = false) {
         greetingDeadline = nil
+        self.isPeer = isPeer
         decoder.frameLimit = limits.frameBytes
     }
 
@@ -106,6 +113,8 @@ package struct FrameConnection: Sendable {
             }
         }
         if frameStart == nil { frameStart = now }
+        frameBytes += bytes.count
+        if isPeer, frameBytes >= limits.slowPeerBytes { frameStart = now }
         decoder.append(bytes)
     }
 
@@ -211,7 +220,8 @@ package struct FrameConnection: Sendable {
             throw ProtocolFault("no HELLO within \(limits.greetingMilliseconds) ms")
         }
         if let frameStart, frameStart + limits.frameMilliseconds <= now {
-            throw ProtocolFault("a frame took longer than \(limits.frameMilliseconds) ms to arrive")
+            let most = isPeer ? "\(limits.slowPeerBytes) bytes of a frame" : "a frame"
+            throw ProtocolFault("\(most) took longer than \(limits.frameMilliseconds) ms to arrive")
         }
         if let writeStart, writeStart + limits.stalledWriteMilliseconds <= now {
             throw ProtocolFault("nothing was read for \(limits.stalledWriteMilliseconds) ms")

@@ -16,12 +16,15 @@ extension FrameConnection {
     }
 
     /// A connection that has been greeted at time 0, its output taken.
-    static func open(_ limits: Limits = .standard) throws -> FrameConnection {
+    static func open(
+        _ limits: Limits = .standard,
+        isPeer: Bool = false
+    ) throws -> FrameConnection {
         var connection = FrameConnection(limits: limits, now: Instant(milliseconds: 0))
         try connection.received(Frame.preface, at: 0)
         try connection.received(Frame(.hello).encoded, at: 0)
         #expect(try connection.next() == Frame(.hello))
-        connection.finishGreeting()
+        connection.finishGreeting(isPeer: isPeer)
         _ = connection.takeOutput()
         return connection
     }
@@ -166,6 +169,49 @@ extension Frame {
         #expect(connection.wakeTime == Instant(milliseconds: 31_000))
         // More bytes don't extend it.
         try connection.received(bytes[3..<6], at: 30_999)
+        #expect(try connection.next() == nil)
+        try connection.timePassed(at: 30_999)
+        #expect(throws: ProtocolFault.self) { try connection.timePassed(at: 31_000) }
+    }
+
+    /// A node's link may need minutes for a frame, as long as enough of it comes in time.
+    @Test func aFrameOfANodeHasItsTimeAgainWhileEnoughComes() throws {
+        let part = Limits.standard.slowPeerBytes
+        let frame = Frame(.message, stream: 1, payload: Bytes(repeating: 7, count: 6 * part))
+        var rest = frame.encoded[...]
+        var connection = try FrameConnection.open(isPeer: true)
+        for number in 0..<6 {
+            let now = 1_000 + 29_999 * Int64(number)
+            try connection.timePassed(at: now)
+            // In two reads: their sum counts.
+            try connection.received(rest.prefix(part / 2), at: now)
+            try connection.received(rest.dropFirst(part / 2).prefix(part - part / 2), at: now)
+            rest = rest.dropFirst(part)
+            #expect(try connection.next() == nil)
+            #expect(connection.wakeTime == Instant(milliseconds: now + 30_000))
+        }
+        try connection.received(rest, at: 180_000)
+        #expect(try connection.next() == frame)
+    }
+
+    @Test func aFrameOfANodeThatComesTooSlowlyIsAFault() throws {
+        let part = Limits.standard.slowPeerBytes
+        let bytes = Frame(.message, stream: 1, payload: Bytes(repeating: 7, count: 6 * part))
+            .encoded
+        var connection = try FrameConnection.open(isPeer: true)
+        try connection.received(bytes[..<1], at: 1_000)
+        try connection.received(bytes[1..<(part - 1)], at: 30_999)
+        #expect(try connection.next() == nil)
+        try connection.timePassed(at: 30_999)
+        #expect(throws: ProtocolFault.self) { try connection.timePassed(at: 31_000) }
+    }
+
+    @Test func howMuchComesOfAClientsFrameDoesNotExtendItsTime() throws {
+        let part = Limits.standard.slowPeerBytes
+        let bytes = Frame(.call, stream: 1, payload: Bytes(repeating: 7, count: 6 * part)).encoded
+        var connection = try FrameConnection.open()
+        try connection.received(bytes[..<(2 * part)], at: 1_000)
+        try connection.received(bytes[(2 * part)..<(4 * part)], at: 30_999)
         #expect(try connection.next() == nil)
         try connection.timePassed(at: 30_999)
         #expect(throws: ProtocolFault.self) { try connection.timePassed(at: 31_000) }
