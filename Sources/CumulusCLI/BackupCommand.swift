@@ -14,6 +14,10 @@ struct BackupCommand: AsyncParsableCommand {
                 operator's token, so guard it. To go back to it, stop the node and put a copy of \
                 it in the place of its data directory: what was changed since comes back from the \
                 other nodes. To begin a new node with it: cumulusd --from-backup DIRECTORY.
+
+                On the file system of the node's data it is made at once, and of hard links: files \
+                that don't change any more are those of the store itself. So it is no copy against \
+                a damaged disk; copy it to another one.
                 """
         )
     )

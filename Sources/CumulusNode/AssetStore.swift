@@ -231,7 +231,9 @@ package final class AssetStore: Sendable {
     }
 
     /// Runs while no pack goes: all that the store names is there.
-    func keepingPacks<Value>(_ body: (any PackFiles) throws -> Value) rethrows -> Value {
+    func keepingPacks<Value>(
+        _ body: (any PackFiles) throws(ServiceError) -> Value
+    ) throws(ServiceError) -> Value {
         removal.withLock { $0.isHeld = true }
         defer {
             let waiting = removal.withLock { removal in

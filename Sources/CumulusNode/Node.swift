@@ -44,11 +44,11 @@ package final class Node: Sendable {
         }
     }
 
-    /// Returns how many bytes in how many files stand in the new directory; throws in words.
+    /// Returns how many bytes in how many files stand in the new directory.
     package typealias BackUp =
-        @Sendable (_ engine: any StorageEngine, _ packs: any PackFiles, _ path: String) throws -> (
-            bytes: UInt64, files: UInt32
-        )
+        @Sendable (
+            _ engine: any StorageEngine, _ packs: any PackFiles, _ path: String
+        ) throws(ServiceError) -> (bytes: UInt64, files: UInt32)
 
     package let configuration: Configuration
     package let environment: NodeEnvironment
@@ -371,10 +371,8 @@ extension Node {
             )
         }
         defer { isBackingUp.store(false, ordering: .releasing) }
-        do {
-            return try assets.keepingPacks { packs in try backUp(gate.engine, packs, path) }
-        } catch {
-            throw ServiceError(.invalidArguments, "no backup was made: \(error)")
+        return try assets.keepingPacks { (packs) throws(ServiceError) in
+            try backUp(gate.engine, packs, path)
         }
     }
 }

@@ -13,42 +13,84 @@ import RocksDBStorage
 enum Backup {
     /// Makes the backup.
     ///
-    /// Throws `Configuration.Problem`.
+    /// - Parameter home: The node's own data.
     static func make(
         of engine: any StorageEngine,
         _ packs: any PackFiles,
+        in home: DataHome,
         key: [UInt8],
         token: [UInt8],
         at path: String
-    ) throws -> (bytes: UInt64, files: UInt32) {
-        guard path.hasPrefix("/"), !path.contains("\0") else {
-            throw problem("'\(path)' is no absolute path on the node's machine")
-        }
-        guard !FileManager.default.fileExists(atPath: path) else {
-            throw problem("\(path) is there already; name a new directory")
-        }
-        let draft = try DraftDirectory(for: path)
+    ) throws(ServiceError) -> (bytes: UInt64, files: UInt32) {
+        let target = try place(path, outside: home)
         do {
+            let draft = try DraftDirectory(for: target)
             try engine.copy(to: draft.path + "/store")
-        } catch {
-            throw problem("the store can't be copied: \(error)")
-        }
-        do {
             // After the store: all packs that it names are there.
             try packs.copy(to: draft.path + "/assets")
+            let copy = try DataHome(draft.path)
+            try copy.write(key.hex + "\n", to: draft.path + "/cluster.key")
+            try copy.write(String(decoding: token, as: UTF8.self) + "\n", to: copy.tokenFile)
+            let size = try size(of: draft.path)
+            try draft.finish()
+            return size
         } catch {
-            throw problem("the assets can't be copied: \(error)")
+            throw failure(error, at: target)
         }
-        let home = try DataHome(draft.path)
-        try home.write(key.hex + "\n", to: draft.path + "/cluster.key")
-        try home.write(String(decoding: token, as: UTF8.self) + "\n", to: home.tokenFile)
-        let size = try size(of: draft.path)
-        try draft.finish()
-        return size
+    }
+
+    /// Where a backup may be made: at a new place outside of the node's data.
+    private static func place(
+        _ path: String,
+        outside home: DataHome
+    ) throws(ServiceError) -> String {
+        var target = path
+        while target.count > 1, target.hasSuffix("/") { target.removeLast() }
+        guard target.hasPrefix("/"), !target.contains("\0") else {
+            throw unfit("'\(path)' is no absolute path on the node's machine")
+        }
+        guard !FileManager.default.fileExists(atPath: target) else {
+            throw unfit("\(target) is there already; name a new directory")
+        }
+        let folder = URL(filePath: target).deletingLastPathComponent().path
+        guard let parent = realPath(folder) else {
+            throw unfit("\(folder) can't be found: \(String(cString: strerror(errno)))")
+        }
+        guard !"\(parent)/".hasPrefix("\(realPath(home.path) ?? home.path)/") else {
+            throw unfit("\(target) is in the node's own data directory; name one outside of it")
+        }
+        return target
+    }
+
+    /// Without links; nil if there is no such directory.
+    private static func realPath(_ path: String) -> String? {
+        guard let found = realpath(path, nil) else { return nil }
+        defer { free(found) }
+        return String(cString: found)
+    }
+
+    private static func unfit(_ why: String) -> ServiceError {
+        ServiceError(.invalidArguments, "no backup was made: \(why)")
+    }
+
+    private static func failure(_ error: any Error, at target: String) -> ServiceError {
+        let why = if case EngineError.failed(let text) = error { text } else { "\(error)" }
+        // What the engine says is text, and so is what this file says.
+        let isFull =
+            error as? PackError == .full
+            || [ENOSPC, EDQUOT].contains { why.contains(String(cString: strerror($0))) }
+        guard isFull else {
+            return ServiceError(.internalError, "no backup was made at \(target): \(why)")
+        }
+        return ServiceError(
+            .serviceUnavailable,
+            .diskFull,
+            "no backup was made: the disk of \(target) is full; free space, or name another one"
+        )
     }
 
     /// Makes the data directory of a new node from a backup of another one; one that has a store
-    /// is left as it is.
+    /// is left as it is, and one that has anything else is refused.
     ///
     /// The new node has a name of its own. Returns whether it was made.
     static func restore(
@@ -62,16 +104,18 @@ enum Backup {
         guard manager.fileExists(atPath: backup + "/store/CURRENT") else {
             throw problem("\(backup) holds no backup of a node")
         }
+        try checkEmpty(home)
         let draft = try DraftDirectory(for: home.store)
+        var assets: DraftDirectory?
         // Without them the new node asks others for what is missing.
         if manager.fileExists(atPath: backup + "/assets") {
+            let copy = try DraftDirectory(for: home.assets)
             do {
-                // What an earlier try left.
-                try? manager.removeItem(atPath: home.assets)
-                try PackDirectory(backup + "/assets").copy(to: home.assets)
+                try PackDirectory(backup + "/assets").copy(to: copy.path)
             } catch {
                 throw problem("\(backup)/assets can't be copied: \(error)")
             }
+            assets = copy
         }
         do {
             try manager.removeItem(atPath: draft.path)
@@ -90,8 +134,26 @@ enum Backup {
         {
             try home.write(text, to: key)
         }
+        try assets?.finish()
         try draft.finish()
         return true
+    }
+
+    /// Nothing that stands there may be lost, or get between what a backup holds.
+    ///
+    /// A key may be there first, and what an earlier try left.
+    private static func checkEmpty(_ home: DataHome) throws {
+        let names = try FileManager.default.contentsOfDirectory(atPath: home.path).filter {
+            $0 != "cluster.key" && $0 != "lost+found" && !$0.hasSuffix(DraftDirectory.ending)
+        }
+        guard names.isEmpty else {
+            throw problem(
+                """
+                \(home.path) is not empty (\(names.sorted().joined(separator: ", "))): name an \
+                empty directory for what is in the backup, or move away what is there
+                """
+            )
+        }
     }
 
     private static func size(of path: String) throws -> (bytes: UInt64, files: UInt32) {
@@ -112,13 +174,15 @@ enum Backup {
 
 /// A directory in the making, beside the place that it is for; gone unless it is finished.
 private final class DraftDirectory {
+    static let ending = ".cumulus-partial"
+
     let path: String
     private let target: String
     private var isFinished = false
 
     init(for target: String) throws {
         self.target = target
-        path = target + ".cumulus-partial"
+        path = target + DraftDirectory.ending
         // What an earlier try left.
         try? FileManager.default.removeItem(atPath: path)
         guard mkdir(path, 0o700) == 0 else {

@@ -81,7 +81,10 @@ struct Configuration {
         Setting(
             name: "from-backup",
             standard: "",
-            help: "backup of another node that a new one begins with; ignored if there is a store"
+            help: """
+                backup of another node that a new one begins with, in an empty directory; ignored \
+                if there is a store
+                """
         ),
         Setting(
             name: "replicas",

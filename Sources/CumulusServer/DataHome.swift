@@ -48,9 +48,9 @@ struct DataHome {
         }
         throw Configuration.Problem(
             message: """
-                \(store) is gone, and a node has been here: bring it back, or start with \
-                --from-backup; or delete \(tokenFile) to begin with an empty node, which fetches \
-                what its peers have
+                \(store) is gone, and a node has been here: bring it back, or start in an empty \
+                directory with --from-backup; or delete \(tokenFile) to begin with an empty node, \
+                which fetches what its peers have
                 """
         )
     }

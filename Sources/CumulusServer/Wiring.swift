@@ -278,8 +278,15 @@ struct Wiring {
         var settings = settings
         settings.operatorToken = token
         settings.clusterKey = clusterKey
-        settings.backUp = { engine, packs, path in
-            try Backup.make(of: engine, packs, key: clusterKey, token: token, at: path)
+        settings.backUp = { (engine, packs, path) throws(ServiceError) in
+            try Backup.make(
+                of: engine,
+                packs,
+                in: directory,
+                key: clusterKey,
+                token: token,
+                at: path
+            )
         }
         do {
             let packs = try PackDirectory(directory.assets)

@@ -96,6 +96,8 @@ package final class PackDirectory: PackFiles {
             do {
                 // Another file system.
                 try FileManager.default.copyItem(atPath: file, toPath: target)
+            } catch let error as CocoaError where error.code == .fileWriteOutOfSpace {
+                throw .full
             } catch {
                 throw .failed("\(file) can't be copied: \(error.localizedDescription)")
             }

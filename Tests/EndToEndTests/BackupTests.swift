@@ -98,8 +98,46 @@ import Testing
             #expect(run.errors.contains("no backup was made"), "\(run.errors)")
         }
         #expect(!FileManager.default.fileExists(atPath: path("nowhere")))
+        // By whichever way.
+        try FileManager.default.createSymbolicLink(
+            atPath: path("link"),
+            withDestinationPath: path("node/assets")
+        )
+        for place in ["node/backup", "node/store/backup/", "link/backup"] {
+            let run = try await run(["backup", path(place)], at: node)
+            #expect(run.code == 1)
+            #expect(run.errors.contains("the node's own data directory"), "\(run.errors)")
+            #expect(!FileManager.default.fileExists(atPath: path(place)))
+        }
+        // Only its name begins like that of the data directory.
+        try await backUp(node, to: "node-backup")
         #expect(try await node.end(SIGTERM) == .exit(0))
     }
+
+    /// As a shell completes it.
+    @Test func aSlashAtTheEndIsNoPartOfTheName() async throws {
+        let node = try await start("node")
+        try await backUp(node, to: "backup//")
+        #expect(FileManager.default.fileExists(atPath: path("backup/store/CURRENT")))
+        #expect(try await node.end(SIGTERM) == .exit(0))
+    }
+
+    #if os(Linux)
+        @Test(.enabled(if: SmallDisk.isPermitted, "only root can mount a disk"))
+        func aBackupToAFullDiskSaysSo() async throws {
+            let node = try await start("node")
+            let disk = try SmallDisk(path("disk"), bytes: 8 << 20)
+            // Enough for a directory, and not for the store.
+            try disk.fill(leaving: 16 << 10)
+            let run = try await run(["backup", path("disk/backup")], at: node)
+            #expect(run.code == 1)
+            let words = "the disk of \(path("disk/backup")) is full"
+            #expect(run.errors.contains(words), "\(run.errors)")
+            let left = try FileManager.default.contentsOfDirectory(atPath: disk.path)
+            #expect(!left.contains { $0.hasPrefix("backup") }, "\(left)")
+            #expect(try await node.end(SIGTERM) == .exit(0))
+        }
+    #endif
 
     /// Its own lost commits come back from the others, and new ones don't collide with them.
     @Test func aNodeGoesBackToAnOldBackup() async throws {
@@ -146,6 +184,51 @@ import Testing
             ["--from-backup", path("nowhere"), "--peers", try first.endpoint]
         )
         #expect(try await count(at: again, token) == 40)
+    }
+
+    /// A directory without a store may hold what somebody still needs.
+    @Test(arguments: ["assets", "operator.token", "notes"])
+    func aBackupIsRestoredOverNothing(name: String) async throws {
+        let first = try await start("first")
+        try await backUp(first, to: "backup")
+        let kept = path("second/\(name)/0/0.pack")
+        let folder = URL(filePath: kept).deletingLastPathComponent().path()
+        try FileManager.default.createDirectory(
+            atPath: folder,
+            withIntermediateDirectories: true
+        )
+        try "kept".write(toFile: kept, atomically: false, encoding: .utf8)
+        let second = try NodeProcess(
+            data: path("second"),
+            arguments: ["--from-backup", path("backup")]
+        )
+        #expect(try await second.waitForEnd() == .exit(1))
+        #expect(second.errors.contains("is not empty (\(name))"), "\(second.errors)")
+        #expect(try String(contentsOfFile: kept, encoding: .utf8) == "kept")
+        let names = try FileManager.default.contentsOfDirectory(atPath: path("second"))
+        #expect(names == [name])
+    }
+
+    /// A key that was put there, and what a restore left that was killed.
+    @Test func aBackupIsRestoredBesideAKey() async throws {
+        let first = try await start("first")
+        let token = try await first.makeToken()
+        try await save(0..<5, at: first, token)
+        try await backUp(first, to: "backup")
+        for left in ["store", "assets"] {
+            try FileManager.default.createDirectory(
+                atPath: path("second/\(left).cumulus-partial/0"),
+                withIntermediateDirectories: true
+            )
+        }
+        try FileManager.default.copyItem(
+            atPath: path("first/cluster.key"),
+            toPath: path("second/cluster.key")
+        )
+        let second = try await start("second", ["--from-backup", path("backup")])
+        #expect(try await count(at: second, token) == 5)
+        let names = try FileManager.default.contentsOfDirectory(atPath: path("second"))
+        #expect(!names.contains { $0.hasSuffix(".cumulus-partial") }, "\(names)")
     }
 
     private func status(_ node: NodeProcess) async throws -> JSON {
