@@ -15,9 +15,10 @@ extension ClusterCommand {
                 """,
                 note: """
                     The cluster's key is DATA/cluster.key of any member, or what 'cumulus cluster \
-                    init' made: copy it to the new node's machine. The member that is asked tells \
-                    the others' addresses; the new node takes over the state of one of them. \
-                    Beyond one machine, add tlsCertificate, tlsKey and tlsAuthority to the file.
+                    init' made: copy it to the new node's machine. If the file is on this one, it \
+                    must hold the key of the member that is asked. That member tells the others' \
+                    addresses; the new node takes over the state of one of them. Beyond one \
+                    machine, add tlsCertificate, tlsKey and tlsAuthority to the file.
                     """
             )
         )
@@ -40,8 +41,16 @@ extension ClusterCommand {
             guard !FileManager.default.fileExists(atPath: file) else {
                 throw InputProblem("\(file) exists: a node may be using it; name another file")
             }
-            let isKeyHere = try KeyFile.holdsKey(clusterKey)
-            let members = try await connection.withOperator { try await $0.members() }
+            let cluster = try KeyFile.cluster(of: clusterKey)
+            let (status, members) = try await connection.withOperator { node in
+                (try await node.status(), try await node.members())
+            }
+            guard cluster == nil || cluster == status.clusterID else {
+                throw InputProblem(
+                    "\(clusterKey) is not the key of that member's cluster; copy its "
+                        + "DATA/cluster.key"
+                )
+            }
             let peers = self.peers(members)
             guard !peers.contains(listen) else {
                 throw InputProblem("a member listens on \(listen); choose another --listen")
@@ -55,7 +64,7 @@ extension ClusterCommand {
             output.show(
                 ["settings": .string(file), "peers": .array(peers.map(JSON.string))],
                 rows: [["made \(file)"]]
-                    + (isKeyHere ? [] : [["copy the cluster's key to \(clusterKey) there"]])
+                    + (cluster == nil ? [["copy the cluster's key to \(clusterKey) there"]] : [])
                     + [["start the node: cumulusd --config \(file)"]]
             )
         }

@@ -1,20 +1,28 @@
 // Files with keys and certificates, as commands make them.
 
+import Crypto
+import CumulusModel
 import Foundation
 
 enum KeyFile {
-    /// Whether a file is on this machine; throws if it is, and holds no cluster's key.
-    static func holdsKey(_ file: String) throws -> Bool {
-        guard FileManager.default.fileExists(atPath: file) else { return false }
+    /// The id of the cluster whose key a file holds; nil if it isn't on this machine.
+    ///
+    /// How the id follows from the key is fixed by proto/README.md.
+    static func cluster(of file: String) throws -> String? {
+        guard FileManager.default.fileExists(atPath: file) else { return nil }
         let text = try? String(contentsOfFile: file, encoding: .utf8)
         let digits = text?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
-        guard digits.count == 64, digits.allSatisfy(\.isHexDigit) else {
+        guard let key = Bytes(hex: digits), key.count == 32 else {
             throw InputProblem(
                 "\(file) holds no cluster's key (64 hexadecimal digits); copy a member's "
                     + "DATA/cluster.key"
             )
         }
-        return true
+        let code = HMAC<SHA256>.authenticationCode(
+            for: Bytes("cumulus cluster id".utf8),
+            using: SymmetricKey(data: key)
+        )
+        return Bytes(code.prefix(16)).hex
     }
 
     /// Writes a file whole or not at all; nobody else ever sees a secret one.

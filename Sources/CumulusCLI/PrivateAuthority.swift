@@ -23,9 +23,8 @@ struct PrivateAuthority {
         let manager = FileManager.default
         let isThere = manager.fileExists(atPath: file)
         guard isThere == manager.fileExists(atPath: keyFile) else {
-            throw InputProblem(
-                "\(directory) holds one of authority.pem and authority.key; they belong together"
-            )
+            let missing = isThere ? "authority.key" : "authority.pem"
+            throw PrivateAuthority.unfit("\(directory) holds an authority without \(missing)")
         }
         if isThere {
             do {
@@ -37,12 +36,20 @@ struct PrivateAuthority {
             } catch {
                 throw InputProblem("the authority in \(directory) can't be read: \(error)")
             }
+            guard key.publicKey == certificate.publicKey else {
+                throw PrivateAuthority.unfit("\(keyFile) is not the key of \(file)")
+            }
         } else {
             let fresh = P256.Signing.PrivateKey()
             (certificate, key) = (try PrivateAuthority.make(fresh, Date()), .init(fresh))
             try KeyFile.write(fresh.pemRepresentation, to: keyFile, isSecret: true)
             try KeyFile.write(certificate.serializeAsPEM().pemString, to: file)
         }
+    }
+
+    /// What it signed, nobody would believe.
+    private static func unfit(_ what: String) -> InputProblem {
+        InputProblem("\(what): bring the right file back, or begin anew in another --directory")
     }
 
     /// Files that were written.

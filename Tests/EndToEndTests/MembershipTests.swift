@@ -1,7 +1,9 @@
 // Nodes that come and go, as processes of one cluster.
 
 import Cumulus
+import CumulusModel
 import CumulusTesting
+import CumulusWire
 import Foundation
 import Testing
 
@@ -246,10 +248,13 @@ import Testing
             arguments: ["--config", file]
         )
         while try await states(at: third) != ["connected", "connected", "this node"] {}
+        let otherKey = "\(folder.path)/other.key"
+        try Data(String(repeating: "a5", count: 32).utf8).write(to: URL(filePath: otherKey))
         let unfit = [
             ([], "exists", 65), (["--listen", try second.endpoint], "listens on", 65),
             (["--listen", "here"], "host:port", 64),
             (["--cluster-key", file], "64 hexadecimal digits", 65),
+            (["--cluster-key", otherKey], "not the key of that member's cluster", 65),
         ]
         for (extra, words, code) in unfit {
             let path = extra.isEmpty ? file : "\(folder.path)/fourth.json"
@@ -263,6 +268,32 @@ import Testing
             #expect(again.code == Int32(code))
             #expect(again.errors.contains(words), "\(again.errors)")
         }
+    }
+
+    /// Both sides say which files to compare; once, however often it is tried.
+    @Test func aNodeWithAnotherKeyIsNamedOnce() async throws {
+        let first = try await start("first")
+        var hello = Hello()
+        hello.role = WireRole.peer.rawValue
+        hello.endpoint = "elsewhere:7420"
+        for _ in 0..<3 {
+            let client = try RawClient(try first.endpoint)
+            try client.send(RawClient.greeting(hello))
+            #expect(try client.refusal()?.code == .notAuthenticated)
+        }
+        let warnings = first.errors.split(separator: "\n").filter { $0.contains("elsewhere") }
+        #expect(warnings.count == 1, "\(first.errors)")
+        #expect(warnings.first?.contains("warning") == true, "\(first.errors)")
+        #expect(warnings.first?.contains("--cluster-key") == true, "\(first.errors)")
+        let stranger = try await NodeProcess.ready(
+            data: "\(folder.path)/stranger",
+            arguments: ["--peers", try first.endpoint]
+        )
+        while !stranger.errors.contains("a peer refuses this node") {
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        let endpoint = try stranger.endpoint
+        #expect(first.errors.contains(endpoint), "\(first.errors)")
     }
 
     /// The removed node's process ends, and stays down; without its data it is a new member.

@@ -165,6 +165,33 @@ import Testing
         }
     }
 
+    /// What is signed with a key that isn't the authority's, no client would believe.
+    @Test func nothingIsSignedForAnotherAuthority() async throws {
+        try await makeCertificate(["127.0.0.1"], in: "ours")
+        try await makeCertificate(["127.0.0.1"], in: "theirs")
+        let foreign = try Data(contentsOf: URL(filePath: path("theirs/authority.pem")))
+        try foreign.write(to: URL(filePath: path("ours/authority.pem")))
+        func files() throws -> [String: Data] {
+            let names = try FileManager.default.contentsOfDirectory(atPath: path("ours"))
+            return try Dictionary(
+                uniqueKeysWithValues: names.map {
+                    ($0, try Data(contentsOf: URL(filePath: path("ours/\($0)"))))
+                }
+            )
+        }
+        for words in ["is not the key of", "without authority.key"] {
+            let before = try files()
+            let run = try await CommandLineRun(
+                ["cluster", "certificate", "127.0.0.1", "--directory", path("ours")]
+            )
+            #expect(run.code == 65, "\(run.errors)")
+            #expect(run.errors.contains(words), "\(run.errors)")
+            #expect(run.errors.contains("--directory"), "\(run.errors)")
+            #expect(try files() == before)
+            try? FileManager.default.removeItem(atPath: path("ours/authority.key"))
+        }
+    }
+
     /// A client that believes an authority doesn't talk to a node without a certificate.
     @Test func nothingIsSaidToANodeWithoutTLS() async throws {
         try await makeCertificate(["127.0.0.1"], in: "ours")
