@@ -156,7 +156,10 @@ final class ClientCore: Sendable {
             release(lease)
             switch ending {
             case .answer(let messages):
-                if !tokens.isEmpty { state.withLock { $0.seen.forget(tokens) } }
+                if !tokens.isEmpty {
+                    let run = lease.hello.incarnation
+                    state.withLock { $0.seen.forget(tokens, coveredBy: run) }
+                }
                 return messages
             case .lost(true) where !repeats: throw timeout(wasSent: true)
             case .lost(let sent): wasSent = wasSent || (sent && isChange)

@@ -33,9 +33,11 @@ struct SeenTokens: Sendable {
         own[run] = token
     }
 
-    /// A node answered a call that carried these.
-    mutating func forget(_ tokens: [Bytes]) {
+    /// That run of a node answered a call that carried these: its own token covers them.
+    ///
+    /// That one stays, also where it is one of them, since nothing was committed there meanwhile.
+    mutating func forget(_ tokens: [Bytes], coveredBy run: UInt64) {
         foreign.removeAll { tokens.contains($0) }
-        own = own.filter { !tokens.contains($0.value) }
+        own = own.filter { $0.key == run || !tokens.contains($0.value) }
     }
 }

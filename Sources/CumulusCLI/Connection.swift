@@ -249,18 +249,27 @@ struct Connection: ParsableArguments {
         return keys.compactMap(\.self)
     }
 
-    /// nil if there is no such file yet.
+    /// nil if there is no such file yet; any other one must hold what was seen.
     private func readSession() throws -> Session? {
-        guard let sessionFile, let text = try? String(contentsOfFile: sessionFile, encoding: .utf8)
-        else { return nil }
-        guard
-            let session = Session(text: text.trimmingCharacters(in: .whitespacesAndNewlines))
-        else { throw InputProblem("\(sessionFile) holds no session; delete it") }
+        guard let sessionFile else { return nil }
+        let text: String
+        do {
+            text = try String(contentsOfFile: sessionFile, encoding: .utf8)
+        } catch let error as CocoaError where error.code == .fileReadNoSuchFile {
+            return nil
+        } catch {
+            throw InputProblem("the session \(sessionFile) can't be read; delete it to begin anew")
+        }
+        let session = Session(text: text.trimmingCharacters(in: .whitespacesAndNewlines))
+        guard let session, !session.text.isEmpty else {
+            throw InputProblem("\(sessionFile) holds no session; delete it to begin anew")
+        }
         return session
     }
 
+    /// Nothing was seen where no node answered: then there is no file.
     private func write(_ session: Session) throws {
-        guard let sessionFile else { return }
+        guard let sessionFile, !session.text.isEmpty else { return }
         do {
             try Data(session.text.utf8).write(to: URL(filePath: sessionFile), options: .atomic)
         } catch {
