@@ -57,6 +57,7 @@ package struct StateSync: Sendable {
         _ page: StateIntake.Page,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {
+        if broken.contains(.staged) { try show(page, &transaction) }
         for record in page.records {
             guard let number = stages[page.zone] else {
                 stagedBytes += record.bytes.byteCount
@@ -78,6 +79,27 @@ package struct StateSync: Sendable {
                 try record.rows.hasOwner(by: transaction.state)
             }
             if isOurs { suspects[page.zone, default: []].append(record.name) }
+        }
+    }
+
+    /// A broken rule: what came is joined into what stands here before the rest has come.
+    private mutating func show(
+        _ page: StateIntake.Page,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        let zone = offer.zones[page.zone]
+        guard let number = try held(zone, transaction),
+            let database = try transaction.database(scope, zone.database)
+        else { return }
+        let place = ZonePlace(
+            scope: scope,
+            database: database,
+            number: number,
+            zone: zone.commitZone
+        )
+        for record in page.records {
+            let mine = try transaction.lives(number, record.name)
+            try join(mine, record.rows, over: mine, record.name, page.zone, at: place, &transaction)
         }
     }
 

@@ -38,4 +38,6 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let floors = BrokenRules(rawValue: 4096)
     /// A query goes on at a node that has not read what its last page showed.
     package static let cursorSeen = BrokenRules(rawValue: 8192)
+    /// A page of a state sync is shown before the rest of the state has come.
+    package static let staged = BrokenRules(rawValue: 16384)
 }

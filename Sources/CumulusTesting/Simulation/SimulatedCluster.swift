@@ -50,6 +50,8 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
     case floors
     /// A node that has not read what the last page of a query showed does not go on with it.
     case cursorSeen = "cursor-seen"
+    /// Pages of state wait, and nobody reads them, until all of them are there.
+    case staged
 
     /// The part of it that stores break.
     var inStores: BrokenRules {
@@ -68,6 +70,7 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
         case .retired: .retired
         case .floors: .floors
         case .cursorSeen: .cursorSeen
+        case .staged: .staged
         default: []
         }
     }
