@@ -244,13 +244,13 @@
             #expect(differences.isEmpty)
         }
 
-        /// Flushes that take half a second hold up writes only.
+        /// Flushes that take two seconds hold up writes only.
         @Test func aSlowDiskDoesNotHoldUpReads() async throws {
             let node = try await start()
             let container = try await node.signIn()
             let database = container.privateCloudDatabase
             try await save("r", to: container)
-            try faults.set(.flushDelay, 500)
+            try faults.set(.flushDelay, 2_000)
             async let write: Void = save("slow", to: container)
             try await Task.sleep(for: .milliseconds(50))
             var longest: TimeInterval = 0
@@ -260,8 +260,8 @@
                 longest = max(longest, Date().timeIntervalSince(start))
             }
             try await write
-            print("slow disk: the longest read took \(longest) s beside flushes of 0.5 s")
-            #expect(longest < 0.4)
+            print("slow disk: the longest read took \(longest) s beside flushes of 2 s")
+            #expect(longest < 1.5)
             try faults.set(.flushDelay, 0)
             await container.close()
             #expect(try await node.end(SIGTERM) == .exit(0))
