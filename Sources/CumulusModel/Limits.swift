@@ -65,7 +65,8 @@ package struct Limits: Hashable, Sendable {
     /// Requests, and bytes of them, that share one flush.
     package var writesPerBatch = 256
     package var batchBytes = 4 << 20
-    /// Records that one commit deletes by cascade before the rest is left to a sweep.
+    /// Records that one commit deletes; what a cascade takes beyond them goes into further commits
+    /// of the same flush.
     package var cascadeRecords = 1_000
     /// Bytes of the puts of one commit, about; it travels in one frame, with room for the rest.
     package var commitBytes: Int { max(requestBytes, frameBytes / 4 * 3) }
