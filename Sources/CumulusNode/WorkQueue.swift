@@ -77,10 +77,11 @@ final class Worker: Sendable {
         let finished = finished
         let body = Body(body)
         let thread = Thread {
+            // By itself a thread only can tell the system its name, which top and perf show.
+            Thread.current.name = name
             body.run()
             finished.signal()
         }
-        thread.name = name
         thread.start()
     }
 
