@@ -24,6 +24,7 @@ struct RocksDBBatch: ~Copyable {
 
     /// Appends the batch to the log, flushes it if `options` say so, and makes it visible.
     func commit(to store: RocksDBStore, _ options: OpaquePointer) throws(EngineError) {
+        RocksDBStore.countNothing()
         var message: RocksDBMessage?
         rocksdb_write(store.database, options, batch, &message)
         if let message { throw .failed(takeText(message)) }

@@ -37,6 +37,7 @@ package final class RocksDBReader: EngineReader, @unchecked Sendable {
         _ key: Bytes,
         reach: Reach
     ) throws(EngineError) -> Bytes? {
+        RocksDBStore.countNothing()
         var message: RocksDBMessage?
         // Pinned: the value is copied once, from the block it stands in.
         let value = key.withCharacters { start, count in
@@ -68,6 +69,7 @@ package final class RocksDBReader: EngineReader, @unchecked Sendable {
         to visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) throws(EngineError) {
         guard precedes(range.start, range.end) else { return }
+        RocksDBStore.countNothing()
         // Bounds are part of the options, so each scan has its own.
         let options = Self.options(reach, snapshot)
         defer { rocksdb_readoptions_destroy(options) }
