@@ -182,8 +182,8 @@ let package = Package(
         tests(
             "CumulusReplicationTests",
             [
-                "CumulusReplication", "CumulusOperations", "CumulusStorage", "CumulusModel",
-                "CumulusTesting",
+                "CumulusReplication", "CumulusOperations", "CumulusStorage", "CumulusAssets",
+                "CumulusModel", "CumulusTesting",
             ]
         ),
         tests(

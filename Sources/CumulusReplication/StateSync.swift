@@ -15,7 +15,7 @@ package struct StateSync: Sendable {
     package let offer: StateOffer
     /// One per zone of the offer: where a zone that comes in full stands, under a number that
     /// nothing points to yet.
-    private var stages: [ZoneNumber?]
+    private var stages: [ZonePlace?]
     private let broken: BrokenRules
     /// How far we had read when the merge began.
     private var ours: VersionVector?
@@ -46,8 +46,23 @@ package struct StateSync: Sendable {
         stages = []
         for zone in offer.zones {
             let isFull = zone.extent == .full
-            stages.append(isFull ? transaction.makeStagedZone(of: scope) : nil)
+            stages.append(isFull ? try StateSync.stage(zone, in: scope, &transaction) : nil)
         }
+    }
+
+    /// Room for a zone, in the database that it will stand in: what its records name is wanted
+    /// there.
+    private static func stage(
+        _ zone: StateOffer.Zone,
+        in scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> ZonePlace {
+        ZonePlace(
+            scope: scope,
+            database: try transaction.makeDatabase(scope, zone.database),
+            number: transaction.makeStagedZone(of: scope),
+            zone: zone.commitZone
+        )
     }
 
     // MARK: Pages
@@ -59,7 +74,7 @@ package struct StateSync: Sendable {
     ) throws(EngineError) {
         if broken.contains(.staged) { try show(page, &transaction) }
         for record in page.records {
-            guard let number = stages[page.zone] else {
+            guard let place = stages[page.zone] else {
                 stagedBytes += record.bytes.byteCount
                 guard stagedBytes <= StateSync.deltaLimit else {
                     throw .corrupt("the donor sends too much as changes")
@@ -67,12 +82,6 @@ package struct StateSync: Sendable {
                 transaction.put(.stage(scope, UInt32(page.zone), record.name), record.bytes)
                 continue
             }
-            let place = ZonePlace(
-                scope: scope,
-                database: 0,
-                number: number,
-                zone: offer.zones[page.zone].commitZone
-            )
             _ = try transaction.replace([], with: record.rows, of: record.name, at: place)
             let isOurs = try transaction.decoding(Bytes(record.name.utf8)) {
                 () throws(MalformedBytes) in
@@ -137,7 +146,7 @@ package struct StateSync: Sendable {
     ) throws(EngineError) -> Int {
         let zone = next.zone
         let all = suspects[zone]?.count ?? 0
-        guard let staged = stages[zone], let first = sifted, first < all else {
+        guard let staged = stages[zone]?.number, let first = sifted, first < all else {
             (next, sifted) = ((zone + 1, nil), nil)
             return 0
         }
@@ -166,19 +175,14 @@ package struct StateSync: Sendable {
         guard let staged = stages[next.zone],
             let held = try held(offer.zones[next.zone], transaction)
         else { return 0 }
-        let mine = try transaction.recordNames(in: held, after: next.after, limit: recordLimit)
-        let theirs = try transaction.recordNames(in: staged, after: next.after, limit: recordLimit)
+        let (after, limit) = (next.after, recordLimit)
+        let mine = try transaction.recordNames(in: held, after: after, limit: limit)
+        let theirs = try transaction.recordNames(in: staged.number, after: after, limit: limit)
         let names = Set(mine + theirs).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
-        let place = ZonePlace(
-            scope: scope,
-            database: 0,
-            number: staged,
-            zone: offer.zones[next.zone].commitZone
-        )
         for name in names.prefix(recordLimit) {
             let mine = try transaction.lives(held, name)
-            let theirs = try transaction.lives(staged, name)
-            try join(mine, theirs, over: theirs, name, next.zone, at: place, &transaction)
+            let theirs = try transaction.lives(staged.number, name)
+            try join(mine, theirs, over: theirs, name, next.zone, at: staged, &transaction)
         }
         next.after = names.prefix(recordLimit).last
         return min(names.count, recordLimit)
@@ -308,7 +312,7 @@ package struct StateSync: Sendable {
         if let known, known.exists, !row.exists || known.generation != row.generation {
             transaction.dropRows(of: known.number)
         }
-        if let staged = stages[index] {
+        if let staged = stages[index]?.number {
             let marker: NumberRow? = try transaction.row(.stagedZone(staged))
             guard marker != nil else { throw .corrupt("the stages of a state sync are gone") }
             transaction.put(.stagedZone(staged), nil)

@@ -92,6 +92,32 @@ import Testing
         }
     }
 
+    /// A node that takes a zone over in full, since what was deleted there is forgotten.
+    @Test func bytesFollowAWholeZone() async throws {
+        try await withPair { servers, packs in
+            await servers[1].unfollow()
+            let token = try await servers[0].makeUser("ada")
+            _ = try await save("p", Self.content, at: servers[0], token)
+            let container = servers[0].container(token: token)
+            let database = container.privateCloudDatabase
+            let brief = try await database.save(Record(recordType: "Photo"))
+            _ = try await database.deleteRecord(withID: brief.recordID)
+            await container.close()
+            var forgetful = Collector.Schedule()
+            forgetful.keepMilliseconds = -1_000
+            forgetful.retentionMilliseconds = -1_000
+            try await servers[0].collect(forgetful)
+            servers[1].follow([servers[0]])
+            let isThere = try await eventually {
+                try packs[1].all().values.reduce(0, +) == Self.content.count
+            }
+            #expect(isThere)
+            servers[1].clockLead += 100
+            #expect(try await eventually { try Self.differences(servers[1]) == [] })
+            #expect(try await download("p", at: servers[1], token) == Self.content)
+        }
+    }
+
     /// As long as a message took, so long the next one waits.
     @Test func halfOfTheTimeIsLeftToOthers() async throws {
         let (source, slow) = (MemoryPacks(), SlowPacks())

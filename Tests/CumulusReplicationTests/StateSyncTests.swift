@@ -1,6 +1,7 @@
 // Nodes that hand over state instead of commits come to hold what the commits would have made, at
 // once and whole.
 
+import CumulusAssets
 import CumulusModel
 import CumulusOperations
 import CumulusReplication
@@ -64,6 +65,29 @@ import Testing
         try exchange(way)
         let fields: [String: FieldValue?] = ["a": 0, "b": 0, "n": 10, "x__string": "日本"]
         #expect(try value("r") == WireField.body(fields))
+    }
+
+    /// Wherever a zone was filled, what its records name is wanted where it stands.
+    @Test(arguments: StateWay.allCases) func assetsAreWanted(way: StateWay) throws {
+        let list = Bytes().withUnsafeBytes { ChunkList(cutting: $0) }
+        try one.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            let scope = try transaction.makeScope(one.scope)
+            let database = DatabaseID(kind: .private, owner: Caller.alice.user)
+            let number = try transaction.makeDatabase(scope, database)
+            _ = try transaction.enter(list, by: Caller.alice.user, in: number)
+        }
+        let asset = Asset(digest: list.digest, size: 0)
+        try one.save([SaveItem("p", ["file": .asset(asset)])])
+        try exchange(way)
+        let wanted = try other.reader.rows(.log, .all(.wantedAsset))
+        #expect(wanted.count == 1)
+        let number = try #require(
+            try other.reader.database(
+                other.scopeNumber(),
+                DatabaseID(kind: .private, owner: Caller.alice.user)
+            )
+        )
+        #expect(wanted.first?.key == RowKey.wantedAsset(number, list.digest).bytes)
     }
 
     @Test(arguments: StateWay.allCases) func aDeletionBeatsAnEdit(way: StateWay) throws {
