@@ -250,8 +250,7 @@ package struct WriteRequest: Sendable {
     /// A trace of the request tells that every item was done.
     private var isAllOrNothing: Bool {
         switch operation {
-        case .modifyRecords(let request):
-            request.isAtomic || request.saves.count + request.deletes.count == 1
+        case .modifyRecords(let request): request.isAllOrNothing
         case .modifyZones(let request): request.saves.count + request.deletes.count == 1
         case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
             .importSchema, .resetSchema, .prepareAssets, .storeChunks:

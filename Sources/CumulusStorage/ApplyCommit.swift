@@ -243,7 +243,7 @@ extension WriteTransaction {
         var row = ZoneRow(
             number: nextZoneNumber(),
             generation: zone.generation,
-            capabilities: Zones.capabilities(of: zone.name, in: zone.database),
+            capabilities: Zones.capabilities(of: zone.name, in: zone.database.kind),
             created: created
         )
         row.deadThrough = earlier?.deadThrough ?? 0
@@ -351,8 +351,8 @@ extension RegisterRow {
 package enum Zones {
     /// Custom zones of private databases can do everything, default zones nothing beyond holding
     /// records.
-    package static func capabilities(of name: String, in database: DatabaseID) -> UInt32 {
-        let isCustom = database.kind == .private && name != Names.defaultZone
+    package static func capabilities(of name: String, in database: DatabaseScope) -> UInt32 {
+        let isCustom = database == .private && name != Names.defaultZone
         return isCustom ? RecordZone.Capabilities.custom.rawValue : 0
     }
 

@@ -119,6 +119,36 @@ import Testing
         #expect(throws: Never.self) { try second.deletes[0].get() }
     }
 
+    /// What the commits held is forgotten: only where one item done means all done can it be told.
+    @Test func whatIsForgottenIsNotSaidToBeDone() throws {
+        let zone = ZoneAddress(name: "z")
+        func second(_ saves: [SaveItem]) throws -> TestStore.Answer {
+            let modify = ModifyRecords(database: .private, saves: saves)
+            let request = one.request(.modifyRecords(modify), by: .alice)
+            let first = try outcome(one.run(request))
+            let isDone = first.saves.contains { $0.failure == nil }
+            #expect(isDone)
+            try other.take(from: one)
+            try other.truncateLog(through: other.vector())
+            return try other.run(request)
+        }
+        func isUnknown(_ answer: TestStore.Answer) -> Bool {
+            guard case .failure(let error) = answer else { return false }
+            return error.reason == .nodeBehind
+        }
+        // A default zone is never atomic, whatever the request says: the first item failed.
+        #expect(isUnknown(try second([SaveItem("old", ["a": 2]), SaveItem("r", ["a": 1])])))
+        // Nor are two zones together.
+        let two = [SaveItem("s", ["a": 1]), SaveItem("s", ["a": 1], in: ZoneAddress(name: "no"))]
+        #expect(isUnknown(try second(two)))
+        let single = try outcome(second([SaveItem("t", ["a": 1])]))
+        #expect(throws: Never.self) { try single.saves[0].get() }
+        let atomic = try outcome(
+            second([SaveItem("u", ["a": 1], in: zone), SaveItem("v", ["a": 1], in: zone)])
+        )
+        #expect(throws: Never.self) { try atomic.saves.map { try $0.get() } }
+    }
+
     /// Another user's request of that id is another request.
     @Test func theMemoryIsOfOneCaller() throws {
         let modify = ModifyRecords(database: .public, saves: [SaveItem("new", ["a": 1])])

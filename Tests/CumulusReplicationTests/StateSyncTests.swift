@@ -471,7 +471,7 @@ extension TestStore {
         try self.purge(purge, limit: rowLimit)
     }
 
-    fileprivate func truncateLog(through vector: VersionVector) throws {
+    func truncateLog(through vector: VersionVector) throws {
         let scope = try scopeNumber()
         try change { (transaction: inout WriteTransaction) throws(EngineError) in
             _ = try Collection.truncateLog(of: scope, through: vector, &transaction)

@@ -98,6 +98,14 @@ package struct ModifyRecords: Sendable {
         self.limits = limits
     }
 
+    /// Where some of it was done, all of it was: a single item, or one atomic zone.
+    var isAllOrNothing: Bool {
+        if saves.count + deletes.count == 1 { return true }
+        guard isAtomic, zones.count == 1 else { return false }
+        let capabilities = Zones.capabilities(of: zones[0].name, in: database)
+        return RecordZone.Capabilities(rawValue: capabilities).contains(.atomic)
+    }
+
     /// A type or field that the schema doesn't know is added to it, in development.
     var growsSchema = true
 
