@@ -150,6 +150,39 @@ import Testing
         try checkDerivedRows()
     }
 
+    /// Other nodes take one commit after the other: what was asked for must be in one of them.
+    @Test func whatIsNamedIsInTheFirstCommit() throws {
+        let owners = (0..<300).map { "owner\($0)" }
+        try store.save(owners.map { save($0) })
+        for child in 0..<4 {
+            try store.save(owners.map { save("\($0)-\(child)", ["of": .owner($0)]) })
+        }
+        let outcome = try store.modify(
+            ModifyRecords(
+                database: .private,
+                saves: [save("index")],
+                deletes: owners.map { DeleteItem($0, in: zone) }
+            ),
+            by: .alice
+        )
+        #expect(outcome.dots.count == 2)
+        #expect(try names() == ["index"])
+        let scope = try store.scopeNumber()
+        let bytes = try #require(try store.reader.get(.commit(scope, outcome.dots[0])))
+        let commit = try Commit(bytes)
+        let named = commit.operations.compactMap { operation in
+            switch operation {
+            case .put(let put): put.recordName
+            case .delete(let name, _): name
+            default: nil
+            }
+        }
+        #expect(named.count == 1_001)
+        #expect(Set(owners + ["index"]).subtracting(named) == [])
+        try checkDerivedRows()
+        #expect(try LogReplay.differences(in: store.engine) == [])
+    }
+
     @Test func aRecordHas750OwnedAtMost() throws {
         try store.save([save("x")])
         for start in stride(from: 0, to: 750, by: 250) {

@@ -272,6 +272,9 @@ struct ZoneBatch {
     // MARK: Commit
 
     /// Makes the commit, and further ones where a cascade is long; all are part of the same flush.
+    ///
+    /// All items of the request are in the first one: other nodes take a commit whole, and one after
+    /// the other.
     private func perform(
         _ plan: Plan,
         in found: FoundZone,
@@ -285,16 +288,21 @@ struct ZoneBatch {
             device: caller.device,
             isGuarded: request.policy == .ifUnchanged && !plan.puts.isEmpty
         )
+        let items = Set(deletes.map { request.deletes[$0].address.name })
+        let isNamed = { (deletion: (name: String, birth: Dot)) in items.contains(deletion.name) }
+        let cascaded = plan.deletions.filter { !isNamed($0) }
         var deletions: ArraySlice<Commit.Operation> = []
-        for (name, birth) in plan.deletions {
+        for (name, birth) in plan.deletions.filter(isNamed) + cascaded {
             let births = try [birth] + otherLives(of: name, in: found.number, &transaction)
             deletions.append(.delete(recordName: name, births: births))
         }
         var operations = plan.registers + plan.puts.map(Commit.Operation.put)
         var rows: [RecordRow] = []
+        var room = max(request.limits.cascadeRecords, plan.deletions.count - cascaded.count)
         while !operations.isEmpty || !deletions.isEmpty {
-            operations += deletions.prefix(request.limits.cascadeRecords)
-            deletions = deletions.dropFirst(request.limits.cascadeRecords)
+            operations += deletions.prefix(room)
+            deletions = deletions.dropFirst(room)
+            room = request.limits.cascadeRecords
             let (commit, written) = try transaction.perform(
                 operations,
                 in: scope,
