@@ -211,10 +211,12 @@ package struct Collector: Sendable {
     private func expireIncrements(of scope: ScopeID, _ number: ScopeNumber) async throws {
         guard node.beginTransfer(of: scope) else { return }
         defer { node.endTransfer(of: scope) }
-        let members = try await node.gate.reading { [self] reader in
+        let (members, removal) = try await node.gate.reading { [self] reader in
             let reports = try reader.reports(of: number)
             let known = try others(reader).map { reports[$0.nodeID] }
-            return known.contains(nil) ? nil : known.compactMap(\.self)
+            let members = known.contains(nil) ? nil : known.compactMap(\.self)
+            let removed = try Members.all(in: reader).filter(\.isRemoved)
+            return (members, removed.map(\.time).max())
         }
         let now = node.clock
         var isDone = false
@@ -223,6 +225,7 @@ package struct Collector: Sendable {
                 try Collection.expireIncrements(
                     of: number,
                     members: members,
+                    removal: removal,
                     now: now,
                     entryLimit: Collector.entriesAtOnce,
                     &transaction

@@ -91,20 +91,28 @@ package enum Collection {
     ///
     /// A request may be repeated for some time, at any node. When every member has said since how
     /// far it was, and all of that is here, then each repetition is here too and was recognised.
+    /// One that was taken off the list reports no more: what others had taken of it they tell when
+    /// they report after that.
     ///
     /// - Parameters:
     ///   - members: What the other members reported last; nil: one of them never did.
+    ///   - removal: When a member was taken off the list last; nil: none was.
     ///   - now: The wall clock, in milliseconds since 1970 UTC.
     package static func expireIncrements(
         of scope: ScopeNumber,
         members: [ReportRow]?,
+        removal: Int64? = nil,
         now: Int64,
         entryLimit: Int,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Bool {
         let vector = try transaction.loadScope(scope).runs.vector
-        guard let members, members.allSatisfy({ vector.covers($0.vector) }) else { return true }
         let limits = Limits.standard
+        // They learned of the removal soon after it, by clocks that agree about as much.
+        let settled = removal.map { $0 + limits.requestLeadMilliseconds } ?? .min
+        guard let members,
+            members.allSatisfy({ $0.time > settled && vector.covers($0.vector) })
+        else { return true }
         let repeated = limits.requestMemoryMilliseconds + limits.requestLeadMilliseconds
         let bound = (members.map(\.time) + [now]).reduce(now, min) - repeated
         let floors = try transaction.logFloors(of: scope)

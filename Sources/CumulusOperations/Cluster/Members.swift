@@ -14,6 +14,8 @@ package enum Members {
         package var endpoint: String
         /// Taken off the list.
         package var isRemoved: Bool
+        /// When that was, or the address was noted, in milliseconds since 1970 UTC.
+        package var time: Int64
     }
 
     private static let namespace = MemberRegister.namespace
@@ -113,7 +115,8 @@ package enum Members {
             Member(
                 nodeID: nodeID,
                 endpoint: String(decoding: row.value ?? [], as: UTF8.self),
-                isRemoved: row.value == nil
+                isRemoved: row.value == nil,
+                time: row.stamp.time.milliseconds
             )
         }
     }
