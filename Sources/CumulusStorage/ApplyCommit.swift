@@ -32,6 +32,7 @@ extension WriteTransaction {
         bytes: Bytes,
         in scope: ScopeNumber
     ) throws(EngineError) -> [RecordRow] {
+        if let zone = commit.zone { try checkReach(of: zone, in: scope) }
         let cut = try log(commit, bytes: bytes, in: scope, isVisible: commit.zone != nil)
         var application = Application(commit: commit, cut: cut, scope: scope)
         for operation in commit.operations {
@@ -52,6 +53,21 @@ extension WriteTransaction {
         try settleIndexes()
         if commit.stamp.dot.incarnation != state.incarnation { try noteRequest(of: commit, scope) }
         return application.rows
+    }
+
+    /// A zone's last generation must not be ended by whoever only names it.
+    private mutating func checkReach(
+        of zone: Commit.Zone,
+        in scope: ScopeNumber
+    ) throws(EngineError) {
+        let row = try database(scope, zone.database).flatMap { (number) throws(EngineError) in
+            try self.zone(number, zone.name)
+        }
+        guard Zones.isReachable(zone.generation, from: row) else {
+            throw .corrupt(
+                "a commit names generation \(zone.generation) of \(zone.name), which nobody made"
+            )
+        }
     }
 
     /// Remembers which commits another node made for a request, so that its retry here is known.
@@ -358,6 +374,12 @@ package enum Zones {
 
     /// No zone is deleted so often, whatever a peer says: one more always fits.
     package static let lastGeneration: UInt64 = (1 << 48) - 1
+
+    /// Whether a commit may name a generation where `row` stands, or nothing: the zone was made
+    /// before, as far as its origin knew, or is made by it.
+    package static func isReachable(_ generation: UInt64, from row: ZoneRow?) -> Bool {
+        generation <= max(row?.generation ?? 0, nextGeneration(after: row) ?? 0)
+    }
 
     /// The generation of a zone that is made where `row` stands, or nothing; nil: no more can be.
     package static func nextGeneration(after row: ZoneRow?) -> UInt64? {

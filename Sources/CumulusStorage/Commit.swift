@@ -359,9 +359,6 @@ extension Commit {
             else {
                 throw MalformedBytes("a commit names an unknown database")
             }
-            guard parts.generation <= Zones.lastGeneration else {
-                throw MalformedBytes("a commit names a generation that no zone comes to")
-            }
             let database = DatabaseID(kind: kind, owner: parts.owner)
             zone = Zone(database: database, name: parts.zone, generation: parts.generation)
         }

@@ -92,7 +92,7 @@ struct  Cumulus__V1__Commit
   ProtobufCBinaryData owner;
   ProtobufCBinaryData zone;
   /*
-   * below 2^48
+   * one that was made, or the next
    */
   uint64_t generation;
   size_t n_operations;
