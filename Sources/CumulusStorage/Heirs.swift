@@ -10,6 +10,7 @@ package import CumulusModel
 /// The registers of the cluster's scope that list its members: node id → address, or nothing.
 package enum MemberRegister {
     package static let namespace = "member"
+    package static let nodeIDBytes = 16
 }
 
 extension WriterState {
@@ -21,6 +22,8 @@ extension WriterState {
 
 extension RowReader where Self: ~Copyable {
     /// The registers of all members, and of those that were; in the order of their ids.
+    ///
+    /// What no node can be called is none.
     package borrowing func members() throws(EngineError) -> [(nodeID: Bytes, row: RegisterRow)] {
         guard let scope = try scope(.cluster) else { return [] }
         var members: [(Bytes, RegisterRow)] = []
@@ -31,7 +34,8 @@ extension RowReader where Self: ~Copyable {
             let row = try decoding(key) { () throws(MalformedBytes) in
                 try RegisterRow(row: value)
             }
-            members.append((try parts.content(), row))
+            let nodeID = try parts.content()
+            if nodeID.count == MemberRegister.nodeIDBytes { members.append((nodeID, row)) }
         }
         return members
     }

@@ -10,7 +10,7 @@ package import CumulusStorage
 package enum Members {
     package struct Member: Hashable, Sendable {
         package var nodeID: Bytes
-        /// Where it said that it listens.
+        /// Where it said that it listens; empty if it didn't, or what can't be an address.
         package var endpoint: String
         /// Taken off the list.
         package var isRemoved: Bool
@@ -112,9 +112,10 @@ package enum Members {
     /// All members, and those that were; in the order of their ids.
     package static func all(in reader: ReadTransaction) throws(EngineError) -> [Member] {
         try reader.members().map { nodeID, row in
-            Member(
+            let endpoint = String(decoding: row.value ?? [], as: UTF8.self)
+            return Member(
                 nodeID: nodeID,
-                endpoint: String(decoding: row.value ?? [], as: UTF8.self),
+                endpoint: Endpoint.split(endpoint) == nil ? "" : endpoint,
                 isRemoved: row.value == nil,
                 time: row.stamp.time.milliseconds
             )
