@@ -213,7 +213,7 @@ extension PeerConnection {
         if pulls[stream]?.restart == nil {
             pulls[stream]?.restart = node.environment.now() + PeerConnection.pausedMilliseconds
         }
-        for (incarnation, refusal) in paused where alarmed[incarnation] != refusal {
+        for (incarnation, refusal) in paused where !refusal.repeats(alarmed[incarnation]) {
             alarmed[incarnation] = refusal
             var message: Logger.Message =
                 "the commits of a node are refused; an operator has to look"

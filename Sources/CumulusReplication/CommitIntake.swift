@@ -31,6 +31,12 @@ package enum CommitIntake {
         case unreadable(String)
         /// It can't be applied since a row of this node's own store can't be read.
         case damagedHere(String)
+
+        /// Whether it says the same as another one: a clock that is ahead is so by less each time.
+        package func repeats(_ other: Refusal?) -> Bool {
+            if case .clockAhead = self, case .clockAhead = other { return true }
+            return self == other
+        }
     }
 
     /// How far a commit's time may be ahead of the wall clock.

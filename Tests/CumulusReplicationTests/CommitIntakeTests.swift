@@ -95,4 +95,14 @@ import Testing
                 == .refused(.clockAhead(milliseconds: 60_001))
         )
     }
+
+    /// An operator is told once, however often it is tried again.
+    @Test func aClockThatIsStillAheadIsNoNews() {
+        typealias Refusal = CommitIntake.Refusal
+        let ahead = Refusal.clockAhead(milliseconds: 70_000)
+        #expect(ahead.repeats(.clockAhead(milliseconds: 69_000)))
+        #expect(Refusal.forked.repeats(.forked))
+        #expect(!ahead.repeats(.forked))
+        #expect(!Refusal.forked.repeats(nil))
+    }
 }
