@@ -78,6 +78,8 @@ package struct Limits: Hashable, Sendable {
     /// Milliseconds without a frame after which the node sends PING, and again after which it
     /// closes.
     package var idleMilliseconds: Int64 = 60_000
+    /// The same of another node, which reports every ten seconds.
+    package var idlePeerMilliseconds: Int64 = 15_000
     /// Milliseconds that a node has to show that it is alive when another one asks for it.
     package var challengeMilliseconds: Int64 = 2_000
     /// Milliseconds without progress of a write to a socket after which it is closed.

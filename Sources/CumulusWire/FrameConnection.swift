@@ -80,6 +80,7 @@ package struct FrameConnection: Sendable {
     package mutating func finishGreeting(isPeer: Bool = false) {
         greetingDeadline = nil
         self.isPeer = isPeer
+        if isPeer { idleMilliseconds = min(idleMilliseconds, limits.idlePeerMilliseconds) }
         decoder.frameLimit = limits.frameBytes
     }
 

@@ -146,6 +146,16 @@ extension Frame {
         #expect(throws: ProtocolFault.self) { try connection.timePassed(at: 120_000) }
     }
 
+    /// A node that is gone without a word is not taken for connected for long.
+    @Test func aNodesSilenceIsShorter() throws {
+        var connection = try FrameConnection.open(isPeer: true)
+        #expect(connection.wakeTime == Instant(milliseconds: 15_000))
+        try connection.timePassed(at: 15_000)
+        #expect(connection.takeOutput().bytes == Self.ping(15_000).encoded)
+        try connection.timePassed(at: 29_999)
+        #expect(throws: ProtocolFault.self) { try connection.timePassed(at: 30_000) }
+    }
+
     @Test func anythingAnswersAPing() throws {
         var connection = try FrameConnection.open()
         try connection.timePassed(at: 60_000)
@@ -188,7 +198,7 @@ extension Frame {
             try connection.received(rest.dropFirst(part / 2).prefix(part - part / 2), at: now)
             rest = rest.dropFirst(part)
             #expect(try connection.next() == nil)
-            #expect(connection.wakeTime == Instant(milliseconds: now + 30_000))
+            #expect(connection.wakeTime == Instant(milliseconds: now + 15_000))
         }
         try connection.received(rest, at: 180_000)
         #expect(try connection.next() == frame)

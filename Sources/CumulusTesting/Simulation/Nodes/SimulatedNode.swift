@@ -102,6 +102,8 @@ final class SimulatedNode: @unchecked Sendable {
         // So little that credit and pages matter with what histories save.
         configuration.limits.initialCredit = 4 << 10
         configuration.limits.pageBytes = 2 << 10
+        // As long as clients: what histories once showed lies in connections that outlive cuts.
+        configuration.limits.idlePeerMilliseconds = configuration.limits.idleMilliseconds
         if hasAssets { configuration.limits.assetGraceMilliseconds = 8_000 }
         return configuration
     }
