@@ -273,7 +273,7 @@ struct ZoneBatch {
 
     /// Makes the commit, and further ones where a cascade is long; all are part of the same flush.
     ///
-    /// All items of the request are in the first one: other nodes take a commit whole, and one after
+    /// All items of the request are in the first one: other nodes take a commit whole, one after
     /// the other.
     private func perform(
         _ plan: Plan,
