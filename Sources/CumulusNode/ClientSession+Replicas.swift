@@ -118,13 +118,16 @@ extension ClientSession {
             let names = members.map { $0.endpoint.isEmpty ? $0.nodeID.hex : $0.endpoint }
             return names.isEmpty ? "" : " (\(names.joined(separator: ", ")))"
         }
+        let lack =
+            others.count < copies ? "; the cluster has only \(others.count) other members" : ""
         return ServiceError(
             .serviceUnavailable,
             .notReplicated,
             """
             the change is made and durable on this node and on \(holders.count) of the \(copies) \
             others that are to hold it\(names(true)); nothing was heard of the rest\
-            \(names(false)). It travels on by itself; send the same request again to wait for that
+            \(names(false))\(lack). It travels on by itself: the same request, with its id, sent \
+            again waits for that, a new one makes the change a second time
             """
         )
     }

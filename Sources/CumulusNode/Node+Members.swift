@@ -44,8 +44,8 @@ extension Node {
     }
 
     private static let wasRemoved =
-        "an operator took this node off the cluster's list; it can come back as a new node, with "
-        + "an empty data directory"
+        "an operator took this node off the cluster's list, or it left; it can come back as a new "
+        + "node, with an empty data directory"
 
     /// All members, and those that were, each with what it lacks of what this node has.
     func members(_ reader: ReadTransaction) throws(EngineError) -> [WireMember] {
