@@ -2,7 +2,8 @@
 //
 // It saves one record again and again, in some worlds with a file, reads it back through whichever
 // node it has come to, and keeps a copy of its zone by its changes. What it was told to be saved it
-// must see from then on: its session travels with it.
+// must see from then on: its session travels with it. In worlds with files other records come and
+// go: what is forgotten of them makes nodes that were away take their zone over in full.
 
 import Cumulus
 import CumulusAssets
@@ -95,6 +96,7 @@ final class SimulatedClient: @unchecked Sendable {
                 guard await pause(500) else { return }
             }
             while await pause(Int64.random(in: 10...400, using: &dice)) {
+                if files != nil, Int.random(in: 0..<6, using: &dice) == 0 { await churn() }
                 switch Int.random(in: 0..<4, using: &dice) {
                 case 0, 1: await save()
                 case 2: _ = await fetch()
@@ -145,6 +147,19 @@ final class SimulatedClient: @unchecked Sendable {
         saved = value
         tell("client \(number) saved \(value)")
         count("saves")
+    }
+
+    /// Saves another record, with a file, and deletes it.
+    private func churn() async {
+        let id = Record.ID(recordName: "brief\(number)", zoneID: zoneID)
+        var record = Record(recordType: "Own", recordID: id)
+        record["file"] = .asset(newFile())
+        _ = try? await database.modifyRecords(
+            saving: [record],
+            deleting: [],
+            savePolicy: .changedKeys
+        )
+        if (try? await database.deleteRecord(withID: id)) != nil { count("deletions") }
     }
 
     /// False if it got no answer.
