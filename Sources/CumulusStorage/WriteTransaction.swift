@@ -152,8 +152,9 @@ package struct WriteTransaction: ~Copyable, RowReader {
             state.scopes[number]?.touched = []
             state.scopes[number]?.version += 1
         }
-        for zone in state.touchedZones {
-            put(.zoneState(zone), state.zoneStates[zone] ?? ZoneState())
+        for (zone, new) in state.zoneStates {
+            if let new { put(.zoneState(zone), new) }
+            state.zones.drop(zone)
         }
         for (head, seq) in state.heads {
             let key = RowKey.zoneHead(head.database, head.incarnation, head.zone)
@@ -162,7 +163,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
         if overlay.holdsZones { state.zonesVersion += 1 }
         state.node.latestTime = state.clock.latest
         put(.node, state.node)
-        state.touchedZones = []
+        state.zoneStates = [:]
         state.heads = [:]
         state.trim()
         return (overlay.batch(), state)
@@ -291,19 +292,19 @@ extension WriteTransaction {
 
 extension WriteTransaction {
     package borrowing func zoneState(_ zone: ZoneNumber) throws(EngineError) -> ZoneState {
-        if let known = state.zoneStates[zone] { return known }
-        return try row(.zoneState(zone)) ?? ZoneState()
+        if let changed = state.zoneStates[zone] { return changed ?? ZoneState() }
+        return try state.zones.get(zone) { () throws(EngineError) in
+            try row(.zoneState(zone)) ?? ZoneState()
+        }
     }
 
     package mutating func setZoneState(_ zone: ZoneNumber, _ new: ZoneState) {
-        state.zoneStates[zone] = new
-        state.touchedZones.insert(zone)
+        state.zoneStates[zone] = .some(new)
     }
 
     /// Drops what is counted about a zone whose rows are deleted.
     package mutating func forgetZone(_ zone: ZoneNumber) {
-        state.zoneStates[zone] = nil
-        state.touchedZones.remove(zone)
+        state.zoneStates[zone] = .some(nil)
         put(.zoneState(zone), nil)
     }
 

@@ -44,8 +44,10 @@ package struct WriterState: Sendable {
     package var node: NodeRow
     package var clock: HybridClock
     package var scopes: [ScopeNumber: ScopeState] = [:]
-    package var zoneStates: [ZoneNumber: ZoneState] = [:]
-    package var touchedZones: Set<ZoneNumber> = []
+    /// The same of zones, of which there may be one for each user.
+    let zones = ZoneCache()
+    /// What this batch made of zones' states; nil: the zone's rows are deleted.
+    package var zoneStates: [ZoneNumber: ZoneState?] = [:]
     /// Rises with every batch that changed what is known of zones before their records are read:
     /// one was made or deleted, fields got several types, or something was dropped.
     package var zonesVersion = 0
@@ -80,7 +82,6 @@ package struct WriterState: Sendable {
 
     /// Forgets what was only kept to save reads, when it has grown large.
     package mutating func trim() {
-        if zoneStates.count > 10_000 { zoneStates = [:] }
         if schema.count > 1_000 { schema = [:] }
         if indexes.count > 1_000 { indexes = [:] }
     }
