@@ -43,8 +43,7 @@ struct AssetFetch: Sendable {
     func run() async throws -> Outcome {
         guard try await isMine() else { return .notMine }
         guard let place = try await place(), try await isNamed() else {
-            try await forget()
-            return .done
+            return try await forget() ? .done : .failed
         }
         if try await isWhole() { return .done }
         for peer in peers() {
@@ -105,11 +104,14 @@ struct AssetFetch: Sendable {
         }
     }
 
-    /// Nobody wants it any more.
-    private func forget() async throws {
+    /// Nobody wants it any more; false if a record that does may be on its way, in another node's
+    /// state that is being taken.
+    private func forget() async throws -> Bool {
         try await node.gate.change(.housekeeping) { [key] transaction throws(EngineError) in
-            if try transaction.isNamed(key.asset, inDatabase: key.database) { return }
+            if try transaction.hasStages() { return false }
+            if try transaction.isNamed(key.asset, inDatabase: key.database) { return false }
             transaction.put(.wantedAsset(key.database, key.asset), nil)
+            return true
         }
     }
 

@@ -92,8 +92,7 @@ extension RowReader where Self: ~Copyable {
         try !rows(.index, .assetUses(of: zone, asset), limit: 1).isEmpty
     }
 
-    /// Whether a record of a database names an asset, or an entry of the conflict log, or a record
-    /// of another node's state that is being taken.
+    /// Whether a record of a database names an asset, or an entry of the conflict log.
     package borrowing func isNamed(
         _ asset: Bytes,
         inDatabase database: DatabaseNumber
@@ -101,10 +100,6 @@ extension RowReader where Self: ~Copyable {
         for (key, value) in try rows(.meta, .zones(of: database)) {
             let zone = try decoding(key) { () throws(MalformedBytes) in try ZoneRow(row: value) }
             if zone.exists, try isNamed(asset, in: zone.number) { return true }
-        }
-        for (key, _) in try rows(.meta, .all(.stagedZone)) {
-            var parts = KeyReader(key)
-            if try isNamed(asset, in: try parts.number(ZoneNumber.self)) { return true }
         }
         for (key, _) in try rows(.index, .assetLosses(of: asset)) {
             var parts = KeyReader(key)

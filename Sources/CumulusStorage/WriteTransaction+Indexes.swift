@@ -47,7 +47,7 @@ extension WriteTransaction {
             }
         }
         if missing.isEmpty { return }
-        let isReady = isNew ? try !hasStages : false
+        let isReady = isNew ? try !hasStages() : false
         if !isReady { state.schemaWorkVersion += 1 }
         for definition in missing.sorted(by: { $0.precedes($1) }) {
             let number = state.node.nextIndex
@@ -66,11 +66,6 @@ extension WriteTransaction {
         put(.index(key.scope, key.type, number), row)
         self.state.indexes[key] = nil
         self.state.schemaVersion += 1
-    }
-
-    /// Records of a state sync may be here whose types are not known yet.
-    private var hasStages: Bool {
-        get throws(EngineError) { try !rows(.meta, .all(.stagedZone), limit: 1).isEmpty }
     }
 
     private mutating func environment(of scope: ScopeNumber) throws(EngineError) -> Environment {

@@ -49,6 +49,12 @@ extension RowReader where Self: ~Copyable {
         return reports
     }
 
+    /// Whether zones are here to which nothing points: records of a state sync, whose types are not
+    /// known yet and whose assets nobody names, or what such a sync has replaced.
+    package borrowing func hasStages() throws(EngineError) -> Bool {
+        try !rows(.meta, .all(.stagedZone), limit: 1).isEmpty
+    }
+
     /// Names of a zone's records, tombstones among them, from behind one of them; ascending.
     package borrowing func recordNames(
         in zone: ZoneNumber,
