@@ -118,15 +118,18 @@ package enum Collection {
         let floors = try transaction.logFloors(of: scope)
         let range = KeyRange.increments(of: scope, before: bound)
         let found = try transaction.rows(.log, range, limit: entryLimit)
+        var last: Bytes?
         for (key, value) in found {
             let row = try transaction.decoding(key) { () throws(MalformedBytes) in
                 try IncrementRow(row: value)
             }
             // Whoever still reads it from the log enters it again.
-            guard floors.covers(row.stamp.dot) else { return true }
-            transaction.deleteIncrement(key)
+            guard floors.covers(row.stamp.dot) else { break }
+            last = key
         }
-        return found.count < entryLimit
+        guard let last else { return true }
+        transaction.deleteIncrements(KeyRange(start: range.start, end: last + [0]))
+        return last != found.last?.key || found.count < entryLimit
     }
 
     /// The tombstones of a zone that may go.

@@ -148,9 +148,9 @@ extension WriteTransaction {
         return found.count < limit
     }
 
-    /// Forgets an increment, by the bytes of its key.
-    package mutating func deleteIncrement(_ key: Bytes) {
-        deleteRange(.log, KeyRange(start: key, end: key + [0]))
+    /// Forgets increments.
+    package mutating func deleteIncrements(_ range: KeyRange) {
+        deleteRange(.log, range)
     }
 
     /// A number for a zone that is being filled and that nothing points to.
