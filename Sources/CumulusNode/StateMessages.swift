@@ -120,6 +120,14 @@ extension StateOffer {
         }
     }
 
+    /// Adds what a message holds of the vectors and zones of the offer: who only compares records
+    /// needs no more.
+    mutating func addZones(_ response: StateResponse) throws(MalformedBytes) {
+        var response = response
+        (response.registers, response.increments) = ([], [])
+        try add(response)
+    }
+
     /// Adds what a message holds of the offer.
     mutating func add(_ response: StateResponse) throws(MalformedBytes) {
         heldBytes += StateOffer.heldBytes(response)

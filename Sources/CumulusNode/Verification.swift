@@ -104,7 +104,7 @@ extension Node {
                 reading = (step.intake, step.audit)
                 try await note(step.found, scope, repairs, &verdict)
             } else {
-                try Node.readable { try offer.add(response) }
+                try Node.readable { try offer.addZones(response) }
                 try offer.checkSize(configuration.limits)
                 if response.isOffered { reading = try await begin(offer, scope) }
             }
