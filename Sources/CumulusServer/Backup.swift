@@ -104,6 +104,9 @@ enum Backup {
         guard manager.fileExists(atPath: backup + "/store/CURRENT") else {
             throw problem("\(backup) holds no backup of a node")
         }
+        // Written between its packs and its store: an earlier try ended there.
+        let unfinished = home.path + "/restore" + DraftDirectory.ending
+        if manager.fileExists(atPath: unfinished) { try? manager.removeItem(atPath: home.assets) }
         try checkEmpty(home)
         let draft = try DraftDirectory(for: home.store)
         var assets: DraftDirectory?
@@ -134,8 +137,10 @@ enum Backup {
         {
             try home.write(text, to: key)
         }
+        try home.write("", to: unfinished)
         try assets?.finish()
         try draft.finish()
+        try? manager.removeItem(atPath: unfinished)
         return true
     }
 

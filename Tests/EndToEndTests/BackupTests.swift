@@ -215,12 +215,18 @@ import Testing
         let token = try await first.makeToken()
         try await save(0..<5, at: first, token)
         try await backUp(first, to: "backup")
-        for left in ["store", "assets"] {
+        for left in ["store.cumulus-partial", "assets.cumulus-partial", "assets"] {
             try FileManager.default.createDirectory(
-                atPath: path("second/\(left).cumulus-partial/0"),
+                atPath: path("second/\(left)/0"),
                 withIntermediateDirectories: true
             )
         }
+        // It had its packs, and not its store.
+        try "".write(
+            toFile: path("second/restore.cumulus-partial"),
+            atomically: false,
+            encoding: .utf8
+        )
         try FileManager.default.copyItem(
             atPath: path("first/cluster.key"),
             toPath: path("second/cluster.key")
