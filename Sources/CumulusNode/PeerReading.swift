@@ -15,6 +15,8 @@ final class PeerReading: Sendable {
     /// Messages that came, and those that the reader dealt with.
     private let steps = Atomic<Int>(0)
     private let granted = Mutex<@Sendable (Int) -> Void>({ _ in })
+    /// The reader has ended, maybe before the connection began.
+    private let isOver = Atomic<Bool>(false)
 
     init() {
         (messages, source) = AsyncThrowingStream<Bytes, any Error>.makeStream()
@@ -42,6 +44,7 @@ final class PeerReading: Sendable {
             defer {
                 group.cancelAll()
                 // The peer need not go on for a reader who gave up.
+                isOver.store(true, ordering: .sequentiallyConsistent)
                 source.finish()
             }
             for try await payload in messages {
@@ -69,10 +72,12 @@ final class PeerReading: Sendable {
 
     /// - Parameters:
     ///   - grant: Tells the peer.
-    ///   - abandon: Called when nobody reads any more.
+    ///   - abandon: Called when nobody reads any more, once or twice.
     func begin(grant: @escaping @Sendable (Int) -> Void, abandon: @escaping @Sendable () -> Void) {
         granted.withLock { $0 = grant }
         source.onTermination = { _ in abandon() }
+        // A stream that has finished tells nobody.
+        if isOver.load(ordering: .sequentiallyConsistent) { abandon() }
     }
 
     func received(_ payload: Bytes, isEnd: Bool) {
