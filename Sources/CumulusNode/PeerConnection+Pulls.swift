@@ -232,8 +232,8 @@ extension PeerConnection {
 
     /// A comparison can't mend what it can't read.
     static let damagedHere: Logger.Message = """
-        this node's own store is damaged, so commits of others can't be applied here: check its \
-        disk, then restore a backup, or let the node join anew with an empty directory
+        this node's own store is damaged, so commits of others can't be applied here: \
+        \(EngineError.remedy)
         """
 
     func grant(_ size: Int, _ stream: UInt32) {

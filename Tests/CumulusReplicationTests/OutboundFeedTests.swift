@@ -214,17 +214,8 @@ extension OutboundFeed {
         _ generation: UInt64
     ) throws -> Bytes {
         let database = try Authorisation.database(.private, for: .alice)
-        return Commit(
-            stamp: Stamp(HybridTime(milliseconds: other.now), Dot(Incarnation(42), 1)),
-            dep: [],
-            previousHash: Commit.noHash,
-            requestID: [],
-            user: "",
-            device: [],
-            isGuarded: false,
-            zone: Commit.Zone(database: database, name: name, generation: generation),
-            operations: [operation]
-        ).encoded()
+        let zone = Commit.Zone(database: database, name: name, generation: generation)
+        return Commit.foreign(operation, milliseconds: other.now, zone: zone).encoded()
     }
 
     static let beyond: [UInt64] = [2, Zones.lastGeneration, .max]

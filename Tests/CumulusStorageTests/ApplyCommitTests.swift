@@ -6,25 +6,6 @@ import CumulusTesting
 import Testing
 
 @Suite struct ApplyCommitTests {
-    /// A commit of another incarnation, with a time before or after everything here.
-    private static func foreign(
-        _ operation: Commit.Operation,
-        milliseconds: Int64,
-        zone: Commit.Zone? = nil
-    ) -> Commit {
-        Commit(
-            stamp: Stamp(HybridTime(milliseconds: milliseconds), Dot(Incarnation(42), 1)),
-            dep: [],
-            previousHash: Commit.noHash,
-            requestID: [],
-            user: "",
-            device: [],
-            isGuarded: false,
-            zone: zone,
-            operations: [operation]
-        )
-    }
-
     private static func apply(_ commit: Commit, to store: inout ScratchStore) throws(EngineError) {
         let scope = store.scope
         try store.write { (transaction: inout WriteTransaction) throws(EngineError) in
@@ -45,7 +26,7 @@ import Testing
         try store.write { (transaction: inout WriteTransaction) throws(EngineError) in
             _ = try transaction.perform([own], in: scope, zone: nil, author: Author())
         }
-        try Self.apply(Self.foreign(register([2]), milliseconds: milliseconds), to: &store)
+        try Self.apply(Commit.foreign(register([2]), milliseconds: milliseconds), to: &store)
         #expect(try store.reader.register(scope, "names", key)?.value == winner)
         #expect(try DerivedRows.differences(in: store.engine) == [])
     }
@@ -54,7 +35,7 @@ import Testing
         var store = try ScratchStore()
         try store.perform([.put(try Commit.Put("n", [:]))])
         let later = store.now + 60_000
-        let foreign = Self.foreign(
+        let foreign = Commit.foreign(
             .put(try Commit.Put("m", [:])),
             milliseconds: later,
             zone: store.zone
