@@ -30,6 +30,8 @@ extension Bench {
         byState.compare(with: [bound])
         byState.expect(perSecond: 60_000)
 
+        // A node that has the records may lack the user who reads them.
+        try await cluster.waitUntilEqual(seconds: 120)
         let flush = try BenchBounds(options, directory, cleanup).flush()
         let shown = try await show(cluster, flush)
         let copies = try await copies(cluster)

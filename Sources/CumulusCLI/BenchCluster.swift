@@ -134,20 +134,28 @@ final class BenchCluster {
         }
     }
 
-    /// Waits until all nodes hold the same.
+    /// Waits until all nodes hold the same, the cluster's own scope included: with that, each of
+    /// them knows the user.
     func waitUntilEqual(seconds: Double) async throws {
         let end = Date(timeIntervalSinceNow: seconds)
         while true {
-            var digests: Set<String?> = []
+            var holdings: Set<[String]> = []
             for member in members {
-                digests.insert(try await operate(member) { try await digest($0) })
+                holdings.insert(try await operate(member) { try await holding($0) })
             }
-            if digests.count == 1 { return }
+            if holdings.count == 1 { return }
             guard Date() < end else {
                 throw BenchProblem(message: "the nodes are not equal after \(seconds) s")
             }
             try await Task.sleep(for: .milliseconds(20))
         }
+    }
+
+    /// What a node holds of each scope; registers are told by the commits only.
+    private func holding(_ node: NodeOperator) async throws -> [String] {
+        try await node.status().scopes.map {
+            "\($0.container) \($0.environment) \($0.commits) \($0.digest)"
+        }.sorted()
     }
 
     /// What a node holds of the records.
