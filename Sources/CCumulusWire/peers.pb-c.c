@@ -681,7 +681,7 @@ const ProtobufCMessageDescriptor cumulus__v1__state_request__descriptor =
   (ProtobufCMessageInit) cumulus__v1__state_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__state_response__field_descriptors[8] =
+static const ProtobufCFieldDescriptor cumulus__v1__state_response__field_descriptors[9] =
 {
   {
     "vectors",
@@ -779,8 +779,21 @@ static const ProtobufCFieldDescriptor cumulus__v1__state_response__field_descrip
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "goes_on",
+    9,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateResponse, goes_on),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__state_response__field_indices_by_name[] = {
+  8,   /* field[8] = goes_on */
   3,   /* field[3] = increments */
   7,   /* field[7] = is_complete */
   4,   /* field[4] = is_offered */
@@ -793,7 +806,7 @@ static const unsigned cumulus__v1__state_response__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__state_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 8 }
+  { 0, 9 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__state_response__descriptor =
 {
@@ -803,7 +816,7 @@ const ProtobufCMessageDescriptor cumulus__v1__state_response__descriptor =
   "Cumulus__V1__StateResponse",
   "cumulus.v1",
   sizeof(Cumulus__V1__StateResponse),
-  8,
+  9,
   cumulus__v1__state_response__field_descriptors,
   cumulus__v1__state_response__field_indices_by_name,
   1,  cumulus__v1__state_response__number_ranges,

@@ -158,7 +158,7 @@ extension ClientSession {
             throw ServiceError(
                 .limitExceeded,
                 .tooLarge,
-                "the lives of record \(response.records[0].name.hex) don't fit into a frame"
+                "a life of record \(response.records[0].name.hex) doesn't fit into a frame"
             )
         }
         if response.isComplete { return Page(message: message) }

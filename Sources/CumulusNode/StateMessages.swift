@@ -44,6 +44,7 @@ struct StateFeed: Sendable {
         response.records = page.records.map { name, record in
             StateResponse.Record(name: Bytes(name.utf8), rows: record.rows)
         }
+        response.goesOn = page.goesOn
         return response
     }
 
@@ -225,6 +226,7 @@ extension StatePage {
         for record in response.records {
             records.append((try text(record.name), StagedRecord(rows: record.rows)))
         }
+        goesOn = response.goesOn
     }
 }
 

@@ -139,10 +139,11 @@ final class StateTransfer: @unchecked Sendable {
         var intake = intake
         if !response.records.isEmpty {
             let page = try intake.read(StatePage(response))
-            pages.append(page)
+            if !page.records.isEmpty { pages.append(page) }
             recordCount += page.records.count
             self.intake = intake
         }
+        if response.isComplete { try intake.checkEnd() }
         pageBytes += size
         isComplete = response.isComplete
         goOn()

@@ -164,7 +164,10 @@ extension Node {
                 let page = try Node.readable { try intake.read(StatePage(response)) }
                 found = try audit.compare(page)
             }
-            if response.isComplete { found += try audit.finish() }
+            if response.isComplete {
+                try Node.readable { try intake.checkEnd() }
+                found += try audit.finish()
+            }
             return (intake, audit, found)
         }
     }

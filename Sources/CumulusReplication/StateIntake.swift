@@ -12,6 +12,8 @@ package struct StateIntake: Sendable {
     private var zone = 0
     /// The last record of the zone so far.
     private var name: String?
+    /// Rows of that record, if more of them follow.
+    private var begun: [Bytes] = []
 
     /// No scope has more commits, of all runs together: their numbers can be added up.
     private static let mostCommits: UInt64 = 1 << 48
@@ -88,23 +90,55 @@ package struct StateIntake: Sendable {
         package var bytes: StagedRecord
     }
 
-    /// Throws what is wrong with the page that comes next.
+    /// What the rows of one record may take that come in several pages, in bytes: their own and
+    /// some for each.
+    private static let (recordBytes, rowBytes) = (64 << 20, 1 << 10)
+
+    /// The records that are whole with the page that comes next; throws what is wrong with it.
     package mutating func read(_ page: StatePage) throws(MalformedBytes) -> Page {
         guard page.zone >= zone, page.zone < offer.zones.count,
             offer.zones[page.zone].extent != .nothing
         else { throw MalformedBytes("a page of a zone whose turn it is not") }
-        if page.zone > zone { (zone, name) = (page.zone, nil) }
+        if page.zone > zone {
+            try checkEnd()
+            (zone, name) = (page.zone, nil)
+        }
         var read = Page(zone: zone)
-        for (name, record) in page.records {
-            if let last = self.name, !last.utf8.lexicographicallyPrecedes(name.utf8) {
-                throw MalformedBytes("record \(name) comes behind \(last)")
+        for (index, (name, record)) in page.records.enumerated() {
+            let bytes = StagedRecord(rows: try takeBegun(of: name) + record.rows)
+            if page.goesOn, index == page.records.count - 1 {
+                try begin(bytes)
+            } else {
+                let rows = try bytes.rows.map { (row) throws(MalformedBytes) in try RecordRow(row) }
+                try check(rows)
+                read.records.append(Record(name: name, rows: rows, bytes: bytes))
             }
-            self.name = name
-            let rows = try record.rows.map { (row) throws(MalformedBytes) in try RecordRow(row) }
-            try check(rows)
-            read.records.append(Record(name: name, rows: rows, bytes: record))
         }
         return read
+    }
+
+    /// Throws if the last record isn't whole.
+    package func checkEnd() throws(MalformedBytes) {
+        guard begun.isEmpty else { throw MalformedBytes("a record breaks off") }
+    }
+
+    /// The rows of the next record that are there already.
+    private mutating func takeBegun(of name: String) throws(MalformedBytes) -> [Bytes] {
+        defer { (self.name, begun) = (name, []) }
+        if !begun.isEmpty, name == self.name { return begun }
+        try checkEnd()
+        if let last = self.name, !last.utf8.lexicographicallyPrecedes(name.utf8) {
+            throw MalformedBytes("record \(name) comes behind \(last)")
+        }
+        return []
+    }
+
+    private mutating func begin(_ record: StagedRecord) throws(MalformedBytes) {
+        let size = record.byteCount + record.rows.count * StateIntake.rowBytes
+        guard !record.rows.isEmpty, size <= StateIntake.recordBytes else {
+            throw MalformedBytes("the rows of a record take too much, or none are there")
+        }
+        begun = record.rows
     }
 
     private func check(_ rows: [RecordRow]) throws(MalformedBytes) {

@@ -100,9 +100,36 @@ package struct StatePage: Sendable {
     /// Which zone of the offer it is.
     package var zone: Int
     package var records: [(name: String, record: StagedRecord)] = []
+    /// The next page begins with more rows of the last record, under its name.
+    package var goesOn = false
 
     package init(zone: Int) {
         self.zone = zone
+    }
+
+    /// The same rows in pages of `byteLimit` bytes and a row at most: the lives of one record may
+    /// be more than a message can hold.
+    fileprivate func parts(byteLimit: Int) -> [StatePage] {
+        var (parts, size) = ([StatePage(zone: zone)], 0)
+        for (name, record) in records {
+            var rows: [Bytes] = []
+            for row in record.rows {
+                if size >= byteLimit {
+                    if !rows.isEmpty { parts[parts.count - 1].add(name, rows, goesOn: true) }
+                    parts.append(StatePage(zone: zone))
+                    (rows, size) = ([], 0)
+                }
+                rows.append(row)
+                size += row.count
+            }
+            parts[parts.count - 1].add(name, rows)
+        }
+        return parts
+    }
+
+    private mutating func add(_ name: String, _ rows: [Bytes], goesOn: Bool = false) {
+        records.append((name, StagedRecord(rows: rows)))
+        self.goesOn = goesOn
     }
 }
 
@@ -361,6 +388,8 @@ package struct StatePages: Sendable {
     private var changed: ArraySlice<String>?
     /// Of a zone that is wanted in full: the last record so far.
     private var last: String?
+    /// What was read and comes next, the last first.
+    private var waiting: [StatePage] = []
 
     package init(_ source: StateSource, _ offer: StateOffer) {
         self.source = source
@@ -368,8 +397,16 @@ package struct StatePages: Sendable {
         base = offer.base
     }
 
-    /// The next records, until the page has that many bytes; nil at the end.
+    /// The next rows, until the page has that many bytes; nil at the end.
     package mutating func next(byteLimit: Int) throws(EngineError) -> StatePage? {
+        if waiting.isEmpty, let page = try records(byteLimit) {
+            waiting = page.parts(byteLimit: byteLimit).reversed()
+        }
+        return waiting.popLast()
+    }
+
+    /// The next records, whole.
+    private mutating func records(_ byteLimit: Int) throws(EngineError) -> StatePage? {
         while zone < zones.count {
             var page = StatePage(zone: zone)
             switch zones[zone].extent {

@@ -123,6 +123,8 @@ package struct StateResponse: Hashable, Sendable {
     package var records: [Record] = []
     /// Nothing follows.
     package var isComplete = false
+    /// The next response has more rows of the last record.
+    package var goesOn = false
 
     package init() {}
 }
@@ -143,6 +145,7 @@ extension StateResponse {
         writer.field(6, varint: UInt64(zone))
         for record in records { writer.message(7) { record.encode(to: &$0) } }
         writer.field(8, varint: isComplete ? 1 : 0)
+        writer.field(9, varint: goesOn ? 1 : 0)
         return writer.bytes
     }
 }
@@ -218,6 +221,7 @@ extension StateResponse {
             )
         }
         isComplete = raw.is_complete != 0
+        goesOn = raw.goes_on != 0
     }
 }
 

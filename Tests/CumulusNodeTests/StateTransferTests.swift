@@ -14,7 +14,7 @@ import Testing
 @testable import CumulusNode
 
 @Suite struct StateTransferTests {
-    private let scope = ScopeID(container: TestServer.container, environment: .development)
+    private let scope = ScopeID(container: "iCloud.test", environment: .development)
 
     /// A node whose writer and loop run when the test says so; what ends its process is kept.
     private func makeNode(
@@ -27,7 +27,7 @@ import Testing
         change(&environment)
         var configuration = Node.Configuration(
             version: Release.version,
-            container: TestServer.container,
+            container: scope.container,
             operatorToken: [1]
         )
         configuration.limits = limits
@@ -77,12 +77,15 @@ import Testing
         ) { _ in done.withLock { $0 = true } }
         #expect(donor.gate.submit(.init(work, byteCount: 1, loop: InPlaceLoop.shared)))
         #expect(donor.gate.runBatch())
-        let snapshot = donor.gate.latest(reach: .disk)
+        return try messages(donor.gate.latest(reach: .disk), byteLimit: 400)
+    }
+
+    private func messages(_ snapshot: ReadTransaction, byteLimit: Int) throws -> [Bytes] {
         let number = try #require(try snapshot.scope(scope))
         var feed = try StateFeed(StateSource(snapshot, scope: number), to: VersionVector())
         var messages: [Bytes] = []
         while true {
-            let response = try feed.next(byteLimit: 400)
+            let response = try feed.next(byteLimit: byteLimit)
             messages.append(response.encoded())
             if response.isComplete { return messages }
         }
@@ -126,6 +129,53 @@ import Testing
     }
 
     // MARK: Room
+
+    /// Six nodes, cut apart, made a record of 1 MB each, under one name.
+    @Test func livesThatFillMoreThanAFrameAreTaken() throws {
+        let stores = try (1...6).map { try TestStore(seed: $0) }
+        for (index, store) in stores.enumerated() {
+            let text = FieldValue.string(String(repeating: "x", count: 1_000_000 + index))
+            try store.save([SaveItem("r", ["text": text])])
+            if index > 0 { try stores[0].take(from: store) }
+        }
+        let donor = ReadTransaction(try stores[0].engine.snapshot(), reach: .disk)
+        let limits = Limits.standard
+        let messages = try messages(donor, byteLimit: limits.pageBytes)
+        #expect(messages.map(\.count).reduce(0, +) > limits.frameBytes)
+        #expect(messages.allSatisfy { $0.count < limits.frameBytes / 2 })
+
+        let outcomes = Outcomes()
+        let node = try makeNode(Failures())
+        let transfer = transfer(to: node, outcomes)
+        for message in messages {
+            transfer.received(message)
+            #expect(node.gate.runWaiting())
+        }
+        for _ in 0..<100 where outcomes.all.isEmpty { #expect(node.gate.runWaiting()) }
+        #expect(outcomes.all == ["done"])
+        #expect(try lives(node.gate.latest(reach: .disk)) == lives(donor))
+        #expect(try lives(donor).count == 6)
+    }
+
+    /// All rows of records named "r", in the order of their keys without the zone's number.
+    private func lives(_ reader: ReadTransaction) throws -> [Bytes] {
+        let rows = try reader.rows(.records, .all(.record)) + reader.rows(.records, .all(.sibling))
+        return rows.map(\.value)
+    }
+
+    @Test func aStateThatEndsWithinARecordIsRefused() throws {
+        let messages = try messages()
+        let outcomes = Outcomes()
+        let node = try makeNode(Failures())
+        let transfer = transfer(to: node, outcomes)
+        for (index, message) in messages.enumerated() {
+            var response = try StateResponse(wire: message)
+            response.goesOn = index == messages.count - 2
+            transfer.received(response.encoded())
+        }
+        for _ in 0..<100 where outcomes.all.isEmpty { #expect(node.gate.runWaiting()) }
+        #expect(outcomes.all == ["the donor sent what can't be: a record breaks off"])
+    }
 
     /// What counts is what is held, not what was sent: a donor could send little that takes much.
     @Test func anOfferIsBoundedByTheMemoryThatItTakes() throws {

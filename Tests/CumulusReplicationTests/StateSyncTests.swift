@@ -229,6 +229,70 @@ import Testing
         #expect(throws: MalformedBytes.self) { _ = try intake.read(good) }
     }
 
+    /// A record's lives come in several pages, and in the order of the record's rows.
+    @Test func aRecordInPartsIsPutTogether() throws {
+        try other.save([SaveItem("s", ["a": 1])])
+        try one.save([SaveItem("s", ["a": 2])])
+        try one.take(from: other)
+        let source = StateSource(one.reader, scope: try one.scopeNumber())
+        let offer = try source.offer(to: VersionVector()) { _ in true }
+        let whole = try pages(source, offer, byteLimit: 10_000)
+        let parts = try pages(source, offer, byteLimit: 1)
+        #expect(whole.map { $0.records.map(\.record.rows.count) } == [[1, 2]])
+        #expect(parts.map { $0.records.map(\.record.rows.count) } == [[1], [1], [1]])
+        #expect(parts.map(\.goesOn) == [false, true, false])
+
+        let fresh = try StateIntake(offer, above: VersionVector(), now: one.now)
+        var intake = fresh
+        let read = try parts.map { try intake.read($0) }
+        #expect(read.map { $0.records.map(\.name) } == [["r"], [], ["s"]])
+        #expect(read[2].records[0].bytes == whole[0].records[1].record)
+        try intake.checkEnd()
+
+        // A part is refused that comes twice, or before another record, or without a row.
+        var named = parts[2]
+        named.records[0].name = "t"
+        var empty = parts[1]
+        empty.records[0].record.rows = []
+        for wrong in [[1, 1, 2], [1, 2, 2]].map({ $0.map { parts[$0] } }) + [
+            [parts[1], named], [empty],
+        ] {
+            var intake = fresh
+            #expect(throws: MalformedBytes.self) {
+                for page in wrong { _ = try intake.read(page) }
+            }
+        }
+        intake = fresh
+        _ = try intake.read(parts[1])
+        #expect(throws: MalformedBytes.self) { try intake.checkEnd() }
+    }
+
+    /// Nobody can fill our memory with a record that never ends.
+    @Test func aRecordWithoutAnEndIsRefused() throws {
+        let source = StateSource(one.reader, scope: try one.scopeNumber())
+        let offer = try source.offer(to: VersionVector()) { _ in true }
+        for rows in [[Bytes(repeating: 0, count: 1 << 20)], Array(repeating: [], count: 1_000)] {
+            var page = StatePage(zone: 0)
+            page.records = [("r", StagedRecord(rows: rows))]
+            page.goesOn = true
+            var intake = try StateIntake(offer, above: VersionVector(), now: one.now)
+            #expect(throws: MalformedBytes.self) {
+                for _ in 0..<70 { _ = try intake.read(page) }
+            }
+        }
+    }
+
+    private func pages(
+        _ source: StateSource,
+        _ offer: StateOffer,
+        byteLimit: Int
+    ) throws -> [StatePage] {
+        var pages = StatePages(source, offer)
+        var read: [StatePage] = []
+        while let page = try pages.next(byteLimit: byteLimit) { read.append(page) }
+        return read
+    }
+
     /// Whatever bytes stand in a row: it is refused, or taken as some record, and never a crash.
     @Test(arguments: 1...30) func damagedRowsDoNoHarm(seed: UInt64) throws {
         try one.save([SaveItem("s", ["a": 1, "b": 2], increments: ["n": 4])])

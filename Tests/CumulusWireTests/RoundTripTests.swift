@@ -260,6 +260,7 @@ import Testing
                 .init(name: Self.bytes(using: &$0), rows: Self.list(using: &$0, Self.bytes))
             }
             response.isComplete = Bool.random(using: &dice)
+            response.goesOn = Bool.random(using: &dice)
             Self.expectLibraryAgrees("StateResponse", response.encoded())
             #expect(try StateResponse(wire: response.encoded()) == response)
         }

@@ -135,10 +135,14 @@ struct  Cumulus__V1__StateResponse
    * nothing follows
    */
   protobuf_c_boolean is_complete;
+  /*
+   * the next response has more rows of the last record, under its name
+   */
+  protobuf_c_boolean goes_on;
 };
 #define CUMULUS__V1__STATE_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__state_response__descriptor) \
-    , 0,NULL, 0,NULL, 0,NULL, 0,NULL, 0, 0, 0,NULL, 0 }
+    , 0,NULL, 0,NULL, 0,NULL, 0,NULL, 0, 0, 0,NULL, 0, 0 }
 
 
 /*
