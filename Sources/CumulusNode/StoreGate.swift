@@ -425,7 +425,6 @@ package final class StoreGate: Sendable {
             return
         }
         let count = group.count - housekeeping
-        let scopes = writer.state.scopes
         let zonesVersion = writer.state.zonesVersion
         let schemaWorkVersion = writer.state.schemaWorkVersion
         let schemaVersion = writer.state.schemaVersion
@@ -443,7 +442,7 @@ package final class StoreGate: Sendable {
         guard count > 0 else { return }
         meter.commits.add(count)
         meter.flushes.add(1)
-        let changed = writer.state.scopes.values.filter { $0.version != scopes[$0.number]?.version }
+        let changed = writer.state.scopes.values.filter { !$0.touched.isEmpty }
         bell.ring(for: changed.map(\.number))
     }
 

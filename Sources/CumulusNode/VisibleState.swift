@@ -14,6 +14,7 @@ final class VisibleState: Sendable {
     /// What the writer made that is not visible yet.
     struct Next: Sendable {
         var reader: any EngineReader
+        /// Those that it looked at.
         var scopes: [ScopeNumber: ScopeState]
         var changesZones: Bool
         var changesSchemas: Bool
@@ -60,7 +61,7 @@ final class VisibleState: Sendable {
         let old = state.withLock { state in
             defer {
                 state.reader = next.reader
-                state.scopes = next.scopes
+                state.scopes.merge(next.scopes) { $1 }
                 state.tokens = [:]
                 if next.changesZones { state.zones = ZoneDirectory() }
                 if next.changesSchemas { state.schemas = SchemaDirectory() }

@@ -212,7 +212,9 @@ extension WriteTransaction {
             state.inherited = try inheritance(of: state.node.nodeID)
         }
         if namespace == Truncation.namespace {
-            state.scopes[scope]?.truncation = theirs.stamp.time
+            var known = try loadScope(scope)
+            known.truncation = theirs.stamp.time
+            replaceScope(known)
         }
         if namespace == ContainerRegister.namespace, let name = key.first {
             for environment in Environment.allCases {

@@ -21,6 +21,9 @@ package struct WriteTransaction: ~Copyable, RowReader {
     package init(engine: any StorageEngine, state: WriterState) {
         self.engine = engine
         self.state = state
+        // Who has a state to begin with has committed what led to it.
+        state.knownScopes.enter(state.scopes)
+        self.state.scopes = [:]
     }
 
     /// The next request is about to run; what was kept for the last one is let go.
@@ -149,8 +152,6 @@ package struct WriteTransaction: ~Copyable, RowReader {
                 guard let row = scope.runs[incarnation] else { continue }
                 put(.vector(number, incarnation), row)
             }
-            state.scopes[number]?.touched = []
-            state.scopes[number]?.version += 1
         }
         for (zone, new) in state.zoneStates {
             if let new { put(.zoneState(zone), new) }
@@ -200,7 +201,7 @@ extension WriteTransaction {
 
     /// Reads the logs' ends of a scope when it is first written to.
     package mutating func loadScope(_ number: ScopeNumber) throws(EngineError) -> ScopeState {
-        if let scope = state.scopes[number] { return scope }
+        if let scope = state.scopes[number] ?? state.knownScopes[number] { return scope }
         let runs = try runs(of: number)
         let last = try rows(.log, .order(of: number), backwards: true, limit: 1).first
         var nextPosition: UInt64 = 1

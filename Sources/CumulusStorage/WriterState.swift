@@ -19,8 +19,6 @@ package struct ScopeState: Sendable {
     package var nextPosition: UInt64
     /// Incarnations whose vector rows this batch changed.
     package var touched: Set<Incarnation> = []
-    /// Counts the batches that changed some.
-    package var version: UInt64 = 0
 }
 
 package struct WriterState: Sendable {
@@ -43,7 +41,10 @@ package struct WriterState: Sendable {
     let meta = MetaCache()
     package var node: NodeRow
     package var clock: HybridClock
+    /// Those that this batch looked at; behind the batch, what it made of them.
     package var scopes: [ScopeNumber: ScopeState] = [:]
+    /// All others that were ever looked at.
+    let knownScopes = ScopeCache()
     /// The same of zones, of which there may be one for each user.
     let zones = ZoneCache()
     /// What this batch made of zones' states; nil: the zone's rows are deleted.

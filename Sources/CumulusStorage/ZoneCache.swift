@@ -1,8 +1,9 @@
-// The states of zones that the writer has read: every save counts a record into one.
+// The states of zones and scopes that the writer has read: every save counts a record into one, and
+// its commit into another.
 //
-// Belongs to the writer. Holds committed values only: what a batch changes is in its `WriterState`
-// and dropped here when the batch is made. A copy of that state, as each request's save point is
-// one, must not copy what is known of all zones.
+// Belongs to the writer. Holds committed values only: what a batch changes is in its `WriterState`.
+// Zones are dropped here when the batch is made, scopes are entered when the next one begins. A
+// copy of that state, as each request's save point is one, must not copy what is known of all.
 
 final class ZoneCache: @unchecked Sendable {
     // Only the thread that runs write transactions touches it; there is one at a time.
@@ -24,5 +25,21 @@ final class ZoneCache: @unchecked Sendable {
 
     func drop(_ zone: ZoneNumber) {
         states[zone] = nil
+    }
+}
+
+final class ScopeCache: @unchecked Sendable {
+    // As above.
+
+    private var states: [ScopeNumber: ScopeState] = [:]
+
+    subscript(scope: ScopeNumber) -> ScopeState? { states[scope] }
+
+    /// Takes what a batch, which is committed, made of scopes.
+    func enter(_ scopes: [ScopeNumber: ScopeState]) {
+        for (number, scope) in scopes {
+            states[number] = scope
+            states[number]?.touched = []
+        }
     }
 }

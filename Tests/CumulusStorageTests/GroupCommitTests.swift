@@ -57,6 +57,47 @@ import Testing
         #expect(last.birth.dot.seq == 2)
     }
 
+    /// Each request's save point is a copy of the writer's state: it must not grow with the scopes.
+    @Test func aBatchHoldsOnlyTheScopesThatItLookedAt() throws {
+        var store = try ScratchStore()
+        let numbers = try store.write {
+            (transaction: inout WriteTransaction) throws(EngineError) in
+            try (0..<3).map { (number) throws(EngineError) in
+                try transaction.makeScope(
+                    ScopeID(container: "c\(number)", environment: .development)
+                )
+            }
+        }
+        let zone = store.zone
+        /// Commits once in each of them; returns the numbers of the commits.
+        func commit(in scopes: [ScopeNumber], keep: Bool = true) throws -> [UInt64] {
+            var group = GroupCommit(engine: store.engine, state: store.state)
+            let operation = try Self.put("n", 1)
+            let made = try scopes.map { scope in
+                try group.run(now: store.now) {
+                    (transaction: inout WriteTransaction) throws(EngineError) in
+                    let (commit, _) = try transaction.perform(
+                        [operation],
+                        in: scope,
+                        zone: zone,
+                        author: Author()
+                    )
+                    return (commit.stamp.dot.seq, keep: keep)
+                }
+            }
+            store.adopt(try group.commit())
+            return made
+        }
+        #expect(try commit(in: numbers) == [1, 1, 1])
+        #expect(Set(store.state.scopes.keys) == Set(numbers))
+        #expect(try commit(in: [numbers[1]]) == [2])
+        #expect(Set(store.state.scopes.keys) == [numbers[1]])
+        // What was refused doesn't count, in the same batch and in the next one.
+        #expect(try commit(in: [numbers[0], numbers[0]], keep: false) == [2, 2])
+        #expect(try commit(in: [numbers[0], numbers[0], numbers[1]]) == [2, 3, 3])
+        #expect(try commit(in: numbers) == [4, 4, 2])
+    }
+
     @Test func aBatchWithoutWritesCommitsNothing() throws {
         let store = try ScratchStore()
         let before = try store.allRows()
