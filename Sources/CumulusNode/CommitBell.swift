@@ -13,17 +13,18 @@ final class CommitBell: Sendable {
         var count: UInt64 = 0
         var counts: [ScopeNumber: UInt64] = [:]
         var countOfAll: UInt64 = 0
-        var waiting: [UInt64: (scope: ScopeNumber?, call: @Sendable () -> Void)] = [:]
+        /// By what they wait for: one connection of a node waits for each of its scopes.
+        var waiting: [ScopeNumber?: [UInt64: @Sendable () -> Void]] = [:]
         var nextWaiter: UInt64 = 0
 
         func count(of scope: ScopeNumber?) -> UInt64 {
             scope.map { (counts[$0] ?? 0) + countOfAll } ?? count
         }
 
-        mutating func take(_ isRung: (ScopeNumber?) -> Bool) -> [@Sendable () -> Void] {
-            let rung = waiting.filter { isRung($0.value.scope) }.sorted { $0.key < $1.key }
-            for waiter in rung { waiting[waiter.key] = nil }
-            return rung.map(\.value.call)
+        /// In the order in which they began to wait.
+        mutating func take(_ scopes: some Sequence<ScopeNumber?>) -> [@Sendable () -> Void] {
+            let rung = scopes.flatMap { waiting.removeValue(forKey: $0) ?? [:] }
+            return rung.sorted { $0.key < $1.key }.map(\.value)
         }
     }
 
@@ -35,7 +36,9 @@ final class CommitBell: Sendable {
     }
 
     /// How many wait now.
-    var waiterCount: Int { state.withLock { $0.waiting.count } }
+    var waiterCount: Int {
+        state.withLock { $0.waiting.values.reduce(0) { $0 + $1.count } }
+    }
 
     /// nil: it rang since `count`.
     fileprivate func add(
@@ -46,13 +49,16 @@ final class CommitBell: Sendable {
         state.withLock { state in
             guard state.count(of: scope) == count else { return nil }
             state.nextWaiter += 1
-            state.waiting[state.nextWaiter] = (scope, call)
+            state.waiting[scope, default: [:]][state.nextWaiter] = call
             return state.nextWaiter
         }
     }
 
-    fileprivate func remove(_ waiter: UInt64) {
-        _ = state.withLock { $0.waiting.removeValue(forKey: waiter) }
+    fileprivate func remove(_ waiter: UInt64, of scope: ScopeNumber?) {
+        state.withLock { state in
+            _ = state.waiting[scope]?.removeValue(forKey: waiter)
+            if state.waiting[scope]?.isEmpty == true { state.waiting[scope] = nil }
+        }
     }
 
     /// Something was committed in these scopes.
@@ -60,7 +66,7 @@ final class CommitBell: Sendable {
         let calls = state.withLock { state in
             state.count += 1
             for scope in scopes { state.counts[scope, default: 0] += 1 }
-            return state.take { $0.map { scopes.contains($0) } ?? true }
+            return state.take(scopes.map(Optional.some) + [nil])
         }
         for call in calls { call() }
     }
@@ -70,7 +76,7 @@ final class CommitBell: Sendable {
         let calls = state.withLock { state in
             state.count += 1
             state.countOfAll += 1
-            return state.take { _ in true }
+            return state.take(Array(state.waiting.keys))
         }
         for call in calls { call() }
     }
@@ -79,14 +85,14 @@ final class CommitBell: Sendable {
 /// One wait for the bell, as long as somebody holds it.
 final class BellWait: Sendable {
     private let bell: CommitBell
-    private let waiter = Mutex<UInt64?>(nil)
+    private let waiter = Mutex<(number: UInt64, scope: ScopeNumber?)?>(nil)
 
     init(_ bell: CommitBell) {
         self.bell = bell
     }
 
     deinit {
-        if let waiter = waiter.withLock({ $0 }) { bell.remove(waiter) }
+        if let waiter = waiter.withLock({ $0 }) { bell.remove(waiter.number, of: waiter.scope) }
     }
 
     /// Calls once, after the next ring for the scope; at once if it rang since `count`.
@@ -96,6 +102,6 @@ final class BellWait: Sendable {
         _ call: @escaping @Sendable () -> Void
     ) {
         guard let number = bell.add(call, after: count, of: scope) else { return call() }
-        waiter.withLock { $0 = number }
+        waiter.withLock { $0 = (number, scope) }
     }
 }
