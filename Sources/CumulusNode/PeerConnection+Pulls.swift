@@ -38,6 +38,9 @@ extension PeerConnection {
         var heldUntil: Instant?
         /// For what they depend on.
         var wait: BellWait?
+
+        /// When something is to be done about it; nil: it rests.
+        var wake: Instant? { [restart, mark?.due, heldUntil].compactMap(\.self).min() }
     }
 
     static let lookMilliseconds: Int64 = 1_000
@@ -52,28 +55,17 @@ extension PeerConnection {
     /// Pulls the scopes of this node that are not being pulled.
     func findScopes() {
         lookTime = node.environment.now() + PeerConnection.lookMilliseconds
-        readVectors { connection, found in
+        onReader { [node, pulled] in
+            let reader = node.gate.latest(reach: .disk)
+            return try ScopeDirectory.all(in: reader).filter { pulled[$0.scope] == nil }
+                .map { scope, number in (scope, try reader.vector(of: number)) }
+        } then: { connection, found in
             for (scope, vector) in found { connection.pull(scope, from: vector) }
         }
     }
 
-    /// Reads how far this node is in each scope that it knows.
-    func readVectors(
-        then use: @escaping @Sendable (PeerConnection, [(ScopeID, VersionVector)]) -> Void
-    ) {
-        onReader { [node] in
-            let reader = node.gate.latest(reach: .disk)
-            return try ScopeDirectory.all(in: reader).map { scope, number in
-                (scope, try reader.vector(of: number))
-            }
-        } then: {
-            use($0, $1)
-        }
-    }
-
     func pull(_ scope: ScopeID, from vector: VersionVector) {
-        guard !pulls.values.contains(where: { $0.scope == scope }),
-            !transfers.values.contains(where: { $0.scope == scope })
+        guard pulled[scope] == nil, !transfers.values.contains(where: { $0.scope == scope })
         else { return }
         let elsewhere = elsewhere(scope)
         let request = PullRequest(
@@ -83,6 +75,23 @@ extension PeerConnection {
         )
         let stream = call(.peersPull, scope, request.encoded())
         pulls[stream] = Pull(scope: scope, elsewhere: elsewhere)
+        pulled[scope] = stream
+    }
+
+    @discardableResult
+    private func removePull(_ stream: UInt32) -> Pull? {
+        timed.remove(stream)
+        guard let pull = pulls.removeValue(forKey: stream) else { return nil }
+        pulled[pull.scope] = nil
+        return pull
+    }
+
+    /// Changes when something is to be done about a pull.
+    private func setTimes(of stream: UInt32, _ change: (inout Pull) -> Void) {
+        guard var pull = pulls[stream] else { return }
+        change(&pull)
+        pulls[stream] = pull
+        if pull.wake == nil { timed.remove(stream) } else { timed.insert(stream) }
     }
 
     func take(_ frame: Frame) throws(ProtocolFault) {
@@ -151,7 +160,7 @@ extension PeerConnection {
                     lookAround(pull.scope)
                     putBack(pull.commits, size, stream, rings)
                 } else {
-                    pulls[stream]?.heldUntil = nil
+                    setTimes(of: stream) { $0.heldUntil = nil }
                     took(outcome, of: pull.scope, size, stream)
                     submit(stream)
                 }
@@ -210,9 +219,8 @@ extension PeerConnection {
     func pause(_ paused: PeerCommits.Paused, _ stream: UInt32) {
         guard let known = pulls[stream]?.paused, known != paused else { return }
         pulls[stream]?.paused = paused
-        if pulls[stream]?.restart == nil {
-            pulls[stream]?.restart = node.environment.now() + PeerConnection.pausedMilliseconds
-        }
+        let restart = node.environment.now() + PeerConnection.pausedMilliseconds
+        setTimes(of: stream) { $0.restart = $0.restart ?? restart }
         for (incarnation, refusal) in paused where !refusal.repeats(alarmed[incarnation]) {
             alarmed[incarnation] = refusal
             var message: Logger.Message =
@@ -241,7 +249,7 @@ extension PeerConnection {
     }
 
     func stopPulling(_ stream: UInt32) {
-        guard pulls.removeValue(forKey: stream) != nil else { return }
+        guard removePull(stream) != nil else { return }
         connection.send(Frame(.cancel, stream: stream))
     }
 
@@ -264,7 +272,7 @@ extension PeerConnection {
             return reading.fail(error)
         }
         if let scope = reports.removeValue(forKey: frame.stream) { reported[scope] = nil }
-        guard let pull = pulls.removeValue(forKey: frame.stream) else { return }
+        guard let pull = removePull(frame.stream) else { return }
         if node.directRuns.leave(peerID, pull.scope) { node.directRunsChanged(in: pull.scope) }
         if error.reason == .logTruncated { return takeState(of: pull.scope) }
         log("a pull ended", ["scope": "\(pull.scope.container)", "why": "\(error.message)"])
@@ -284,11 +292,14 @@ extension PeerConnection {
     /// - Parameter scope: nil: in any scope.
     func directRunsChanged(in scope: ScopeID?) {
         onLoop { connection in
-            let changed = connection.pulls.filter { _, pull in
-                (scope == nil || pull.scope == scope)
-                    && pull.elsewhere != connection.elsewhere(pull.scope)
+            let streams =
+                scope.map { [connection.pulled[$0]].compactMap(\.self) }
+                ?? connection.pulls.keys.sorted()
+            let changed = streams.filter { stream in
+                guard let pull = connection.pulls[stream] else { return false }
+                return pull.elsewhere != connection.elsewhere(pull.scope)
             }
-            for stream in changed.keys { connection.stopPulling(stream) }
+            for stream in changed { connection.stopPulling(stream) }
             if !changed.isEmpty { connection.lookSoon() }
         }
     }
@@ -312,7 +323,7 @@ extension PeerConnection {
     func mark(_ stream: UInt32) {
         guard let pull = pulls[stream], pull.mark == nil, !pull.news.isEmpty else { return }
         let due = node.environment.now() + PeerConnection.markMilliseconds
-        pulls[stream]?.mark = (pull.news, due)
+        setTimes(of: stream) { $0.mark = (pull.news, due) }
         pulls[stream]?.news = VersionVector()
     }
 
@@ -322,14 +333,14 @@ extension PeerConnection {
     func checkMark(of stream: UInt32) {
         guard let pull = pulls[stream], let mark = pull.mark else { return }
         let now = node.environment.now()
-        pulls[stream]?.mark?.due = now + PeerConnection.markMilliseconds
+        setTimes(of: stream) { $0.mark?.due = now + PeerConnection.markMilliseconds }
         onReader { [node] in
             let reader = node.gate.latest(reach: .disk)
             return try reader.scope(pull.scope).map { try reader.vector(of: $0) }
         } then: { connection, vector in
             guard let pull = connection.pulls[stream], let vector else { return }
             if vector.covers(mark.vector) {
-                connection.pulls[stream]?.mark = nil
+                connection.setTimes(of: stream) { $0.mark = nil }
                 connection.pulls[stream]?.misses = 0
                 connection.mark(stream)
             } else if pull.misses > 0 {
@@ -351,9 +362,10 @@ extension PeerConnection {
 
     /// Keeps commits that depend on what others send until something has come.
     func putBack(_ commits: [Bytes], _ size: Int, _ stream: UInt32, _ rings: UInt64) {
-        guard let pull = pulls[stream] else { return }
+        guard pulls[stream] != nil else { return }
         let patience = PeerConnection.markMilliseconds
-        pulls[stream]?.heldUntil = pull.heldUntil ?? node.environment.now() + patience
+        let end = node.environment.now() + patience
+        setTimes(of: stream) { $0.heldUntil = $0.heldUntil ?? end }
         pulls[stream]?.commits.insert(contentsOf: commits, at: 0)
         pulls[stream]?.size += size
         let wait = BellWait(node.gate.bell)

@@ -36,6 +36,9 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     var reason = "the peer closed the connection"
     private var nextStream: UInt32 = 1
     var pulls: [UInt32: Pull] = [:]
+    /// Their streams by scope, and those of the few that wait for a time: there may be thousands,
+    /// and most of them rest.
+    var (pulled, timed) = ([ScopeID: UInt32](), Set<UInt32>())
     var transfers: [UInt32: StateTransfer] = [:]
     var setbacks: [ScopeID: Setback] = [:]
     /// Who reads the peer's state only.
@@ -98,11 +101,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         var wake = connection.wakeTime
         if let lookTime { wake = min(wake, lookTime) }
         if let reportTime { wake = min(wake, reportTime) }
-        for pull in pulls.values {
-            if let restart = pull.restart { wake = min(wake, restart) }
-            if let mark = pull.mark { wake = min(wake, mark.due) }
-            if let heldUntil = pull.heldUntil { wake = min(wake, heldUntil) }
-        }
+        for stream in timed { wake = min(wake, pulls[stream]?.wake ?? wake) }
         for end in wholeUntil.values { wake = min(wake, end) }
         return Turn(output: connection.takeOutput(), wake: wake, closes: isClosing)
     }
@@ -113,10 +112,13 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         } catch {
             return close(error.message)
         }
-        for (stream, pull) in pulls where pull.restart.map({ $0 <= now }) ?? false {
+        // In one order, so that a simulation is the same each time.
+        let due = timed.sorted()
+        for stream in due where pulls[stream]?.restart.map({ $0 <= now }) ?? false {
             stopPulling(stream)
         }
-        for (stream, pull) in pulls {
+        for stream in due {
+            guard let pull = pulls[stream] else { continue }
             if let mark = pull.mark, mark.due <= now { checkMark(of: stream) }
             if let heldUntil = pull.heldUntil, heldUntil <= now { takeAll(stream) }
         }
@@ -143,7 +145,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         isClosed = true
         node.peerRuns.leave(peerID, self)
         answerChallengers(false)
-        pulls = [:]
+        (pulls, pulled, timed) = ([:], [:], [])
         for transfer in transfers.values { transfer.stop(reason) }
         for reading in readings.values { reading.fail(lost) }
         readings = [:]
