@@ -264,6 +264,9 @@ package struct WriteRequest: Sendable {
         if let refusal = operatorsOnly { return (.failure(refusal), false) }
         switch operation {
         case .createContainer(let name):
+            if let refusal = try Containers.refusal(name, in: transaction) {
+                return (.failure(refusal), false)
+            }
             let existed = try Containers.create(name, in: &transaction)
             return (.success(.container(existed: existed)), !existed)
         case .addUser(let name, let id):

@@ -60,7 +60,7 @@ package struct StateSync: Sendable {
         ZonePlace(
             scope: scope,
             database: try transaction.makeDatabase(scope, zone.database),
-            number: transaction.makeStagedZone(of: scope),
+            number: try transaction.makeStagedZone(of: scope),
             zone: zone.commitZone
         )
     }
@@ -323,11 +323,11 @@ package struct StateSync: Sendable {
             } else {
                 transaction.dropRows(of: staged)
                 suspects[index] = nil
-                if known == nil { row.number = transaction.nextZoneNumber() }
+                if known == nil { row.number = try transaction.takeZoneNumber() }
             }
         } else {
             if held == nil && isWanted || known == nil {
-                row.number = transaction.nextZoneNumber()
+                row.number = try transaction.takeZoneNumber()
             }
             if isWanted { try joinStaged(index, row.number, database, &transaction) }
         }

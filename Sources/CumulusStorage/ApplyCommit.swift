@@ -221,7 +221,7 @@ extension WriteTransaction {
         {
             // A default zone is always there, a new one after a reset; its row is made when
             // something is written to it.
-            row = makeZone(row, zone, in: database, created: .zero)
+            row = try makeZone(row, zone, in: database, created: .zero)
         }
         guard let row, row.exists, row.generation == zone.generation else { return nil }
         application.place = ZonePlace(
@@ -241,7 +241,7 @@ extension WriteTransaction {
         let database = try makeDatabase(application.scope, zone.database)
         guard var row = try self.zone(database, zone.name), row.generation >= zone.generation else {
             let earlier = try self.zone(database, zone.name)
-            _ = makeZone(earlier, zone, in: database, created: stamp)
+            _ = try makeZone(earlier, zone, in: database, created: stamp)
             return
         }
         guard row.generation == zone.generation, stamp < row.created else { return }
@@ -254,10 +254,10 @@ extension WriteTransaction {
         _ zone: Commit.Zone,
         in database: DatabaseNumber,
         created: Stamp
-    ) -> ZoneRow {
+    ) throws(EngineError) -> ZoneRow {
         if let earlier, earlier.exists { dropRows(of: earlier.number) }
         var row = ZoneRow(
-            number: nextZoneNumber(),
+            number: try takeZoneNumber(),
             generation: zone.generation,
             capabilities: Zones.capabilities(of: zone.name, in: zone.database.kind),
             created: created

@@ -154,8 +154,10 @@ extension WriteTransaction {
     }
 
     /// A number for a zone that is being filled and that nothing points to.
-    package mutating func makeStagedZone(of scope: ScopeNumber) -> ZoneNumber {
-        let number = nextZoneNumber()
+    package mutating func makeStagedZone(
+        of scope: ScopeNumber
+    ) throws(EngineError) -> ZoneNumber {
+        let number = try takeZoneNumber()
         keepStage(number, of: scope)
         return number
     }

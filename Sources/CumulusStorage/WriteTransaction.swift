@@ -177,8 +177,7 @@ extension WriteTransaction {
     /// The number of a scope; a new one is handed out to a scope that has none.
     package mutating func makeScope(_ scope: ScopeID) throws(EngineError) -> ScopeNumber {
         if let number = try self.scope(scope) { return number }
-        let number = state.node.nextScope
-        state.node.nextScope += 1
+        let number = try takeNumber(\.nextScope, "scope")
         put(.scope(scope), NumberRow(number: UInt32(number)))
         return number
     }
@@ -188,15 +187,26 @@ extension WriteTransaction {
         _ database: DatabaseID
     ) throws(EngineError) -> DatabaseNumber {
         if let number = try self.database(scope, database) { return number }
-        let number = state.node.nextDatabase
-        state.node.nextDatabase += 1
+        let number = try takeNumber(\.nextDatabase, "database")
         put(.database(scope, database), NumberRow(number: number))
         return number
     }
 
-    package mutating func nextZoneNumber() -> ZoneNumber {
-        defer { state.node.nextZone += 1 }
-        return state.node.nextZone
+    package mutating func takeZoneNumber() throws(EngineError) -> ZoneNumber {
+        try takeNumber(\.nextZone, "zone")
+    }
+
+    /// Numbers are never handed out twice; a node that has none left says so, and goes on.
+    private mutating func takeNumber<Number: FixedWidthInteger>(
+        _ next: WritableKeyPath<NodeRow, Number>,
+        _ what: String
+    ) throws(EngineError) -> Number {
+        let number = state.node[keyPath: next]
+        guard number < .max else {
+            throw .corrupt("all numbers of a \(what) are used up; move to a new, empty node")
+        }
+        state.node[keyPath: next] += 1
+        return number
     }
 
     /// Reads the logs' ends of a scope when it is first written to.

@@ -62,6 +62,30 @@ import Testing
         }
     }
 
+    /// A CI may make one for each of its runs.
+    @Test func containersAreLimited() throws {
+        var state = store.state
+        state.node.nextScope = ScopeNumber(2 * Containers.most + 1)
+        func create(_ name: String) throws -> TestStore.Answer {
+            let request = WriteRequest(
+                .createContainer(name),
+                scope: .cluster,
+                caller: .administrator
+            )
+            var group = GroupCommit(engine: store.engine, state: state)
+            return try group.run(now: store.now) {
+                (transaction: inout WriteTransaction) throws(EngineError) in
+                try request.run(in: &transaction)
+            }
+        }
+        #expect(try create(store.scope.container).get() == .container(existed: true))
+        guard case .failure(let error) = try create("one more") else {
+            Issue.record("it was made")
+            return
+        }
+        #expect(error.code == .limitExceeded)
+    }
+
     @Test func containersAreMadeOnceWithBothEnvironments() throws {
         #expect(try administer(.createContainer("b")).get() == .container(existed: false))
         #expect(try administer(.createContainer("b")).get() == .container(existed: true))

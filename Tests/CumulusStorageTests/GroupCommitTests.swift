@@ -98,6 +98,41 @@ import Testing
         #expect(try commit(in: numbers) == [4, 4, 2])
     }
 
+    /// A node that has handed out all numbers refuses what needs one, and nothing else.
+    @Test func numbersThatRunOutAreNoCrash() throws {
+        let changes: [(inout NodeRow) -> Void] = [
+            { $0.nextScope = .max }, { $0.nextDatabase = .max }, { $0.nextZone = .max },
+        ]
+        for change in changes {
+            var store = try ScratchStore()
+            try store.perform([try Self.put("a", 1)])
+            var state = store.state
+            change(&state.node)
+            store.adopt(state)
+            let scope = store.scope
+            let zone = Commit.Zone(
+                database: DatabaseID(kind: .private, owner: "_new"),
+                name: "z",
+                generation: 1
+            )
+            let error = #expect(throws: EngineError.self) {
+                try store.write { (transaction: inout WriteTransaction) throws(EngineError) in
+                    _ = try transaction.perform(
+                        [.zoneCreate],
+                        in: scope,
+                        zone: zone,
+                        author: Author()
+                    )
+                    let other = ScopeID(container: "other", environment: .production)
+                    _ = try transaction.makeScope(other)
+                }
+            }
+            #expect("\(error, default: "")".contains("used up"))
+            try store.perform([try Self.put("b", 1)])
+            #expect(try store.record("b") != nil)
+        }
+    }
+
     @Test func aBatchWithoutWritesCommitsNothing() throws {
         let store = try ScratchStore()
         let before = try store.allRows()

@@ -5,6 +5,27 @@ package import CumulusModel
 package import CumulusStorage
 
 package enum Containers {
+    /// Of a cluster, about: the number of a scope has two bytes, and nodes that are cut apart go on
+    /// making some.
+    package static let most = 30_000
+
+    /// Why no further container can be made; nil: one can, or it exists.
+    package static func refusal(
+        _ name: String,
+        in transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> ServiceError? {
+        let scope = ScopeID(container: name, environment: .development)
+        guard transaction.state.node.nextScope > 2 * most, try transaction.scope(scope) == nil
+        else { return nil }
+        return ServiceError(
+            .limitExceeded,
+            """
+            this cluster has \(most) containers, and a cluster can't have more; use one of them \
+            again, or another cluster
+            """
+        )
+    }
+
     /// Makes both environments of a container.
     ///
     /// True if they existed.
