@@ -31,7 +31,9 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
     /// Of the node that answers.
     private var run: UInt64 = 0
     private var closeReason = "the server closed the connection"
-    private var nextStream: UInt32 = 1
+    private var nextStream: UInt32
+    /// Streams are never used twice: from here on the connection is given up for another one.
+    static let lastStream: UInt32 = 1 << 31
     private var calls: [UInt32: Flight] = [:]
     private var earliestDeadline: Instant?
     /// How long the server's own answer that the time is up may take.
@@ -52,6 +54,7 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
         self.clock = clock
         self.notify = notify
         silenceMilliseconds = settings.silenceMilliseconds
+        nextStream = settings.firstStream
         connection = FrameConnection(limits: .standard, now: clock())
         connection.send(Frame(.hello, payload: settings.hello.encoded()))
     }
@@ -65,6 +68,11 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
         guard isOpen, !isClosed else { return call.finish(.lost(wasSent: false)) }
         let stream = nextStream
         nextStream += 2
+        if nextStream > ClientConnection.lastStream, !isRetired {
+            isRetired = true
+            closeReason = "its streams are used up"
+            notify(self, .draining)
+        }
         calls[stream] = Flight(call: call)
         earliestDeadline = earliestDeadline.map { min($0, call.deadline) } ?? call.deadline
         var header = call.header
@@ -112,12 +120,12 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
     /// On the loop.
     func retire() {
         isRetired = true
+        closeReason = "the node was behind"
         closeIfRetired()
     }
 
     private func closeIfRetired() {
         guard isRetired, calls.isEmpty, !isClosed else { return }
-        closeReason = "the node was behind"
         isClosed = true
         link.needsTurn()
     }

@@ -29,6 +29,8 @@ final class ClientCore: Sendable {
         var waitingLimit = 1_000
         /// How long a server that owes an answer may say nothing, twice, before it is given up.
         var silenceMilliseconds: Int64 = 10_000
+        /// Later only in a test: see `ClientConnection.lastStream`.
+        var firstStream: UInt32 = 1
         /// Between two attempts to connect: doubled with each, up to the longest, with jitter.
         var firstBackoffMilliseconds: Int64 = 50
         var longestBackoffMilliseconds: Int64 = 2_000

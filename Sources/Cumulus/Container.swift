@@ -43,6 +43,7 @@ public struct Container: Sendable {
         /// Milliseconds that a node which owes an answer may be silent before it is asked, and
         /// again before another one is.
         package var silenceMilliseconds: Int64 = 10_000
+        package var firstStream: UInt32 = 1
 
         /// Settings for nodes at these addresses.
         public init(endpoints: [String] = ["127.0.0.1:7420"]) {
@@ -195,7 +196,8 @@ extension ClientCore.Settings {
                 environment: configuration.environment
             ),
             callMilliseconds: max(1, seconds * 1_000 + attoseconds / 1_000_000_000_000_000),
-            silenceMilliseconds: configuration.silenceMilliseconds
+            silenceMilliseconds: configuration.silenceMilliseconds,
+            firstStream: configuration.firstStream
         )
     }
 }

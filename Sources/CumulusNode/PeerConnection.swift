@@ -34,7 +34,9 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     /// Who waits for a sign of life.
     private var challengers: [@Sendable (Bool) -> Void] = []
     var reason = "the peer closed the connection"
-    private var nextStream: UInt32 = 1
+    var nextStream: UInt32 = 1
+    /// Streams are never used twice, so a connection ends long before there are none left.
+    static let lastStream: UInt32 = 1 << 31
     var pulls: [UInt32: Pull] = [:]
     /// Their streams by scope, and those of the few that wait for a time: there may be thousands,
     /// and most of them rest.
@@ -112,7 +114,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         } catch {
             return close(error.message)
         }
-        // In one order, so that a simulation is the same each time.
+        // They change while it goes on.
         let due = timed.sorted()
         for stream in due where pulls[stream]?.restart.map({ $0 <= now }) ?? false {
             stopPulling(stream)
@@ -125,6 +127,9 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         for (scope, end) in wholeUntil where end <= now {
             wholeUntil[scope] = nil
             directRunsChanged(in: scope)
+        }
+        if nextStream > PeerConnection.lastStream {
+            return close("its streams are used up; there will be another connection")
         }
         if let lookTime, lookTime <= now {
             for transfer in transfers.values { transfer.timePassed(now: now) }

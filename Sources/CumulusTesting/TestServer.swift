@@ -169,7 +169,7 @@ package final class TestServer: Sendable {
         await admin.close()
     }
 
-    private func nodeOperator() -> NodeOperator {
+    package func nodeOperator() -> NodeOperator {
         NodeOperator(
             endpoint: endpoint,
             token: TestServer.operatorToken,

@@ -67,6 +67,15 @@ import Testing
         #expect(connection.pulled.keys.map(\.container) == ["c1"])
     }
 
+    @Test func aConnectionEndsBeforeItsStreamsDo() {
+        connection.nextStream = PeerConnection.lastStream - 1
+        pass(0)
+        connection.pull(scope(1), from: VersionVector())
+        #expect(!connection.isClosing)
+        pass(0)
+        #expect(connection.isClosing)
+    }
+
     @Test func onlyThoseAreLookedAtThatWaitForATime() throws {
         for number in 0..<1_000 { connection.pull(scope(number), from: VersionVector()) }
         #expect(connection.timed.isEmpty)

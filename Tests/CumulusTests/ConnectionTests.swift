@@ -99,6 +99,40 @@ import Testing
         try await server.stop()
     }
 
+    /// Each connection has numbers for eleven calls: none is used twice, and no call fails.
+    @Test(.timeLimit(.minutes(5))) func aConnectionWithoutNumbersIsReplaced() async throws {
+        let server = try await TestServer()
+        var configuration = Container.Configuration(endpoints: [server.endpoint])
+        configuration.accessToken = try await server.makeUser("ada")
+        configuration.connections = 1
+        configuration.firstStream = (1 << 31) - 21
+        let container = Container(
+            identifier: TestServer.container,
+            configuration: configuration
+        )
+        let database = container.privateCloudDatabase
+        for lane in 0..<5 {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<20 {
+                    let id = Record.ID(recordName: "\(lane)-\(number)")
+                    group.addTask {
+                        try await database.save(Record(recordType: "Note", recordID: id))
+                        _ = try await database.record(for: id)
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+        // Those that were replaced end when their calls have.
+        let node = server.nodeOperator()
+        while try await node.status().connections > 2 {
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        await node.close()
+        await container.close()
+        try await server.stop()
+    }
+
     /// A node whose process hangs, or whose cable was cut, closes nothing.
     @Test(.timeLimit(.minutes(5))) func aSilentNodeIsLeftForAnother() async throws {
         let silent = try await SilentServer()
