@@ -66,7 +66,7 @@ private struct IndexDesk: Sendable {
                 // One that went meanwhile stays away.
                 let kept = try transaction.indexes(of: type, number)
                 guard kept.contains(where: { $0.number == index.number }) else { continue }
-                transaction.rebuildIndex(index, of: type, in: number)
+                try transaction.rebuildIndex(index, of: type, in: number)
             }
         }
         return try await list()

@@ -168,10 +168,16 @@ package final class Node: Sendable {
     ) throws -> WriterState {
         guard let container = configuration.container else { return state }
         var group = GroupCommit(engine: engine, state: state)
-        try group.run(now: environment.wallClock()) { transaction throws(EngineError) in
+        let refusal = try group.run(now: environment.wallClock()) {
+            (transaction: inout WriteTransaction) throws(EngineError) -> (ServiceError?, keep: Bool)
+            in
+            if let refusal = try Containers.refusal(container, in: transaction) {
+                return (refusal, keep: false)
+            }
             let existed = try Containers.create(container, in: &transaction)
-            return ((), !existed)
+            return (nil, keep: !existed)
         }
+        if let refusal { throw refusal }
         return try group.commit()
     }
 

@@ -497,6 +497,9 @@ package final class StoreGate: Sendable {
         do {
             return try body()
         } catch {
+            if case .exhausted(let what) = error {
+                return .failure(ServiceError(.limitExceeded, what))
+            }
             guard case .corrupt(let what) = error else { throw error }
             meter.damagedRows.add(1)
             environment.logger.error(
@@ -563,7 +566,7 @@ extension EngineError {
     fileprivate var lastWords: String {
         switch self {
         case .corrupt(let what): "the store is damaged: \(what); \(EngineError.remedy)"
-        case .failed, .notInMemory: "the store failed: \(self); the next start recovers"
+        case .failed, .notInMemory, .exhausted: "the store failed: \(self); the next start recovers"
         }
     }
 }

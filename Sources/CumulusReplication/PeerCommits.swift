@@ -105,6 +105,10 @@ package struct PeerCommits: Sendable {
         do {
             try transaction.apply(commit, bytes: bytes, in: number)
         } catch {
+            if case .exhausted(let what) = error {
+                transaction.rollBack(to: point)
+                return .unreadable(what)
+            }
             guard case .corrupt(let what) = error else { throw error }
             transaction.rollBack(to: point)
             let isOurs = try isDamaged(around: commit, in: number, &transaction)

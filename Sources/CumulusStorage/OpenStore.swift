@@ -54,7 +54,7 @@ package enum OpenStore {
                 go on without them
                 """
             case .engine(.corrupt(let what)): "the data directory is damaged: \(what)"
-            case .engine(.failed(let what)): what
+            case .engine(.failed(let what)), .engine(.exhausted(let what)): what
             case .engine(.notInMemory): "a read did not reach the disk"
             }
         }

@@ -57,6 +57,8 @@ package enum EngineError: Error, Equatable, Sendable {
     case corrupt(String)
     /// The engine can't go on. After a commit: its outcome is unknown.
     case failed(String)
+    /// No number is left for what is to be made; nothing is wrong with what is there.
+    case exhausted(String)
 
     /// What an operator can do about damage.
     package static let remedy =

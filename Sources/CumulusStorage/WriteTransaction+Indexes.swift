@@ -50,8 +50,7 @@ extension WriteTransaction {
         let isReady = isNew ? try !hasStages() : false
         if !isReady { state.schemaWorkVersion += 1 }
         for definition in missing.sorted(by: { $0.precedes($1) }) {
-            let number = state.node.nextIndex
-            state.node.nextIndex += 1
+            let number = try takeNumber(\.nextIndex, "index")
             setState(isReady ? .ready : .building(.start, looked: 0), of: number, definition, key)
         }
     }
@@ -352,12 +351,11 @@ extension WriteTransaction {
         _ index: NumberedIndex,
         of type: String,
         in scope: ScopeNumber
-    ) {
+    ) throws(EngineError) {
         let key = WriterState.SchemaKey(scope: scope, type: type)
+        let number = try takeNumber(\.nextIndex, "index")
         state.schemaWorkVersion += 1
         setState(.dropped, of: index.number, index.definition, key)
-        let number = state.node.nextIndex
-        state.node.nextIndex += 1
         setState(.building(.start, looked: 0), of: number, index.definition, key)
     }
 }

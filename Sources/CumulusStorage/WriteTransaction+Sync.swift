@@ -219,7 +219,8 @@ extension WriteTransaction {
             replaceScope(known)
         }
         if namespace == ContainerRegister.namespace, let name = key.first {
-            for environment in Environment.allCases {
+            // With no number left for it, it is a name only: what comes behind it must come too.
+            for environment in Environment.allCases where state.node.nextScope < .max {
                 let container = String(decoding: name, as: UTF8.self)
                 _ = try makeScope(ScopeID(container: container, environment: environment))
             }

@@ -196,14 +196,14 @@ extension WriteTransaction {
         try takeNumber(\.nextZone, "zone")
     }
 
-    /// Numbers are never handed out twice; a node that has none left says so, and goes on.
-    private mutating func takeNumber<Number: FixedWidthInteger>(
+    /// Numbers are never handed out twice.
+    mutating func takeNumber<Number: FixedWidthInteger>(
         _ next: WritableKeyPath<NodeRow, Number>,
         _ what: String
     ) throws(EngineError) -> Number {
         let number = state.node[keyPath: next]
         guard number < .max else {
-            throw .corrupt("all numbers of a \(what) are used up; move to a new, empty node")
+            throw .exhausted("this node has no number left for another \(what)")
         }
         state.node[keyPath: next] += 1
         return number

@@ -41,9 +41,9 @@ package struct WriterState: Sendable {
     let meta = MetaCache()
     package var node: NodeRow
     package var clock: HybridClock
-    /// Those that this batch looked at; behind the batch, what it made of them.
+    /// Those that this batch read from the engine, or changed.
     package var scopes: [ScopeNumber: ScopeState] = [:]
-    /// All others that were ever looked at.
+    /// What batches before made of them; all that this run ever looked at.
     let knownScopes = ScopeCache()
     /// The same of zones, of which there may be one for each user.
     let zones = ZoneCache()

@@ -84,6 +84,17 @@ import Testing
             return
         }
         #expect(error.code == .limitExceeded)
+
+        // One that another node made is known by its name, and what that node made since comes too.
+        state.node.nextScope = .max
+        var group = GroupCommit(engine: store.engine, state: state)
+        let existed = try group.run(now: store.now) {
+            (transaction: inout WriteTransaction) throws(EngineError) in
+            (try Containers.create("theirs", in: &transaction), keep: true)
+        }
+        #expect(!existed)
+        _ = try group.commit()
+        #expect(try Containers.all(in: store.reader) == [store.scope.container])
     }
 
     @Test func containersAreMadeOnceWithBothEnvironments() throws {

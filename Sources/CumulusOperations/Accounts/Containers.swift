@@ -5,9 +5,9 @@ package import CumulusModel
 package import CumulusStorage
 
 package enum Containers {
-    /// Of a cluster, about: the number of a scope has two bytes, and nodes that are cut apart go on
-    /// making some.
-    package static let most = 30_000
+    /// How many a node knows when it makes no more: the number of a scope has two bytes, and a
+    /// cluster that was cut in two may have come to that on both sides.
+    package static let most = 16_000
 
     /// Why no further container can be made; nil: one can, or it exists.
     package static func refusal(
@@ -20,8 +20,8 @@ package enum Containers {
         return ServiceError(
             .limitExceeded,
             """
-            this cluster has \(most) containers, and a cluster can't have more; use one of them \
-            again, or another cluster
+            there are \(most) containers, and no more can be made; use one of them again, or \
+            another cluster
             """
         )
     }
