@@ -155,10 +155,12 @@ extension ClientSession {
         let response = try feed.next(byteLimit: limits.pageBytes)
         let message = response.encoded()
         guard message.count < limits.frameBytes - 64 else {
+            // Only the last row of a page may be large.
+            let what = response.records.last.map { "a life of record \($0.name.hex)" }
             throw ServiceError(
                 .limitExceeded,
                 .tooLarge,
-                "a life of record \(response.records[0].name.hex) doesn't fit into a frame"
+                "\(what ?? "a part of this node's state") doesn't fit into a frame"
             )
         }
         if response.isComplete { return Page(message: message) }

@@ -55,9 +55,10 @@ final class CommitBell: Sendable {
     }
 
     fileprivate func remove(_ waiter: UInt64, of scope: ScopeNumber?) {
-        state.withLock { state in
-            _ = state.waiting[scope]?.removeValue(forKey: waiter)
-            if state.waiting[scope]?.isEmpty == true { state.waiting[scope] = nil }
+        // What it holds is let go of outside the lock.
+        _ = state.withLock { state in
+            defer { if state.waiting[scope]?.isEmpty == true { state.waiting[scope] = nil } }
+            return state.waiting[scope]?.removeValue(forKey: waiter)
         }
     }
 

@@ -86,7 +86,7 @@ extension PeerConnection {
         return pull
     }
 
-    /// Changes when something is to be done about a pull.
+    /// Changes the times of a pull.
     private func setTimes(of stream: UInt32, _ change: (inout Pull) -> Void) {
         guard var pull = pulls[stream] else { return }
         change(&pull)

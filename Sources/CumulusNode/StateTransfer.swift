@@ -168,7 +168,9 @@ final class StateTransfer: @unchecked Sendable {
         let (taken, size) = (pages, pageBytes)
         pages = []
         pageBytes = 0
-        change(.commits, size) { sync, transaction throws(EngineError) in
+        // A record that came in parts is more than the last message.
+        let records = taken.reduce(0) { $0 + $1.records.reduce(0) { $0 + $1.bytes.byteCount } }
+        change(.commits, max(size, records)) { sync, transaction throws(EngineError) in
             for page in taken { try sync.take(page, &transaction) }
         } then: { transfer, _ in
             transfer.grant(size)

@@ -97,8 +97,10 @@ extension Node {
     ) async throws {
         var offer = StateOffer()
         var reading: (intake: StateIntake, audit: StateAudit)?
+        var isComplete = false
         try await read(scope, of: peer, unless: refusal) { payload in
             let response = try Node.readable { try StateResponse(wire: payload) }
+            isComplete = response.isComplete
             if let (intake, audit) = reading {
                 let step = try await compare(response, intake, audit)
                 reading = (step.intake, step.audit)
@@ -109,7 +111,9 @@ extension Node {
                 if response.isOffered { reading = try await begin(offer, scope) }
             }
         }
-        guard let audit = reading?.audit else { return }
+        guard isComplete, let audit = reading?.audit else {
+            throw ServiceError(.internalError, "the peer's state broke off")
+        }
         verdict.records += audit.compared
         verdict.unsettled += audit.unsettled
     }

@@ -14,7 +14,7 @@ final class VisibleState: Sendable {
     /// What the writer made that is not visible yet.
     struct Next: Sendable {
         var reader: any EngineReader
-        /// Those that it looked at.
+        /// Those that it read from the engine, or changed.
         var scopes: [ScopeNumber: ScopeState]
         var changesZones: Bool
         var changesSchemas: Bool
@@ -32,7 +32,7 @@ final class VisibleState: Sendable {
         var schemas = SchemaDirectory()
         /// Counts the batches.
         var version: UInt64 = 1
-        /// Those that were written to in this run.
+        /// Those that the writer looked at in this run.
         var scopes: [ScopeNumber: ScopeState]
         /// Tokens that were made for this version.
         var tokens: [ScopeNumber: Bytes] = [:]

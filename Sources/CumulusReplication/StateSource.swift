@@ -344,12 +344,18 @@ package struct StateSource: Sendable {
             byteCount += key.count + row.count
             return byteCount < byteLimit
         }
-        return try found.map { (key, row) throws(EngineError) in
+        // Behind a shown row others may wait that are many times as large.
+        var records: [(name: String, record: StagedRecord)] = []
+        byteCount = 0
+        for (key, row) in found where byteCount < byteLimit {
             var parts = KeyReader(key)
             _ = try parts.number(ZoneNumber.self)
             let name = try parts.text()
-            return (name, try whole(row, named: name, in: number))
+            let record = try whole(row, named: name, in: number)
+            byteCount += key.count + record.byteCount
+            records.append((name, record))
         }
+        return records
     }
 
     /// A record's rows, the shown one first; nil if it isn't there.

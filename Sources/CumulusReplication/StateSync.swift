@@ -167,7 +167,10 @@ package struct StateSync: Sendable {
         return end - first
     }
 
-    /// Joins the next records of a zone; returns how many.
+    /// What one batch may merge: the lives of one record may be many and large.
+    private static let mergedBytes = 16 << 20
+
+    /// Joins the next records of a zone; returns how many, and the limit if there may be more.
     private mutating func mergeZone(
         recordLimit: Int,
         _ transaction: inout WriteTransaction
@@ -179,12 +182,15 @@ package struct StateSync: Sendable {
         let mine = try transaction.recordNames(in: held, after: after, limit: limit)
         let theirs = try transaction.recordNames(in: staged.number, after: after, limit: limit)
         let names = Set(mine + theirs).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        var byteCount = 0
         for name in names.prefix(recordLimit) {
             let mine = try transaction.lives(held, name)
             let theirs = try transaction.lives(staged.number, name)
             try join(mine, theirs, over: theirs, name, next.zone, at: staged, &transaction)
+            next.after = name
+            byteCount += (mine + theirs).reduce(0) { $0 + $1.body.bytes.count }
+            if byteCount > StateSync.mergedBytes { return recordLimit }
         }
-        next.after = names.prefix(recordLimit).last
         return min(names.count, recordLimit)
     }
 

@@ -40,6 +40,7 @@ extension TestStore {
             taken += 1
         }
         if taken == limit { return }
+        try intake.checkEnd()
         try meanwhile()
         var isMerged = false
         while !isMerged {

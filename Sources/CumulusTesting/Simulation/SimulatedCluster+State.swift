@@ -66,6 +66,7 @@ extension SimulatedCluster {
             syncs[one] = session
             return
         }
+        try session.intake.checkEnd()
         try finish(one, session)
     }
 
