@@ -51,8 +51,9 @@ package enum MemoryProfile: String, CaseIterable, Sendable {
 
     /// Free bytes below which the disk counts as full.
     ///
-    /// Room for the rows in memory and in the log, and for tables that are being merged.
+    /// Room for the rows in memory and in the log, and for tables that are being merged: eight new
+    /// ones, each of half the rows in memory, and the level below.
     package var reserveBytes: UInt64 {
-        max(512 << 20, 4 * UInt64(writeBufferBytes))
+        max(512 << 20, 8 * UInt64(writeBufferBytes))
     }
 }

@@ -105,11 +105,11 @@ import Testing
         #expect(try #require(folder.store().open().freeBytes()) > 0)
     }
 
-    /// Four tables in the first level are merged; one of them is damaged.
+    /// Eight tables in the first level are merged; one of them is damaged.
     @Test func anErrorInTheBackgroundFailsTheNextCommits() throws {
         let store = folder.store()
         let rows = (0..<100).map { (bytes($0), Bytes(repeating: 7, count: 100)) }
-        for _ in 0..<3 { try store.use { try $0.commit(.writing(.records, rows)) } }
+        for _ in 0..<7 { try store.use { try $0.commit(.writing(.records, rows)) } }
         try store.use { _ in }
         let table = try #require(try store.files { $0.hasSuffix(".sst") }.first)
         try store.change(table) { $0[100] ^= 1 }
