@@ -109,7 +109,7 @@ struct RocksDBOptions: ~Copyable {
         rocksdb_options_set_write_buffer_size(options, profile.writeBufferBytes / 2)
         // Twice as many new tables as by default are merged at a time, so that what is below them
         // is written half as often: 12 % more records in batches; fetches, which may look into
-        // more tables, lose some 2 %.
+        // more tables, lost 1 to 7 % in three runs.
         rocksdb_options_set_level0_file_num_compaction_trigger(options, 8)
         // Levels sized from the last one up: at most about a tenth of the rows is there twice.
         rocksdb_options_set_level_compaction_dynamic_level_bytes(options, 1)
