@@ -32,9 +32,10 @@ extension WriteTransaction {
         bytes: Bytes,
         in scope: ScopeNumber
     ) throws(EngineError) -> [RecordRow] {
-        if let zone = commit.zone { try checkReach(of: zone, in: scope) }
+        let found = try find(commit.zone, in: scope)
         let cut = try log(commit, bytes: bytes, in: scope, isVisible: commit.zone != nil)
         var application = Application(commit: commit, cut: cut, scope: scope)
+        application.found = found
         for operation in commit.operations {
             switch operation {
             case .register(let register): try apply(register, commit, in: scope)
@@ -55,14 +56,27 @@ extension WriteTransaction {
         return application.rows
     }
 
+    /// What stands here of a commit's zone; nil: it has none.
+    ///
     /// A zone's last generation must not be ended by whoever only names it.
-    private mutating func checkReach(
-        of zone: Commit.Zone,
+    private mutating func find(
+        _ zone: Commit.Zone?,
         in scope: ScopeNumber
-    ) throws(EngineError) {
-        let row = try database(scope, zone.database).flatMap { (number) throws(EngineError) in
-            try self.zone(number, zone.name)
+    ) throws(EngineError) -> Application.Found? {
+        guard let zone else { return nil }
+        guard let database = try database(scope, zone.database) else {
+            try checkReach(of: zone, from: nil)
+            return nil
         }
+        let row = try self.zone(database, zone.name)
+        try checkReach(of: zone, from: row)
+        return Application.Found(database: database, row: row)
+    }
+
+    private borrowing func checkReach(
+        of zone: Commit.Zone,
+        from row: ZoneRow?
+    ) throws(EngineError) {
         guard Zones.isReachable(zone.generation, from: row) else {
             throw .corrupt(
                 "a commit names generation \(zone.generation) of \(zone.name), which nobody made"
@@ -102,6 +116,8 @@ private struct Application {
     let commit: Commit
     let cut: CausalCut
     let scope: ScopeNumber
+    /// What stood here of its zone before it; nil: nothing, or the zone has changed since.
+    var found: Found?
     /// Where its records stand; found with the first of them.
     var place: ZonePlace?
     /// What its puts left, in their order.
@@ -110,6 +126,11 @@ private struct Application {
     /// Records, and about so many bytes of them, that the deletion of a zone is charged with.
     static let lossLimit = 1_000
     static let lossBytes = 4 << 20
+
+    struct Found {
+        let database: DatabaseNumber
+        let row: ZoneRow?
+    }
 
     init(commit: Commit, cut: CausalCut, scope: ScopeNumber) {
         self.commit = commit
@@ -214,8 +235,14 @@ extension WriteTransaction {
         guard let zone = application.commit.zone else {
             throw .corrupt("a commit changes records and names no zone")
         }
-        let database = try makeDatabase(application.scope, zone.database)
-        var row = try self.zone(database, zone.name)
+        let database: DatabaseNumber
+        var row: ZoneRow?
+        if let found = application.found {
+            (database, row) = (found.database, found.row)
+        } else {
+            database = try makeDatabase(application.scope, zone.database)
+            row = try self.zone(database, zone.name)
+        }
         if zone.name == Names.defaultZone, row?.exists != true,
             zone.generation == Zones.nextGeneration(after: row)
         {
@@ -237,6 +264,7 @@ extension WriteTransaction {
     /// stamp stays.
     private mutating func applyZoneCreate(_ application: inout Application) throws(EngineError) {
         guard let zone = application.commit.zone else { return }
+        application.found = nil
         let stamp = application.commit.stamp
         let database = try makeDatabase(application.scope, zone.database)
         guard var row = try self.zone(database, zone.name), row.generation >= zone.generation else {
@@ -275,6 +303,7 @@ extension WriteTransaction {
         _ application: inout Application
     ) throws(EngineError) {
         guard let zone = application.commit.zone else { return }
+        application.found = nil
         let stamp = application.commit.stamp
         let database = try makeDatabase(application.scope, zone.database)
         guard var row = try self.zone(database, zone.name),

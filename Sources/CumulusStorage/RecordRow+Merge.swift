@@ -264,6 +264,7 @@ extension RecordRow {
     }
 
     private mutating func dropFieldsBelowFloor() {
+        let floor = floor
         var kept = RecordBody()
         for (entry, stamp) in zip(body.entries, fieldStamps) where stamp >= floor {
             kept.append(entry, of: body)
@@ -277,6 +278,7 @@ extension RecordRow {
 
     /// Merges two sorted bodies; the new fields stand, those without a value leave an absence.
     private mutating func merge(_ fields: RecordBody, absent kept: [Absence], _ stamp: Stamp) {
+        let (body, fieldStamps) = (body, fieldStamps)
         var merged = RecordBody()
         merged.reserveCapacity(for: body, fields)
         var stamps: [Stamp] = []
@@ -305,8 +307,8 @@ extension RecordRow {
         }
         keepOld(before: nil)
         absences.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
-        body = merged
-        fieldStamps = stamps
+        self.body = merged
+        self.fieldStamps = stamps
         absent = absences
     }
 }

@@ -46,47 +46,176 @@ package struct RecordRow: Hashable, Sendable {
         }
     }
 
-    /// No life is visible: the row is a tombstone with an empty body.
-    package var isDead = false
-    /// Other lives of the record stand in rows of their own, unseen.
-    package var hasSiblings = false
-    package var type: String
-    package var birth: Stamp
-    /// Fields with stamps below it have vanished.
-    package var floor: Stamp
-    package var modified: Stamp
-    package var createdBy: String
-    package var modifiedBy: String
-    package var device: Bytes
-    /// The causally latest commits that name this record: its rows in the change index.
-    package var frontier: [Stamp]
-    /// One per entry of the body.
-    package var fieldStamps: [Stamp] = []
-    /// Sorted by name.
-    package var absent: [Absence] = []
-    /// Sorted by field and element.
-    package var targets: [ReferenceTarget] = []
-    package var parent: NamedTarget?
-    package var share: NamedTarget?
-    /// Sorted by name.
-    package var counters: [Counter] = []
-    package var body = RecordBody()
-    package var tag: Bytes = []
-    package var digest: Bytes = []
+    /// A row has many parts: copies share them until one of them changes.
+    private var parts: Parts {
+        _read { yield storage.parts }
+        _modify {
+            if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.parts) }
+            yield &storage.parts
+        }
+    }
+    private var storage: Storage
+
+    fileprivate final class Storage: @unchecked Sendable {
+        // Changed by the only row that holds it.
+        @exclusivity(unchecked) var parts: Parts
+
+        init(_ parts: Parts) { self.parts = parts }
+    }
+
+    /// What `RecordRow` shows, under the same names.
+    fileprivate struct Parts: Hashable, Sendable {
+        var isDead = false
+        var hasSiblings = false
+        var type: String
+        var birth: Stamp
+        var floor: Stamp
+        var modified: Stamp
+        var createdBy: String
+        var modifiedBy: String
+        var device: Bytes = []
+        var frontier: [Stamp] = []
+        var fieldStamps: [Stamp] = []
+        var absent: [Absence] = []
+        var targets: [ReferenceTarget] = []
+        var parent: NamedTarget?
+        var share: NamedTarget?
+        var counters: [Counter] = []
+        var body = RecordBody()
+        var tag: Bytes = []
+        var digest: Bytes = []
+    }
+
+    fileprivate init(_ parts: Parts) { storage = Storage(parts) }
+
+    package static func == (left: RecordRow, right: RecordRow) -> Bool {
+        left.storage === right.storage || left.parts == right.parts
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(parts) }
 
     /// A life that begins with this commit and holds nothing yet.
     package init(type: String, birth: Stamp, createdBy: String) {
-        self.type = type
-        self.birth = birth
-        floor = birth
-        modified = birth
-        self.createdBy = createdBy
-        modifiedBy = createdBy
-        device = []
-        frontier = []
+        self.init(
+            Parts(
+                type: type,
+                birth: birth,
+                floor: birth,
+                modified: birth,
+                createdBy: createdBy,
+                modifiedBy: createdBy
+            )
+        )
     }
 
     package static let version: UInt64 = 1
+}
+
+// MARK: - Parts
+
+extension RecordRow {
+    /// No life is visible: the row is a tombstone with an empty body.
+    package var isDead: Bool {
+        _read { yield parts.isDead }
+        _modify { yield &parts.isDead }
+    }
+
+    /// Other lives of the record stand in rows of their own, unseen.
+    package var hasSiblings: Bool {
+        _read { yield parts.hasSiblings }
+        _modify { yield &parts.hasSiblings }
+    }
+
+    package var type: String {
+        _read { yield parts.type }
+        _modify { yield &parts.type }
+    }
+
+    package var birth: Stamp {
+        _read { yield parts.birth }
+        _modify { yield &parts.birth }
+    }
+
+    /// Fields with stamps below it have vanished.
+    package var floor: Stamp {
+        _read { yield parts.floor }
+        _modify { yield &parts.floor }
+    }
+
+    package var modified: Stamp {
+        _read { yield parts.modified }
+        _modify { yield &parts.modified }
+    }
+
+    package var createdBy: String {
+        _read { yield parts.createdBy }
+        _modify { yield &parts.createdBy }
+    }
+
+    package var modifiedBy: String {
+        _read { yield parts.modifiedBy }
+        _modify { yield &parts.modifiedBy }
+    }
+
+    package var device: Bytes {
+        _read { yield parts.device }
+        _modify { yield &parts.device }
+    }
+
+    /// The causally latest commits that name this record: its rows in the change index.
+    package var frontier: [Stamp] {
+        _read { yield parts.frontier }
+        _modify { yield &parts.frontier }
+    }
+
+    /// One per entry of the body.
+    package var fieldStamps: [Stamp] {
+        _read { yield parts.fieldStamps }
+        _modify { yield &parts.fieldStamps }
+    }
+
+    /// Sorted by name.
+    package var absent: [Absence] {
+        _read { yield parts.absent }
+        _modify { yield &parts.absent }
+    }
+
+    /// Sorted by field and element.
+    package var targets: [ReferenceTarget] {
+        _read { yield parts.targets }
+        _modify { yield &parts.targets }
+    }
+
+    package var parent: NamedTarget? {
+        _read { yield parts.parent }
+        _modify { yield &parts.parent }
+    }
+
+    package var share: NamedTarget? {
+        _read { yield parts.share }
+        _modify { yield &parts.share }
+    }
+
+    /// Sorted by name.
+    package var counters: [Counter] {
+        _read { yield parts.counters }
+        _modify { yield &parts.counters }
+    }
+
+    package var body: RecordBody {
+        _read { yield parts.body }
+        _modify { yield &parts.body }
+    }
+
+    package var tag: Bytes {
+        _read { yield parts.tag }
+        _modify { yield &parts.tag }
+    }
+
+    package var digest: Bytes {
+        _read { yield parts.digest }
+        _modify { yield &parts.digest }
+    }
 }
 
 // MARK: - Tag and digest
@@ -126,13 +255,15 @@ extension RecordRow {
     /// The first 8 bytes of SHA-256 over birth, `modified` and every (name, stamp); a counter
     /// that is shown counts with its value too.
     private func computeTag() throws(MalformedBytes) -> Bytes {
+        let (body, counters) = (body, counters)
         var writer = CanonicalWriter(reserving: 256)
         writer.stamp(birth)
         writer.stamp(modified)
         for (entry, stamp) in zip(body.entries, fieldStamps) {
             writer.delimited(body.bytes[entry.name])
             writer.stamp(stamp)
-            if counters.contains(where: { $0.field == body.name(of: entry) }),
+            if !counters.isEmpty,
+                counters.contains(where: { $0.field == body.name(of: entry) }),
                 let value = try body.int64(entry)
             {
                 writer.varint(zigzag(value))
@@ -254,7 +385,7 @@ extension RecordRow {
             throw MalformedBytes("a record row of an unknown version")
         }
         let flags = try head.varint()
-        type = try head.text()
+        let type = try head.text()
         let stamps = try head.list { (head: inout CanonicalReader) throws(MalformedBytes) in
             try head.stamp()
         }
@@ -263,19 +394,22 @@ extension RecordRow {
             guard index < stamps.count else { throw MalformedBytes("a stamp is missing") }
             return stamps[index]
         }
-        isDead = flags & Flags.dead != 0
-        hasSiblings = flags & Flags.siblings != 0
-        birth = try stamp(&head)
-        floor = try stamp(&head)
-        modified = try stamp(&head)
-        createdBy = try head.text()
-        modifiedBy = try head.text()
-        device = try head.delimitedBytes()
-        fieldStamps = try head.list(stamp)
-        absent = try head.list { (head: inout CanonicalReader) throws(MalformedBytes) in
+        var parts = Parts(
+            type: type,
+            birth: try stamp(&head),
+            floor: try stamp(&head),
+            modified: try stamp(&head),
+            createdBy: try head.text(),
+            modifiedBy: try head.text()
+        )
+        parts.isDead = flags & Flags.dead != 0
+        parts.hasSiblings = flags & Flags.siblings != 0
+        parts.device = try head.delimitedBytes()
+        parts.fieldStamps = try head.list(stamp)
+        parts.absent = try head.list { (head: inout CanonicalReader) throws(MalformedBytes) in
             Absence(name: try head.text(), stamp: try stamp(&head))
         }
-        targets = try head.list { (head: inout CanonicalReader) throws(MalformedBytes) in
+        parts.targets = try head.list { (head: inout CanonicalReader) throws(MalformedBytes) in
             ReferenceTarget(
                 field: try head.text(),
                 element: try head.count(),
@@ -290,19 +424,21 @@ extension RecordRow {
             let birth = form == 2 ? try head.dot() : nil
             return NamedTarget(name: name.isEmpty ? nil : name, birth: birth, stamp: set)
         }
-        parent = try target(&head)
-        share = try target(&head)
-        counters = try head.list(Counter.init(reading:))
-        frontier = try head.list { (head: inout CanonicalReader) throws(MalformedBytes) in
+        parts.parent = try target(&head)
+        parts.share = try target(&head)
+        parts.counters = try head.list(Counter.init(reading:))
+        parts.frontier = try head.list { (head: inout CanonicalReader) throws(MalformedBytes) in
             let index = try head.count(limit: stamps.count)
             return index == 0 ? try head.stamp() : stamps[index - 1]
         }
-        tag = Bytes(row[try head.take(8)])
-        digest = Bytes(row[try head.take(16)])
-        body = try RecordBody(stored: row, bodyRange)
-        guard head.isAtEnd, body.entries.count == fieldStamps.count else {
+        parts.tag = Bytes(row[try head.take(8)])
+        parts.digest = Bytes(row[try head.take(16)])
+        parts.body = try RecordBody(stored: row, bodyRange)
+        guard head.isAtEnd, parts.body.entries.count == parts.fieldStamps.count
+        else {
             throw MalformedBytes("head and body of a record row don't fit")
         }
+        self.init(parts)
     }
 }
 

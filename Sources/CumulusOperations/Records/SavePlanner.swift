@@ -19,7 +19,7 @@ struct SavePlanner {
     let batch: ZoneBatch
 
     /// Adds the save to the plan, or says why it fails.
-    mutating func plan(
+    func plan(
         _ index: Int,
         _ plan: inout ZoneBatch.Plan,
         in transaction: inout WriteTransaction

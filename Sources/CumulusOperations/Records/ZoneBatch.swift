@@ -149,17 +149,16 @@ struct ZoneBatch {
                 failures[deleteKey(index)] = failure
             }
         }
-        let batch = self
+        let planner = SavePlanner(
+            request: request,
+            scope: scope,
+            caller: caller,
+            found: found,
+            rows: rows,
+            dropped: dropped,
+            batch: self
+        )
         for index in saves where failures[index] == nil {
-            var planner = SavePlanner(
-                request: request,
-                scope: scope,
-                caller: caller,
-                found: found,
-                rows: rows,
-                dropped: dropped,
-                batch: batch
-            )
             if let failure = try planner.plan(index, &plan, in: &transaction) {
                 failures[index] = failure
             }
