@@ -3,7 +3,8 @@
 //
 // Sessions queue requests here and are called back on their own loops, all of a batch in one hop. A
 // request whose time is up, or that nobody waits for any more, is dropped before it costs the
-// engine anything.
+// engine anything. While more is waiting, a batch is flushed on a thread beside the writer, which
+// runs the next one meanwhile and writes it once the flush is done; nothing is told before.
 
 package import CumulusModel
 package import CumulusOperations
@@ -132,6 +133,7 @@ package final class StoreGate: Sendable {
     private let meter: NodeMeter
     private let writes: WorkQueue<QueuedWrite>
     private let reads: WorkQueue<@Sendable () -> Void>
+    private let flusher = Flusher()
     private let writer: Mutex<Writer>
     private let workers = Mutex<[Worker]>([])
     private let diskFull = Atomic<Bool>(false)
@@ -175,7 +177,13 @@ package final class StoreGate: Sendable {
     /// Without them, `runBatch` and `runRead` do their work in place.
     package func start(readers: Int) {
         workers.withLock { workers in
-            workers.append(Worker(named: "cumulus writer") { while self.runBatch() {} })
+            workers.append(
+                Worker(named: "cumulus writer") {
+                    while self.runBatch(besideFlushes: true) {}
+                    self.flusher.close()
+                }
+            )
+            workers.append(Worker(named: "cumulus flusher") { while self.flusher.run() {} })
             for _ in 0..<readers {
                 workers.append(Worker(named: "cumulus reader") { while self.runRead() {} })
             }
@@ -289,12 +297,19 @@ package final class StoreGate: Sendable {
     /// Waits for requests and commits a batch of them.
     ///
     /// False when the queue is closed and empty.
-    package func runBatch() -> Bool {
+    ///
+    /// - Parameter besideFlushes: Whether it may leave the batch to the flusher, if more is waiting.
+    package func runBatch(besideFlushes: Bool = false) -> Bool {
         guard let waiting = writes.takeAll() else { return false }
         let count = batchCount(waiting)
         writes.putBack(waiting[count...])
         let batch = waiting[..<count]
-        deliver(writer.withLock { run(batch, &$0) }, for: batch)
+        guard let written = writer.withLock({ run(batch, &$0) }) else { return true }
+        if besideFlushes, hasWrites {
+            flusher.take { [self] in finish(written) }
+        } else {
+            finish(written)
+        }
         return true
     }
 
@@ -347,10 +362,30 @@ package final class StoreGate: Sendable {
         }
     }
 
+    /// A batch that is written and not flushed yet.
+    private struct Written: Sendable {
+        /// One report each.
+        let batch: ArraySlice<QueuedWrite>
+        let reports: [Report]
+        /// What becomes visible; nil: it changed nothing.
+        let change: Change?
+    }
+
+    /// What a batch changed.
+    private struct Change: Sendable {
+        let next: VisibleState.Next
+        /// Scopes that commits were added to.
+        let scopes: [ScopeNumber]
+        /// Requests and jobs of which others see a difference.
+        let count: Int
+        let hasSchemaNews: Bool
+    }
+
+    /// Runs a batch and writes it; nil if the store can't go on.
     private func run(
         _ batch: ArraySlice<QueuedWrite>,
         _ writer: inout sending Writer
-    ) -> [Report] {
+    ) -> Written? {
         let moment = moment(&writer.disk)
         noteRoom(moment.hasRoom, writer.disk)
         var group = GroupCommit(engine: engine, state: writer.state)
@@ -380,14 +415,16 @@ package final class StoreGate: Sendable {
             try runAgain(waiting, batch, &reports, &group, moment)
             // They counted the first time.
             housekeeping += group.count - before
-            try commit(group, housekeeping, &writer)
+            // Whatever follows in the log proves that what stands before was durable.
+            flusher.wait()
+            let change = try write(group, housekeeping, &writer)
+            return Written(batch: batch, reports: reports, change: change)
         } catch {
             // The outcome of the batch is unknown: nobody is told anything, and the next start
             // finds out.
             environment.fail(error.lastWords)
-            return []
+            return nil
         }
-        return reports
     }
 
     /// Runs jobs again that wait for what came behind them, twice at most: each may bring what
@@ -413,37 +450,54 @@ package final class StoreGate: Sendable {
         }
     }
 
-    /// Makes a batch durable, and then visible.
-    private func commit(
+    /// Writes a batch; nil: it changes nothing, which is not seen, and wakes nobody.
+    private func write(
         _ group: consuming GroupCommit,
         _ housekeeping: Int,
         _ writer: inout sending Writer
-    ) throws(EngineError) {
-        // What changes nothing is not seen, and wakes nobody.
+    ) throws(EngineError) -> Change? {
         guard !group.isEmpty else {
-            writer.state = try group.commit()
-            return
+            writer.state = try group.write()
+            return nil
         }
         let count = group.count - housekeeping
-        let zonesVersion = writer.state.zonesVersion
-        let schemaWorkVersion = writer.state.schemaWorkVersion
-        let schemaVersion = writer.state.schemaVersion
+        let before = writer.state
         writer.disk.wrote(group.byteCount)
-        writer.state = try group.commit()
-        visible.advance(
-            to: VisibleState.Next(
+        writer.state = try group.write()
+        let state = writer.state
+        return Change(
+            next: VisibleState.Next(
                 reader: try engine.snapshot(),
-                scopes: writer.state.scopes,
-                changesZones: writer.state.zonesVersion != zonesVersion,
-                changesSchemas: writer.state.schemaVersion != schemaVersion
-            )
+                scopes: state.scopes,
+                changesZones: state.zonesVersion != before.zonesVersion,
+                changesSchemas: state.schemaVersion != before.schemaVersion
+            ),
+            scopes: state.scopes.values.filter { !$0.touched.isEmpty }.map(\.number),
+            count: count,
+            hasSchemaNews: state.schemaWorkVersion != before.schemaWorkVersion
         )
-        if writer.state.schemaWorkVersion != schemaWorkVersion { schemaSource.yield() }
-        guard count > 0 else { return }
-        meter.commits.add(count)
+    }
+
+    /// Makes a batch durable, then visible, and tells everybody; in the order of batches.
+    private func finish(_ written: Written) {
+        if let change = written.change {
+            do throws(EngineError) {
+                try engine.flush()
+            } catch {
+                return environment.fail(error.lastWords)
+            }
+            show(change)
+        }
+        deliver(written.reports, for: written.batch)
+    }
+
+    private func show(_ change: Change) {
+        visible.advance(to: change.next)
+        if change.hasSchemaNews { schemaSource.yield() }
+        guard change.count > 0 else { return }
+        meter.commits.add(change.count)
         meter.flushes.add(1)
-        let changed = writer.state.scopes.values.filter { !$0.touched.isEmpty }
-        bell.ring(for: changed.map(\.number))
+        bell.ring(for: change.scopes)
     }
 
     private func run(
@@ -530,7 +584,6 @@ package final class StoreGate: Sendable {
 
     /// Hands the outcomes out, one hop per loop.
     private func deliver(_ reports: [Report], for batch: ArraySlice<QueuedWrite>) {
-        guard reports.count == batch.count else { return }
         // Loops are few, and their order is that of the batch: a simulation is the same each time.
         var hops: [(loop: any FrameLoop, calls: [Report])] = []
         for (write, report) in zip(batch, reports) {

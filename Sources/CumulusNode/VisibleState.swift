@@ -1,7 +1,7 @@
 // What callers see of the store: all that is durable, and nothing else; and how far that is, as
 // callers may be told.
 //
-// The writer moves it on after each batch, in one step, before anybody is told of the batch. Asked
+// `StoreGate` moves it on after each flush, in one step, before anybody is told of the batch. Asked
 // by sessions, before they read and before they answer. hot: once per read, once per answer.
 
 import CumulusModel
@@ -54,7 +54,7 @@ final class VisibleState: Sendable {
         state = Mutex(State(reader: reader, scopes: opened.scopes))
     }
 
-    // MARK: The writer
+    // MARK: After a flush
 
     /// Everybody sees this from now on; it is durable.
     func advance(to next: Next) {

@@ -1,7 +1,7 @@
 // One overlay, one batch, one flush, shared by all requests that were waiting.
 //
 // Driven by the node's writer thread, and in place by tests and the simulator. A request that is
-// refused is rolled back and leaves no trace; outcomes count only after `commit` returned.
+// refused is rolled back and leaves no trace; outcomes count only once the batch is flushed.
 
 import CumulusModel
 
@@ -47,15 +47,25 @@ package struct GroupCommit: ~Copyable {
         }
     }
 
+    /// Writes the batch, which counts once the engine has flushed it.
+    ///
+    /// An error means that the outcome is unknown: the process must end.
+    package consuming func write() throws(EngineError) -> WriterState {
+        let engine = engine
+        let (batch, state) = transaction.finish()
+        if !batch.isEmpty { try engine.write(batch) }
+        return state
+    }
+
     /// Commits the batch with one flush.
     ///
     /// Without writes nothing is flushed.
     ///
     /// An error means that the outcome is unknown: the process must end.
     package consuming func commit() throws(EngineError) -> WriterState {
-        let engine = engine
-        let (batch, state) = transaction.finish()
-        if !batch.isEmpty { try engine.commit(batch) }
+        let (engine, isEmpty) = (engine, isEmpty)
+        let state = try write()
+        if !isEmpty { try engine.flush() }
         return state
     }
 }

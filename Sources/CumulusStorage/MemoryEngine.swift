@@ -1,28 +1,43 @@
 // The engine of tests and of the simulator: all rows in memory, as one value.
 //
 // It keeps what the seam promises except one thing: what it holds ends with the process. A restart
-// of a node is played by a new engine over the same committed state, `init(reopening:)`. A snapshot
-// is that state itself. Every row is in memory, so `.notInMemory` is never thrown.
+// of a node is played by a new engine over the same flushed state, `init(reopening:)`. A snapshot
+// is the state itself. Every row is in memory, so `.notInMemory` is never thrown.
 
 package import CumulusModel
 import Synchronization
 
 package final class MemoryEngine: StorageEngine {
-    private let committed: Mutex<MemoryState>
+    private let states: Mutex<(newest: MemoryState, flushed: MemoryState)>
 
     package init() {
-        committed = Mutex(MemoryState())
+        states = Mutex((MemoryState(), MemoryState()))
     }
 
-    /// What a node finds when it starts again: everything that was committed, nothing else.
+    /// What a node finds when it starts again: everything that was flushed, nothing else.
     package init(reopening other: MemoryEngine) {
-        committed = Mutex(other.state)
+        let flushed = other.states.withLock { $0.flushed }
+        states = Mutex((flushed, flushed))
     }
 
     package func snapshot() -> any EngineReader { state }
 
+    package func write(_ batch: EngineBatch) {
+        states.withLock { $0.newest.apply(batch) }
+    }
+
+    package func flush() {
+        states.withLock { $0.flushed = $0.newest }
+    }
+
     package func commit(_ batch: EngineBatch) {
-        committed.withLock { $0.apply(batch) }
+        write(batch)
+        flush()
+    }
+
+    /// A power cut: what was not flushed is gone.
+    package func cutPower() {
+        states.withLock { $0.newest = $0.flushed }
     }
 
     package func freeBytes() -> UInt64? { nil }
@@ -41,7 +56,7 @@ package final class MemoryEngine: StorageEngine {
         state.lendRows(family, range, backwards: backwards, reach: reach, to: visit)
     }
 
-    private var state: MemoryState { committed.withLock { $0 } }
+    private var state: MemoryState { states.withLock { $0.newest } }
 }
 
 /// All rows after some batch: a copy is a snapshot.

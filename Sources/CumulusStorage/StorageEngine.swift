@@ -7,9 +7,14 @@
 //
 // An engine promises:
 // - keys are ordered as unsigned bytes, a prefix before what it begins;
-// - `commit` is all or nothing, and durable when it returns (a crash of the machine included);
-// - after `commit` threw `.failed`, the outcome of that batch is unknown and the process must end;
-// - a snapshot sees exactly the batches committed before it was taken, for as long as it lives.
+// - `write` is all or nothing, and what it wrote is read at once, by the engine's own reads;
+// - what was written is durable when `flush` returns (a crash of the machine included);
+// - after `write` or `flush` threw `.failed`, the outcome of that batch is unknown and the process
+//   must end;
+// - a snapshot sees exactly the batches written before it was taken, for as long as it lives.
+//
+// Whoever writes promises that each batch is flushed before the next one is written: what stands in
+// a log behind a batch then proves that the batch was durable, see `LogScan`.
 
 package import CumulusModel
 
@@ -55,7 +60,7 @@ package enum EngineError: Error, Equatable, Sendable {
     case notInMemory
     /// A stored row or file is damaged.
     case corrupt(String)
-    /// The engine can't go on. After a commit: its outcome is unknown.
+    /// The engine can't go on. After `write` or `flush`: the outcome of the batch is unknown.
     case failed(String)
     /// No number is left for what is to be made; nothing is wrong with what is there.
     case exhausted(String)
@@ -100,12 +105,15 @@ extension EngineReader {
 
 /// An ordered store that commits batches.
 ///
-/// Read as itself it shows the newest committed state; reads that belong together use a snapshot.
+/// Read as itself it shows what was written last; reads that belong together use a snapshot.
 package protocol StorageEngine: EngineReader {
     func snapshot() throws(EngineError) -> any EngineReader
 
-    /// Commits the batch and flushes. Called by one thread at a time.
-    func commit(_ batch: EngineBatch) throws(EngineError)
+    /// Adds a batch to the store; the one before must have been flushed.
+    func write(_ batch: EngineBatch) throws(EngineError)
+
+    /// Makes durable what was written last; on any thread, but not beside `write`.
+    func flush() throws(EngineError)
 
     /// Free bytes on the file system that holds the data; nil where that means nothing.
     func freeBytes() -> UInt64?
@@ -117,6 +125,12 @@ package protocol StorageEngine: EngineReader {
 }
 
 extension StorageEngine {
+    /// Writes the batch and flushes.
+    package func commit(_ batch: EngineBatch) throws(EngineError) {
+        try write(batch)
+        try flush()
+    }
+
     package func copy(to directory: String) throws(EngineError) {
         throw .failed("this store is in memory only")
     }

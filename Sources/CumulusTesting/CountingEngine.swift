@@ -1,4 +1,4 @@
-// An engine in front of another one that counts its commits and their rows, and whose disk is as
+// An engine in front of another one that counts its flushes and the rows of its batches, and whose disk is as
 // slow, as full or as cold as a test wants it.
 
 package import CumulusModel
@@ -8,37 +8,43 @@ import Synchronization
 
 package final class CountingEngine: StorageEngine {
     private let engine: any StorageEngine
-    private let commitCount = Atomic<Int>(0)
+    private let flushCount = Atomic<Int>(0)
     private let rowCount = Atomic<Int>(0)
     private let mostRows = Atomic<Int>(0)
     private let free = Atomic<UInt64>(.max)
     private let cold = Atomic<Bool>(false)
-    private let commitSeconds: Double
+    private let flushSeconds: Double
     private let failure = Mutex<EngineError?>(nil)
+    private let steps = Mutex<FlushSteps?>(nil)
 
-    /// Each commit takes `commitSeconds` longer than the engine behind needs.
-    package init(_ engine: any StorageEngine = MemoryEngine(), commitSeconds: Double = 0) {
+    /// Each flush takes `flushSeconds` longer than the engine behind needs.
+    package init(_ engine: any StorageEngine = MemoryEngine(), flushSeconds: Double = 0) {
         self.engine = engine
-        self.commitSeconds = commitSeconds
+        self.flushSeconds = flushSeconds
     }
 
-    /// How often a batch was committed, each with one flush.
-    package var commits: Int { commitCount.load(ordering: .relaxed) }
+    /// How often a batch was flushed.
+    package var flushes: Int { flushCount.load(ordering: .relaxed) }
 
-    /// Rows that were written or deleted by them.
+    /// Rows that were written or deleted by all batches.
     package var rowsWritten: Int { rowCount.load(ordering: .relaxed) }
 
-    /// Rows of the largest of them.
-    package var largestCommit: Int { mostRows.load(ordering: .relaxed) }
+    /// Rows of the largest batch.
+    package var largestBatch: Int { mostRows.load(ordering: .relaxed) }
 
     /// What `freeBytes` answers.
     package func setFreeBytes(_ bytes: UInt64) {
         free.store(bytes, ordering: .relaxed)
     }
 
-    /// No commit succeeds from now on.
-    package func failCommits(_ error: EngineError) {
+    /// No flush succeeds from now on.
+    package func failFlushes(_ error: EngineError) {
         failure.withLock { $0 = error }
+    }
+
+    /// From now on each flush waits until a test lets it pass.
+    package func hold(_ flushes: FlushSteps) {
+        steps.withLock { $0 = flushes }
     }
 
     /// Whether nothing is in memory, so that every read has to go to the disk.
@@ -50,13 +56,18 @@ package final class CountingEngine: StorageEngine {
         ColdReader(reader: try engine.snapshot(), disk: self)
     }
 
-    package func commit(_ batch: EngineBatch) throws(EngineError) {
-        if let error = failure.withLock({ $0 }) { throw error }
-        if commitSeconds > 0 { Thread.sleep(forTimeInterval: commitSeconds) }
-        try engine.commit(batch)
-        commitCount.wrappingAdd(1, ordering: .relaxed)
+    package func write(_ batch: EngineBatch) throws(EngineError) {
+        try engine.write(batch)
         rowCount.wrappingAdd(batch.writes.count, ordering: .relaxed)
         mostRows.max(batch.writes.count, ordering: .relaxed)
+    }
+
+    package func flush() throws(EngineError) {
+        steps.withLock { $0 }?.pass()
+        if let error = failure.withLock({ $0 }) { throw error }
+        if flushSeconds > 0 { Thread.sleep(forTimeInterval: flushSeconds) }
+        try engine.flush()
+        flushCount.wrappingAdd(1, ordering: .relaxed)
     }
 
     package func freeBytes() -> UInt64? { free.load(ordering: .relaxed) }
@@ -84,6 +95,25 @@ package final class CountingEngine: StorageEngine {
     }
 
     fileprivate var isCold: Bool { cold.load(ordering: .relaxed) }
+}
+
+/// Lets flushes pass one by one.
+package final class FlushSteps: Sendable {
+    private let began = DispatchSemaphore(value: 0)
+    private let passes = DispatchSemaphore(value: 0)
+
+    package init() {}
+
+    /// Waits until the next flush has begun.
+    package func waitForFlush() { began.wait() }
+
+    /// Lets it pass, or the next one.
+    package func letPass() { passes.signal() }
+
+    fileprivate func pass() {
+        began.signal()
+        passes.wait()
+    }
 }
 
 /// A reader that may have nothing in memory.

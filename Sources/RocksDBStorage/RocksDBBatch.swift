@@ -1,6 +1,6 @@
 // A batch of the seam as one write batch of RocksDB.
 //
-// Made by the engine for each commit.
+// Made by the engine for each write.
 
 import CRocksDB
 import CumulusModel
@@ -22,8 +22,8 @@ struct RocksDBBatch: ~Copyable {
 
     deinit { rocksdb_writebatch_destroy(batch) }
 
-    /// Appends the batch to the log, flushes it if `options` say so, and makes it visible.
-    func commit(to store: RocksDBStore, _ options: OpaquePointer) throws(EngineError) {
+    /// Appends the batch to the log and makes it visible.
+    func write(to store: RocksDBStore, _ options: OpaquePointer) throws(EngineError) {
         RocksDBStore.countNothing()
         var message: RocksDBMessage?
         rocksdb_write(store.database, options, batch, &message)

@@ -17,7 +17,9 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
     package let notes: [String]
     private let store: RocksDBStore
     private let newest: RocksDBReader
+    /// They don't flush: that is a step of its own.
     private let writing: OpaquePointer
+    private let isFlushing: Bool
 
     /// Opens the store in `directory`, or makes one where there is none.
     ///
@@ -51,7 +53,7 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
         notes = inspection.tornEnds + inspection.remarks
         newest = RocksDBReader(store, frozen: false)
         writing = rocksdb_writeoptions_create()
-        rocksdb_writeoptions_set_sync(writing, flushing ? 1 : 0)
+        isFlushing = flushing
         store.end.reach(store.sequence)
         // Of what isn't flushed END must not say that it is on the disk.
         if flushing { store.end.begin() }
@@ -81,8 +83,16 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
         RocksDBReader(store, frozen: true)
     }
 
-    package func commit(_ batch: EngineBatch) throws(EngineError) {
-        try RocksDBBatch(batch, store).commit(to: store, writing)
+    package func write(_ batch: EngineBatch) throws(EngineError) {
+        try RocksDBBatch(batch, store).write(to: store, writing)
+    }
+
+    package func flush() throws(EngineError) {
+        if isFlushing {
+            var message: RocksDBMessage?
+            rocksdb_flush_wal(store.database, 1, &message)
+            if let message { throw .failed(takeText(message)) }
+        }
         store.end.reach(store.sequence)
         guard store.value(of: "rocksdb.background-errors", nil) == 0 else {
             throw .failed("RocksDB couldn't write or merge its tables; its file LOG says why")

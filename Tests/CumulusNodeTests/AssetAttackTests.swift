@@ -176,7 +176,7 @@ import Testing
             for (number, result) in results.enumerated() {
                 #expect((try? result.get()) == (number == 30 ? nil : Array(0..<200)))
             }
-            #expect((200..<2_000).contains(engine.largestCommit), "\(engine.largestCommit) rows")
+            #expect((200..<2_000).contains(engine.largestBatch), "\(engine.largestBatch) rows")
         }
     }
 

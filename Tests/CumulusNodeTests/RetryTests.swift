@@ -23,11 +23,11 @@ import Testing
         }
         let counting = CountingEngine(MemoryEngine(reopening: engine))
         try await withServer(engine: counting) { server in
-            let commits = counting.commits
+            let flushes = counting.flushes
             let client = try RawClient(greeting: server.endpoint, token: token)
             let again = try client.modify(request, id: id).saves[0].get()
             #expect(again.recordChangeTag == first?.recordChangeTag)
-            #expect(counting.commits == commits)
+            #expect(counting.flushes == flushes)
             #expect(try client.fetch("first")[0].get().recordChangeTag == first?.recordChangeTag)
         }
     }

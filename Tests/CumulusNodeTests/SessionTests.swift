@@ -75,7 +75,7 @@ import Testing
         let token = try await makeToken(in: engine)
         try await withServer(engine: engine, startsThreads: false) { server in
             let client = try RawClient(greeting: server.endpoint, token: token)
-            let commits = engine.commits
+            let flushes = engine.flushes
             let call = try client.beginSave(Record("late"), milliseconds: 1)
             #expect(try await eventually { server.node.callsInProgress == 1 })
             try await Task.sleep(for: .milliseconds(20))
@@ -84,7 +84,7 @@ import Testing
             let error = try error { _ = try client.answer(to: call) }
             #expect(error.code == .serviceUnavailable && error.reason == .deadline)
             #expect(server.node.meter.engineCalls.value == before)
-            #expect(engine.commits == commits)
+            #expect(engine.flushes == flushes)
         }
     }
 
@@ -111,13 +111,13 @@ import Testing
         let token = try await makeToken(in: engine)
         try await withServer(engine: engine, startsThreads: false) { server in
             let client = try RawClient(greeting: server.endpoint, token: token)
-            let commits = engine.commits
+            let flushes = engine.flushes
             let call = try client.beginSave(Record("unwanted"))
             try client.send(Frame(.cancel, stream: call.stream))
             let error = try error { _ = try client.answer(to: call) }
             #expect(error.code == .operationCancelled)
             #expect(server.node.gate.runBatch())
-            #expect(engine.commits == commits)
+            #expect(engine.flushes == flushes)
         }
     }
 
@@ -126,13 +126,13 @@ import Testing
         let token = try await makeToken(in: engine)
         try await withServer(engine: engine, startsThreads: false) { server in
             let client = try RawClient(greeting: server.endpoint, token: token)
-            let commits = engine.commits
+            let flushes = engine.flushes
             _ = try client.beginSave(Record("unwanted"))
             #expect(try await eventually { server.node.callsInProgress == 1 })
             client.close()
             #expect(try await eventually { server.node.callsInProgress == 0 })
             #expect(server.node.gate.runBatch())
-            #expect(engine.commits == commits)
+            #expect(engine.flushes == flushes)
         }
     }
 

@@ -15,13 +15,13 @@ import Testing
     // MARK: Group commit
 
     @Test func sixtyFourSaversShareFlushes() async throws {
-        let engine = CountingEngine(commitSeconds: 0.001)
+        let engine = CountingEngine(flushSeconds: 0.001)
         try await withServer(engine: engine) { server in
             let container = try await server.container(user: "ada", connections: 4)
             let database = container.privateCloudDatabase
             _ = try await database.save(Record("first"))
-            let before = engine.commits
-            let flushes = server.node.meter.flushes.value
+            let before = engine.flushes
+            let counted = server.node.meter.flushes.value
             let saves = 64 * 20
             await withThrowingTaskGroup(of: Void.self) { group in
                 for saver in 0..<64 {
@@ -32,9 +32,9 @@ import Testing
                     }
                 }
             }
-            let commits = engine.commits - before
-            #expect(commits * 4 <= saves, "\(commits) commits for \(saves) saves")
-            #expect(server.node.meter.flushes.value - flushes == commits)
+            let flushes = engine.flushes - before
+            #expect(flushes * 4 <= saves, "\(flushes) flushes for \(saves) saves")
+            #expect(server.node.meter.flushes.value - counted == flushes)
             await container.close()
         }
     }
@@ -44,9 +44,9 @@ import Testing
         try await withServer(engine: engine) { server in
             let container = try await server.container(user: "ada")
             for number in 0..<50 {
-                let before = engine.commits
+                let before = engine.flushes
                 _ = try await container.privateCloudDatabase.save(Record("r\(number)"))
-                #expect(engine.commits == before + 1)
+                #expect(engine.flushes == before + 1)
             }
             await container.close()
         }
@@ -59,10 +59,10 @@ import Testing
                 greeting: server.endpoint,
                 token: try await server.makeUser("ada")
             )
-            let before = engine.commits
+            let before = engine.flushes
             let refused = try client.save([Record("_hidden")])
             #expect(refused[0].refusal?.code == .invalidArguments)
-            #expect(engine.commits == before)
+            #expect(engine.flushes == before)
         }
     }
 
@@ -77,10 +77,10 @@ import Testing
             engine.setFreeBytes(1 << 20)
             // What the file system said last counts for 100 ms.
             try await Task.sleep(for: .milliseconds(110))
-            let commits = engine.commits
+            let flushes = engine.flushes
             let error = try error { _ = try client.save([Record("refused")]) }
             #expect(error.code == .serviceUnavailable && error.reason == .diskFull)
-            #expect(engine.commits == commits)
+            #expect(engine.flushes == flushes)
             #expect(server.node.state == "disk full")
             #expect(try client.fetch("before")[0].get()["title"] == "a note")
             #expect(try client.fetch("refused")[0].refusal?.code == .unknownItem)
@@ -125,7 +125,7 @@ import Testing
             operatorToken: [1]
         )
         let node = try Node(configuration, engine: engine, environment: environment)
-        engine.failCommits(failure)
+        engine.failFlushes(failure)
         let job = StoreGate.Job(.commits) { transaction throws(EngineError) in
             _ = try transaction.makeScope(ScopeID(container: "c", environment: .development))
         } then: { _ in

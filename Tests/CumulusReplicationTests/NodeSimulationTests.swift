@@ -23,7 +23,7 @@ import Testing
             counts.merge(verdict.counts, uniquingKeysWith: +)
         }
         let wanted = [
-            "answered": 2_000, "kills": 5, "power cuts": 3, "beforeCommit": 1, "afterCommit": 1,
+            "answered": 2_000, "kills": 5, "power cuts": 3, "beforeFlush": 1, "afterFlush": 1,
             "cuts": 10, "slow links": 5, "pauses": 3, "clock jumps": 1, "full disks": 2,
             "states taken": 5, "asked another peer": 1, "saves": 100, "reads": 50, "changes": 30,
             "leaves": 3, "lost disks": 1, "restores": 2, "resets": 5,

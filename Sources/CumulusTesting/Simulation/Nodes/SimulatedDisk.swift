@@ -1,7 +1,7 @@
-// A disk in a simulated world: it keeps what was committed, and nothing of what a process does
+// A disk in a simulated world: it keeps what was flushed, and nothing of what a process does
 // after its end.
 //
-// The process can end at a commit: just before it is durable, or just after, when nobody was told.
+// The process can end at a flush: just before it, or just after, when nobody was told.
 
 import CumulusModel
 import CumulusStorage
@@ -9,8 +9,8 @@ import Synchronization
 
 final class SimulatedDisk: StorageEngine {
     enum Death: CaseIterable, Sendable {
-        case beforeCommit
-        case afterCommit
+        case beforeFlush
+        case afterFlush
     }
 
     private struct State {
@@ -40,7 +40,7 @@ final class SimulatedDisk: StorageEngine {
         }
     }
 
-    /// Lets the process end at its next commit; `call` is called then.
+    /// Lets the process end at its next flush; `call` is called then.
     func die(_ death: Death, _ call: @escaping @Sendable () -> Void) {
         state.withLock { $0.death = (death, call) }
     }
@@ -53,14 +53,19 @@ final class SimulatedDisk: StorageEngine {
 
     // MARK: StorageEngine
 
-    func commit(_ batch: EngineBatch) {
+    func write(_ batch: EngineBatch) { rows.write(batch) }
+
+    func flush() {
         let death = state.withLock { state in
             defer { state.death = nil }
             return state.isDetached ? nil : state.death
         }
-        if death?.0 == .beforeCommit { detach() }
-        rows.commit(batch)
-        if death?.0 == .afterCommit { detach() }
+        if death?.0 == .beforeFlush {
+            durable.cutPower()
+            detach()
+        }
+        rows.flush()
+        if death?.0 == .afterFlush { detach() }
         death?.call()
     }
 
