@@ -1,9 +1,9 @@
 // Follows the schema in the background: builds indexes that came after their records, deletes the
 // rows of those that are dropped, and the records of dropped types.
 //
-// Run beside the listener until it is cancelled. It gives the writer small jobs one after the
-// other, so that callers hardly notice; how far each index is stands in its row, and the next start
-// goes on from there. Records of dropped types are looked for once after each drop and each start.
+// Run beside the listener until it is cancelled. It looks for records on a reader thread and gives
+// the writer small jobs one after the other, so that callers hardly notice; how far each index is
+// stands in its row, and the next start goes on from there. Records of dropped types are looked for once after each drop and each start.
 
 import CumulusModel
 import CumulusReplication
@@ -13,9 +13,13 @@ import Logging
 import Synchronization
 
 package final class SchemaKeeper: Sendable {
-    /// Records that one step looks at, and about how many rows it writes.
-    private static let recordsAtOnce = 250
-    private static let rowsAtOnce = 2_000
+    /// Records that one job of the writer is about, and about how many rows it writes.
+    private static let recordsAtOnce = 100
+    private static let rowsAtOnce = 1_000
+    /// Records of whatever type that are looked at before it is noted how far an index is.
+    private static let looksAtOnce = 10_000
+    /// Records that are looked at for dropped types before those that were found are deleted.
+    private static let sweptAtOnce = 250
     /// Zones whose rows one step deletes.
     private static let zonesAtOnce = 100
     /// Milliseconds between two tries.
@@ -108,12 +112,19 @@ package final class SchemaKeeper: Sendable {
         while !work.building.isEmpty {
             try Task.checkCancellation()
             let known = work
+            let page = try await node.gate.reading { reader in
+                try reader.indexPage(
+                    for: known,
+                    in: zones,
+                    limit: SchemaKeeper.recordsAtOnce,
+                    lookLimit: SchemaKeeper.looksAtOnce
+                )
+            }
             work = try await node.gate.change(.derived) { transaction throws(EngineError) in
                 try transaction.buildIndexes(
                     known,
                     of: scope,
-                    zones: zones,
-                    limit: SchemaKeeper.recordsAtOnce,
+                    with: page,
                     rowLimit: SchemaKeeper.rowsAtOnce
                 )
             }
@@ -168,7 +179,7 @@ package final class SchemaKeeper: Sendable {
                     in: zone,
                     of: scope,
                     after: after,
-                    limit: SchemaKeeper.recordsAtOnce,
+                    limit: SchemaKeeper.sweptAtOnce,
                     by: lens,
                     reader
                 )

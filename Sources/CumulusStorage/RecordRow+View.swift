@@ -71,6 +71,18 @@ extension RecordView {
     }
 }
 
+extension RecordRow {
+    /// The type of the record in a row; nil for a tombstone.
+    static func livingType(in row: Bytes) throws(MalformedBytes) -> String? {
+        var reader = CanonicalReader(row)
+        var head = try reader.message()
+        guard try head.varint() == RecordRow.version else {
+            throw MalformedBytes("a record row of an unknown version")
+        }
+        return try head.varint() & 1 != 0 ? nil : try head.text()
+    }
+}
+
 extension CanonicalReader {
     /// Field stamps, absences and reference targets.
     fileprivate mutating func skipFieldNotes() throws(MalformedBytes) {

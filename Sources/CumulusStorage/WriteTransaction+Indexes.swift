@@ -216,6 +216,87 @@ extension RowReader where Self: ~Copyable {
     }
 }
 
+/// The next records for indexes that are being built: those of their types.
+package struct IndexPage: Sendable {
+    package fileprivate(set) var records: [(place: IndexPlace, looked: UInt64)] = []
+    /// How far was looked, and at how many records.
+    fileprivate var end: IndexPlace
+    fileprivate var looked: UInt64 = 0
+    /// There is nothing behind it.
+    fileprivate var isLast = false
+}
+
+extension RowReader where Self: ~Copyable {
+    /// Looks for the records that indexes which are being built have to have rows of.
+    ///
+    /// What is written after such an index was made has its rows: any later state will do.
+    ///
+    /// - Parameters:
+    ///   - zones: All zones that were there when the indexes were made, ascending.
+    ///   - limit: Records to find, at most.
+    ///   - lookLimit: Records and zones to look at, at most.
+    package borrowing func indexPage(
+        for work: IndexWork,
+        in zones: [ZoneNumber],
+        limit: Int,
+        lookLimit: Int
+    ) throws(EngineError) -> IndexPage {
+        let types = Set(work.building.map(\.type))
+        var page = IndexPage(end: work.place)
+        var rest = zones.drop { $0 < work.place.zone }
+        var room = lookLimit
+        while let zone = rest.first, room > 0, page.records.count < limit {
+            if page.end.zone != zone { page.end = IndexPlace(zone: zone, name: "") }
+            let looked = page.looked
+            let isWhole = try look(for: types, in: zone, &page, limit, room)
+            // A zone without records costs something too.
+            room -= max(1, Int(page.looked - looked))
+            if isWhole { rest.removeFirst() }
+        }
+        if let zone = rest.first, page.end.zone != zone {
+            page.end = IndexPlace(zone: zone, name: "")
+        }
+        page.isLast = rest.isEmpty
+        return page
+    }
+
+    /// Looks at records of a zone, from the end of the page on; false if there may be more.
+    private borrowing func look(
+        for types: Set<String>,
+        in zone: ZoneNumber,
+        _ page: inout IndexPage,
+        _ limit: Int,
+        _ lookLimit: Int
+    ) throws(EngineError) -> Bool {
+        var range = KeyRange.records(of: zone)
+        if !page.end.name.isEmpty { range.start = RowKey.record(zone, page.end.name).bytes + [0] }
+        var found = page
+        var room = lookLimit
+        var failure: EngineError?
+        try scan(.records, range, backwards: false) { key, row in
+            do throws(EngineError) {
+                var parts = KeyReader(key)
+                _ = try parts.number(ZoneNumber.self)
+                found.end.name = try parts.text()
+                let type = try decoding(key) { () throws(MalformedBytes) in
+                    try RecordRow.livingType(in: row)
+                }
+                found.looked += 1
+                room -= 1
+                if let type, types.contains(type) {
+                    found.records.append((found.end, found.looked))
+                }
+            } catch {
+                failure = error
+            }
+            return failure == nil && room > 0 && found.records.count < limit
+        }
+        if let failure { throw failure }
+        page = found
+        return room > 0 && found.records.count < limit
+    }
+}
+
 extension IndexPlace {
     fileprivate func precedes(_ other: IndexPlace) -> Bool {
         if zone != other.zone { return zone < other.zone }
@@ -224,60 +305,31 @@ extension IndexPlace {
 }
 
 extension WriteTransaction {
-    /// Looks at the next records on behalf of indexes that are being built, and notes how far they
-    /// are; behind the last record they are ready.
+    /// Gives records their rows in indexes that are being built, and notes how far those are; behind
+    /// the last record they are ready.
     ///
     /// - Parameters:
-    ///   - zones: All zones that were there when the indexes were made, ascending; what is written
-    ///     into later ones has its rows.
-    ///   - limit: Records to look at, at most.
+    ///   - page: What was found for that work, in this state of the store or an earlier one.
     ///   - rowLimit: No further record is looked at behind so many rows.
     /// Returns what is left of the work.
     package mutating func buildIndexes(
         _ work: IndexWork,
         of scope: ScopeNumber,
-        zones: [ZoneNumber],
-        limit: Int,
+        with page: IndexPage,
         rowLimit: Int = .max
     ) throws(EngineError) -> IndexWork {
         var next = work
         next.building = try stillBuilding(work, scope)
-        var rest = zones.drop { $0 < work.place.zone }
-        var (room, rowRoom) = (limit, rowLimit)
-        while let zone = rest.first, !next.building.isEmpty, room > 0, rowRoom > 0 {
-            if next.place.zone != zone { next.place = IndexPlace(zone: zone, name: "") }
-            let part = try buildRows(in: zone, &next, limit: room, rowLimit: rowRoom)
-            // A zone without records costs something too.
-            room -= max(1, part.looked)
-            rowRoom -= part.rows
-            if part.isWhole { rest.removeFirst() }
+        var (rows, built) = (0, 0)
+        for record in page.records where rows < rowLimit {
+            rows += try buildRows(of: record.place.name, in: record.place.zone, next.building)
+            built += 1
         }
-        if let zone = rest.first, next.place.zone != zone {
-            next.place = IndexPlace(zone: zone, name: "")
-        }
-        return advance(next, isDone: rest.isEmpty, scope)
-    }
-
-    /// From the place of the work on, which moves.
-    ///
-    /// Returns how many records were looked at, how many rows they have, and whether those were the
-    /// zone's last.
-    private mutating func buildRows(
-        in zone: ZoneNumber,
-        _ work: inout IndexWork,
-        limit: Int,
-        rowLimit: Int
-    ) throws(EngineError) -> (looked: Int, rows: Int, isWhole: Bool) {
-        let after = work.place.name.isEmpty ? nil : work.place.name
-        let names = try recordNames(in: zone, after: after, limit: limit)
-        var (looked, rows) = (0, 0)
-        for name in names where rows < rowLimit {
-            rows += try buildRows(of: name, in: zone, work.building)
-            looked += 1
-            work.place.name = name
-        }
-        for index in work.building.indices { work.building[index].looked += UInt64(looked) }
-        return (looked, rows, looked == names.count && names.count < limit)
+        let isWhole = built == page.records.count
+        next.place = isWhole ? page.end : page.records[built - 1].place
+        let looked = isWhole ? page.looked : page.records[built - 1].looked
+        for index in next.building.indices { next.building[index].looked += looked }
+        return advance(next, isDone: isWhole && page.isLast, scope)
     }
 
     /// Returns how many rows those are.

@@ -173,28 +173,37 @@ package final class TestStore {
 
     /// Builds and drops indexes, as the node does in the background.
     ///
-    /// - Parameter steps: Stops after so many.
-    package func settleIndexes(limit: Int = 100, steps: Int = .max) throws {
+    /// - Parameters:
+    ///   - steps: Stops after so many.
+    ///   - meanwhile: Called between a look for records and what is done about them.
+    package func settleIndexes(
+        limit: Int = 100,
+        steps: Int = .max,
+        meanwhile: () throws -> Void = {}
+    ) throws {
         let scope = try scopeNumber()
         for _ in 0..<steps {
             let work = try reader.indexWork(of: scope)
             if work.isEmpty { return }
             let zones = try reader.zoneNumbers(of: scope)
-            try change { (transaction: inout WriteTransaction) throws(EngineError) in
-                if work.building.isEmpty {
+            if work.building.isEmpty {
+                try change { (transaction: inout WriteTransaction) throws(EngineError) in
                     for (type, number) in work.dropped {
                         try transaction.dropIndexRows(of: number, in: zones)
                         transaction.forgetIndex(number, of: type, in: scope)
                     }
-                } else {
-                    _ = try transaction.buildIndexes(
-                        work,
-                        of: scope,
-                        zones: zones,
-                        limit: limit,
-                        rowLimit: 3 * limit
-                    )
                 }
+                continue
+            }
+            let page = try reader.indexPage(for: work, in: zones, limit: limit, lookLimit: limit)
+            try meanwhile()
+            try change { (transaction: inout WriteTransaction) throws(EngineError) in
+                _ = try transaction.buildIndexes(
+                    work,
+                    of: scope,
+                    with: page,
+                    rowLimit: 3 * limit
+                )
             }
         }
     }

@@ -126,7 +126,8 @@ import Testing
         try importTypes("RECORD TYPE Note (n INT64 QUERYABLE SORTABLE, s STRING SEARCHABLE);")
         var steps = 0
         while try !store.reader.indexWork(of: store.scopeNumber()).isEmpty {
-            try store.settleIndexes(limit: Int.random(in: 1...4, using: &dice), steps: 1)
+            let limit = Int.random(in: 1...4, using: &dice)
+            try store.settleIndexes(limit: limit, steps: 1) { try change() }
             try change()
             if Int.random(in: 0..<4, using: &dice) == 0 { try store.restart() }
             try expectWhole()
@@ -134,6 +135,27 @@ import Testing
         }
         #expect(steps > 5)
         #expect(try indexes() == ["n value ready", "s word ready"])
+    }
+
+    /// The writer never hears of them: a node that joined builds its indexes while it serves.
+    @Test func recordsOfOtherTypesAreOnlyLookedAt() throws {
+        try importTypes("RECORD TYPE A (n INT64); RECORD TYPE B (n INT64);")
+        try store.save((0..<50).map { SaveItem("r\($0)", ["n": .int64($0)], type: "A") })
+        try store.save([SaveItem("r7x", ["n": 1], type: "B"), SaveItem("z", ["n": 2], type: "B")])
+        try store.delete([DeleteItem("z")])
+        try importTypes("RECORD TYPE A (n INT64); RECORD TYPE B (n INT64 QUERYABLE);")
+        let scope = try store.scopeNumber()
+        let work = try store.reader.indexWork(of: scope)
+        let zones = try store.reader.zoneNumbers(of: scope)
+        func found(lookLimit: Int) throws -> [String] {
+            try store.reader.indexPage(for: work, in: zones, limit: 10, lookLimit: lookLimit)
+                .records.map(\.place.name)
+        }
+        #expect(try found(lookLimit: 10) == [])
+        #expect(try found(lookLimit: 100) == ["r7x"])
+        try store.settleIndexes(limit: 10)
+        #expect(try indexes(of: "B") == ["n value ready"])
+        try expectWhole()
     }
 
     /// Indexes that come at different times are at different places, and end together.
