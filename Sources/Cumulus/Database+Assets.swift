@@ -145,7 +145,8 @@ extension Database {
 extension Record {
     /// Assets in changed fields whose content is not on the server yet, in a fixed order.
     fileprivate var localAssets: [Asset] {
-        changedKeys().flatMap { key -> [Asset] in
+        guard holdsAssets else { return [] }
+        return changedKeys().flatMap { key -> [Asset] in
             switch self[key] {
             case .asset(let asset): asset.isLocal ? [asset] : []
             case .list(let elements):

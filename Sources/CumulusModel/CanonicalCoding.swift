@@ -118,13 +118,17 @@ package struct CanonicalWriter: Sendable {
     }
 
     /// A nested message, also an empty one.
-    @inlinable package mutating func message(_ field: Int, _ write: (inout CanonicalWriter) -> Void)
-    {
+    ///
+    /// Where writing it fails, what was written stays.
+    @inlinable package mutating func message<Failure>(
+        _ field: Int,
+        _ write: (inout CanonicalWriter) throws(Failure) -> Void
+    ) throws(Failure) {
         tag(field, .delimited)
         // In place, with room for the length of a short one.
         bytes.append(0)
         let start = bytes.count
-        write(&self)
+        try write(&self)
         let length = bytes.count - start
         if length < 0x80 {
             bytes[start - 1] = UInt8(length)

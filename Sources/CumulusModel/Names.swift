@@ -58,6 +58,13 @@ package enum Names {
         return text
     }
 
+    /// Whether `checkSchemaName` takes it.
+    package static func isSchemaName(_ name: ArraySlice<UInt8>) -> Bool {
+        guard let first = name.first, isLetter(first) else { return false }
+        return name.count <= Limits.standard.nameBytes
+            && name.allSatisfy { isLetter($0) || isDigit($0) || $0 == UInt8(ascii: "_") }
+    }
+
     /// 1 to 255 bytes of UTF-8 without NUL.
     package static func checkText(
         _ name: ArraySlice<UInt8>,

@@ -125,6 +125,18 @@ public struct Record: Sendable {
     /// Names of the fields that were set since the record was fetched or saved, sorted.
     public func changedKeys() -> [String] { changed.union(encrypted.changed).sorted() }
 
+    /// Whether any field holds an asset: most records have none, and need no further look.
+    package var holdsAssets: Bool {
+        values.values.contains { value in
+            switch value {
+            case .asset: true
+            case .list(let elements):
+                elements.contains { if case .asset = $0 { true } else { false } }
+            default: false
+            }
+        }
+    }
+
     /// Adds to an INT64 field on the server, exactly once, whoever else adds at the same time.
     ///
     /// The sum is in the record that the save returns. Beyond CloudKit.

@@ -3,7 +3,8 @@
 //
 // Run beside the listener until it is cancelled. It looks for records on a reader thread and gives
 // the writer small jobs one after the other, so that callers hardly notice; how far each index is
-// stands in its row, and the next start goes on from there. Records of dropped types are looked for once after each drop and each start.
+// stands in its row, and the next start goes on from there. Records of dropped types are looked for
+// once after each drop and each start.
 
 import CumulusModel
 import CumulusReplication

@@ -298,7 +298,7 @@ package final class StoreGate: Sendable {
     ///
     /// False when the queue is closed and empty.
     ///
-    /// - Parameter besideFlushes: Whether it may leave the batch to the flusher, if more is waiting.
+    /// - Parameter besideFlushes: Whether it may leave the batch to the flusher if more waits.
     package func runBatch(besideFlushes: Bool = false) -> Bool {
         guard let waiting = writes.takeAll() else { return false }
         let count = batchCount(waiting)

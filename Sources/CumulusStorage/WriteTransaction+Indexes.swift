@@ -305,8 +305,8 @@ extension IndexPlace {
 }
 
 extension WriteTransaction {
-    /// Gives records their rows in indexes that are being built, and notes how far those are; behind
-    /// the last record they are ready.
+    /// Gives records their rows in indexes that are being built, and notes how far those are;
+    /// behind the last record they are ready.
     ///
     /// - Parameters:
     ///   - page: What was found for that work, in this state of the store or an earlier one.

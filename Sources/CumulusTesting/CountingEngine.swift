@@ -1,5 +1,5 @@
-// An engine in front of another one that counts its flushes and the rows of its batches, and whose disk is as
-// slow, as full or as cold as a test wants it.
+// An engine in front of another one that counts its flushes and the rows of its batches, and whose
+// disk is as slow, as full or as cold as a test wants it.
 
 package import CumulusModel
 package import CumulusStorage
