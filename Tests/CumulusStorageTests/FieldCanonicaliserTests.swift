@@ -308,6 +308,21 @@ import Testing
         #expect(error.message.contains(reason), "\(error.message)")
     }
 
+    @Test func fieldsInAnyOrderMakeOneBody() throws {
+        var dice = SeededGenerator(seed: 1)
+        let names = ["B", "a", "ab", "b", "long_name_of_a_field", "z9"]
+        var fields = names.enumerated().map { WireField.encode($1, .int64(Int64($0))) }
+        let body = try Self.body(fields)
+        let read = try RecordBody(stored: body)
+        #expect(read.entries.map { read.name(of: $0) } == names)
+        for _ in 0..<20 {
+            fields.shuffle(using: &dice)
+            #expect(try Self.body(fields) == body)
+            let twice = (fields + [fields[0]]).shuffled(using: &dice)
+            #expect(throws: ServiceError.self) { try Self.body(twice) }
+        }
+    }
+
     @Test func aFieldGivenTwiceIsRefused() throws {
         let error = try #require(throws: ServiceError.self) {
             try Self.body([WireField.encode("f", 1), WireField.encode("f", 1)])
