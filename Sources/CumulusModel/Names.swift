@@ -51,8 +51,7 @@ package enum Names {
         guard let first = text.utf8.first, isLetter(first) else {
             throw invalid("\(what) '\(text)' must begin with a letter")
         }
-        guard text.utf8.allSatisfy({ isLetter($0) || isDigit($0) || $0 == UInt8(ascii: "_") })
-        else {
+        guard isSchemaName(name) else {
             throw invalid("\(what) '\(text)' may hold only letters, digits and underscores")
         }
         return text

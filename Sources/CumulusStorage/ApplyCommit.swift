@@ -34,8 +34,7 @@ extension WriteTransaction {
     ) throws(EngineError) -> [RecordRow] {
         let found = try find(commit.zone, in: scope)
         let cut = try log(commit, bytes: bytes, in: scope, isVisible: commit.zone != nil)
-        var application = Application(commit: commit, cut: cut, scope: scope)
-        application.found = found
+        var application = Application(commit: commit, cut: cut, scope: scope, found: found)
         for operation in commit.operations {
             switch operation {
             case .register(let register): try apply(register, commit, in: scope)
@@ -132,10 +131,11 @@ private struct Application {
         let row: ZoneRow?
     }
 
-    init(commit: Commit, cut: CausalCut, scope: ScopeNumber) {
+    init(commit: Commit, cut: CausalCut, scope: ScopeNumber, found: Found?) {
         self.commit = commit
         self.cut = cut
         self.scope = scope
+        self.found = found
     }
 
     mutating func note(_ clashes: [Clash], of name: String, _ type: String) {

@@ -16,11 +16,7 @@ extension RecordView {
     ) throws(MalformedBytes) {
         var reader = CanonicalReader(row)
         var head = try reader.message()
-        guard try head.varint() == RecordRow.version else {
-            throw MalformedBytes("a record row of an unknown version")
-        }
-        if try head.varint() & 1 != 0 { return nil }
-        let type = try head.text()
+        guard let type = try head.livingType() else { return nil }
         let stamps = try head.list { (head: inout CanonicalReader) throws(MalformedBytes) in
             try head.stamp().time
         }
@@ -76,14 +72,19 @@ extension RecordRow {
     static func livingType(in row: Bytes) throws(MalformedBytes) -> String? {
         var reader = CanonicalReader(row)
         var head = try reader.message()
-        guard try head.varint() == RecordRow.version else {
-            throw MalformedBytes("a record row of an unknown version")
-        }
-        return try head.varint() & 1 != 0 ? nil : try head.text()
+        return try head.livingType()
     }
 }
 
 extension CanonicalReader {
+    /// The beginning of a head; nil where nothing lives.
+    fileprivate mutating func livingType() throws(MalformedBytes) -> String? {
+        guard try varint() == RecordRow.version else {
+            throw MalformedBytes("a record row of an unknown version")
+        }
+        return try varint() & 1 != 0 ? nil : try text()
+    }
+
     /// Field stamps, absences and reference targets.
     fileprivate mutating func skipFieldNotes() throws(MalformedBytes) {
         for _ in 0..<(try count(limit: end - position)) { _ = try varint() }

@@ -234,7 +234,7 @@ extension RowReader where Self: ~Copyable {
     /// - Parameters:
     ///   - zones: All zones that were there when the indexes were made, ascending.
     ///   - limit: Records to find, at most.
-    ///   - lookLimit: Records and zones to look at, at most.
+    ///   - lookLimit: Records and zones to look at, at most; a large record counts for each 4 KB.
     package borrowing func indexPage(
         for work: IndexWork,
         in zones: [ZoneNumber],
@@ -247,11 +247,10 @@ extension RowReader where Self: ~Copyable {
         var room = lookLimit
         while let zone = rest.first, room > 0, page.records.count < limit {
             if page.end.zone != zone { page.end = IndexPlace(zone: zone, name: "") }
-            let looked = page.looked
-            let isWhole = try look(for: types, in: zone, &page, limit, room)
+            let before = room
+            if try look(for: types, in: zone, &page, limit, &room) { rest.removeFirst() }
             // A zone without records costs something too.
-            room -= max(1, Int(page.looked - looked))
-            if isWhole { rest.removeFirst() }
+            if room == before { room -= 1 }
         }
         if let zone = rest.first, page.end.zone != zone {
             page.end = IndexPlace(zone: zone, name: "")
@@ -266,34 +265,31 @@ extension RowReader where Self: ~Copyable {
         in zone: ZoneNumber,
         _ page: inout IndexPage,
         _ limit: Int,
-        _ lookLimit: Int
+        _ room: inout Int
     ) throws(EngineError) -> Bool {
         var range = KeyRange.records(of: zone)
         if !page.end.name.isEmpty { range.start = RowKey.record(zone, page.end.name).bytes + [0] }
-        var found = page
-        var room = lookLimit
+        var isWhole = true
         var failure: EngineError?
         try scan(.records, range, backwards: false) { key, row in
             do throws(EngineError) {
                 var parts = KeyReader(key)
                 _ = try parts.number(ZoneNumber.self)
-                found.end.name = try parts.text()
+                page.end.name = try parts.text()
                 let type = try decoding(key) { () throws(MalformedBytes) in
                     try RecordRow.livingType(in: row)
                 }
-                found.looked += 1
-                room -= 1
-                if let type, types.contains(type) {
-                    found.records.append((found.end, found.looked))
-                }
+                page.looked += 1
+                room -= 1 + row.count / 4_096
+                if let type, types.contains(type) { page.records.append((page.end, page.looked)) }
             } catch {
                 failure = error
             }
-            return failure == nil && room > 0 && found.records.count < limit
+            isWhole = failure == nil && room > 0 && page.records.count < limit
+            return isWhole
         }
         if let failure { throw failure }
-        page = found
-        return room > 0 && found.records.count < limit
+        return isWhole
     }
 }
 
@@ -320,6 +316,7 @@ extension WriteTransaction {
     ) throws(EngineError) -> IndexWork {
         var next = work
         next.building = try stillBuilding(work, scope)
+        if next.building.isEmpty { return next }
         var (rows, built) = (0, 0)
         for record in page.records where rows < rowLimit {
             rows += try buildRows(of: record.place.name, in: record.place.zone, next.building)

@@ -158,6 +158,29 @@ import Testing
         try expectWhole()
     }
 
+    /// A page of them may be looked for on a thread that others wait for.
+    @Test func largeRecordsCountAsMany() throws {
+        try importTypes("RECORD TYPE A (s STRING); RECORD TYPE B (n INT64);")
+        let text = FieldValue.string(String(repeating: "x", count: 80_000))
+        try store.save([SaveItem("a", ["s": text], type: "A"), SaveItem("b", ["n": 1], type: "B")])
+        try importTypes("RECORD TYPE A (s STRING); RECORD TYPE B (n INT64 QUERYABLE);")
+        let scope = try store.scopeNumber()
+        let work = try store.reader.indexWork(of: scope)
+        let zones = try store.reader.zoneNumbers(of: scope)
+        for (lookLimit, found) in [(10, 0), (100, 1)] {
+            let page = try store.reader.indexPage(
+                for: work,
+                in: zones,
+                limit: 10,
+                lookLimit: lookLimit
+            )
+            #expect(page.records.count == found)
+        }
+        try store.settleIndexes(limit: 1)
+        #expect(try indexes(of: "B") == ["n value ready"])
+        try expectWhole()
+    }
+
     /// Indexes that come at different times are at different places, and end together.
     @Test func indexesOfSeveralTypesAreBuiltTogether() throws {
         try importTypes("RECORD TYPE A (n INT64, m INT64);")
