@@ -136,7 +136,6 @@ final class ClientCore: Sendable {
         var attempt = 0
         var refusal: ServiceError?
         while true {
-            let pause = backoff(attempt)
             let lease: Lease
             do {
                 lease = try await acquire(until: deadline, wasSent: wasSent)
@@ -156,6 +155,7 @@ final class ClientCore: Sendable {
             header.causalTokens = tokens
             let ending = await run(header, message, deadline, on: lease)
             release(lease)
+            let pause: Int64
             switch ending {
             case .answer(let messages):
                 if !tokens.isEmpty {
@@ -164,8 +164,11 @@ final class ClientCore: Sendable {
                 }
                 return messages
             case .lost(true) where !repeats: throw timeout(wasSent: true)
-            case .lost(let sent): wasSent = wasSent || (sent && isChange)
+            case .lost(let sent):
+                wasSent = wasSent || (sent && isChange)
+                pause = backoff(attempt)
             case .refused(let error):
+                pause = backoff(attempt)
                 let hasTime = environment.now() + pause < deadline
                 if isStale(error), !wasSent, renewals < max(1, settings.connections),
                     prototype.requestID.isEmpty

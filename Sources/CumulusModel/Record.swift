@@ -90,7 +90,7 @@ public struct Record: Sendable {
         set {
             values[key] = newValue
             changed.insert(key)
-            increments[key] = nil
+            forgetIncrement(of: key)
             encrypted.forget(key)
         }
     }
@@ -103,9 +103,13 @@ public struct Record: Sendable {
             for key in newValue.changed {
                 values[key] = nil
                 changed.remove(key)
-                increments[key] = nil
+                forgetIncrement(of: key)
             }
         }
+    }
+
+    private mutating func forgetIncrement(of key: String) {
+        if !increments.isEmpty { increments[key] = nil }
     }
 
     /// The parent in a sharing hierarchy.
