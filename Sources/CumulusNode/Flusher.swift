@@ -1,51 +1,66 @@
-// The thread on which a batch becomes durable while the writer prepares the next one.
+// Where a batch becomes durable while the writer prepares the next one.
 //
-// Owned by `StoreGate`. It has one piece of work at a time: whoever hands it another one has waited
-// for the last. hot: twice per batch.
+// Owned by `StoreGate`, which runs it on a thread, or in turns of a simulation. It has one piece of
+// work at a time: whoever hands it another one has waited for the last. Who waits does what nobody
+// has begun himself. hot: twice per batch.
 
 import Foundation
 
 final class Flusher: @unchecked Sendable {
+    typealias Work = @Sendable () -> Void
+
     // `work`, `isBusy` and `isClosed` are touched only under `condition`.
     private let condition = NSCondition()
-    private var work: (@Sendable () -> Void)?
-    /// It has work that is not done yet.
+    /// What nobody has begun.
+    private var work: Work?
     private var isBusy = false
     private var isClosed = false
 
-    /// Waits until it has nothing to do.
-    func wait() {
+    /// Does this beside the caller, who has waited.
+    func take(_ work: @escaping Work) {
         condition.lock()
         defer { condition.unlock() }
-        while isBusy { condition.wait() }
+        precondition(self.work == nil && !isBusy, "the last batch is not flushed yet")
+        self.work = work
+        condition.signal()
     }
 
-    /// Does this beside the caller, who has waited.
-    func take(_ work: @escaping @Sendable () -> Void) {
-        condition.lock()
-        defer { condition.unlock() }
-        precondition(!isBusy, "the last batch is not flushed yet")
-        (self.work, isBusy) = (work, true)
-        condition.broadcast()
+    /// Comes back when it has nothing to do.
+    func wait() {
+        if let work = begin(waiting: { self.isBusy }) { finish(work) }
     }
 
     /// Waits for work and does it; false when it is closed.
     func run() -> Bool {
-        guard let work = nextWork() else { return false }
+        guard let work = begin(waiting: { self.work == nil && !self.isClosed }) else {
+            return false
+        }
+        finish(work)
+        return true
+    }
+
+    /// It has work that nobody has begun.
+    var hasWork: Bool {
+        condition.lock()
+        defer { condition.unlock() }
+        return work != nil
+    }
+
+    private func begin(waiting isEarly: () -> Bool) -> Work? {
+        condition.lock()
+        defer { condition.unlock() }
+        while isEarly() { condition.wait() }
+        guard let work else { return nil }
+        (self.work, isBusy) = (nil, true)
+        return work
+    }
+
+    private func finish(_ work: Work) {
         work()
         condition.lock()
         defer { condition.unlock() }
         isBusy = false
         condition.broadcast()
-        return true
-    }
-
-    private func nextWork() -> (@Sendable () -> Void)? {
-        condition.lock()
-        defer { condition.unlock() }
-        while work == nil && !isClosed { condition.wait() }
-        defer { work = nil }
-        return work
     }
 
     /// No further work; what it has is still done.

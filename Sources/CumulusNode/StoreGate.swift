@@ -174,16 +174,16 @@ package final class StoreGate: Sendable {
 
     /// Starts the threads.
     ///
-    /// Without them, `runBatch` and `runRead` do their work in place.
+    /// Without them, `runBatch`, `runFlush` and `runRead` do their work in place.
     package func start(readers: Int) {
         workers.withLock { workers in
             workers.append(
                 Worker(named: "cumulus writer") {
-                    while self.runBatch(besideFlushes: true) {}
+                    while self.runBatch(leavesFlush: { self.hasWrites }) {}
                     self.flusher.close()
                 }
             )
-            workers.append(Worker(named: "cumulus flusher") { while self.flusher.run() {} })
+            workers.append(Worker(named: "cumulus flusher") { while self.runFlush() {} })
             for _ in 0..<readers {
                 workers.append(Worker(named: "cumulus reader") { while self.runRead() {} })
             }
@@ -294,18 +294,26 @@ package final class StoreGate: Sendable {
     /// Something waits for a reader: `runRead` has something to do.
     package var hasReads: Bool { !reads.isEmpty }
 
+    /// A batch is written and not flushed yet: `runFlush` has something to do.
+    package var hasFlush: Bool { flusher.hasWork }
+
+    /// Waits for a batch that was left to it, makes it durable and tells everybody.
+    ///
+    /// False when the writer has ended.
+    package func runFlush() -> Bool { flusher.run() }
+
     /// Waits for requests and commits a batch of them.
     ///
     /// False when the queue is closed and empty.
     ///
-    /// - Parameter besideFlushes: Whether it may leave the batch to the flusher if more waits.
-    package func runBatch(besideFlushes: Bool = false) -> Bool {
+    /// - Parameter leavesFlush: Whether the batch, once it is written, is left to the flusher.
+    package func runBatch(leavesFlush: () -> Bool = { false }) -> Bool {
         guard let waiting = writes.takeAll() else { return false }
         let count = batchCount(waiting)
         writes.putBack(waiting[count...])
         let batch = waiting[..<count]
         guard let written = writer.withLock({ run(batch, &$0) }) else { return true }
-        if besideFlushes, hasWrites {
+        if leavesFlush() {
             flusher.take { [self] in finish(written) }
         } else {
             finish(written)

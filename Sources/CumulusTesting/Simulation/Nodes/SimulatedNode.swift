@@ -27,6 +27,10 @@ final class SimulatedNode: @unchecked Sendable {
     private(set) var packs = SimulatedPacks()
     private(set) var process: SimulatedProcess?
     private(set) var node: Node?
+    /// How long a flush of its disk takes, at most.
+    private let flushMilliseconds: Int64
+    /// Batches that ran while the one before was not flushed yet, in processes that ended.
+    private(set) var overlaps = 0
     /// The node left its cluster by itself.
     private let left: @Sendable () -> Void
     /// Milliseconds by which its clock is ahead.
@@ -44,11 +48,13 @@ final class SimulatedNode: @unchecked Sendable {
         _ network: SimulatedNetwork,
         seed: UInt64,
         hasAssets: Bool,
+        flushMilliseconds: Int64,
         left: @escaping @Sendable () -> Void,
         log: @escaping @Sendable (Logger.Level, String) -> Void
     ) {
         self.machine = machine
         self.hasAssets = hasAssets
+        self.flushMilliseconds = flushMilliseconds
         self.time = time
         self.network = network
         self.log = log
@@ -69,7 +75,11 @@ final class SimulatedNode: @unchecked Sendable {
 
     /// Starts a process; `peers`: the machines that its settings name.
     func start(peers: [Int]) throws {
-        let process = SimulatedProcess(time, seed: dice.withLock { $0.next() })
+        let process = SimulatedProcess(
+            time,
+            seed: dice.withLock { $0.next() },
+            flushMilliseconds: flushMilliseconds
+        )
         disk = SimulatedDisk(durable)
         packs = SimulatedPacks(packs.durable)
         let node = try Node(
@@ -146,8 +156,10 @@ final class SimulatedNode: @unchecked Sendable {
     /// - Parameter tells: Its connections end too; not if the machine lost its power.
     func kill(tells: Bool) {
         guard let process else { return }
+        if !tells { durable.cutPower() }
         disk.detach()
         packs.detach()
+        overlaps += process.overlaps
         process.kill()
         network.leave(machine, process, tells: tells)
         self.process = nil

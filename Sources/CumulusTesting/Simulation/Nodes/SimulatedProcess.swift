@@ -1,11 +1,12 @@
 // One run of a node's process in a simulated world: its event loop, its tasks, and the turns of its
-// writer, its readers and the threads of its assets, all in virtual time on one thread.
+// writer, flusher, readers and asset threads, all in virtual time on one thread.
 //
 // Tasks run on it because they are started with it as their executor. A process that was killed
 // goes on as a ghost, until its tasks have noticed that they are cancelled; its disk is detached
 // then and its connections are closed, so that nothing of it reaches anybody.
 
 import CumulusAssets
+import CumulusModel
 import CumulusNode
 import CumulusWire
 import Synchronization
@@ -25,16 +26,20 @@ final class SimulatedProcess: FrameLoop, TaskExecutor, @unchecked Sendable {
     private let codec = ChunkCodec()
     private var tasks: [Task<Void, Never>] = []
     /// How long a flush takes, at most.
-    var flushMilliseconds: Int64 = 3
+    private let flushMilliseconds: Int64
+    /// Batches that the writer ran while the one before was not flushed yet.
+    private(set) var overlaps = 0
 
     private enum Turn {
         case write
+        case flush
         case read
         case pack
     }
 
-    init(_ time: VirtualTime, seed: UInt64) {
+    init(_ time: VirtualTime, seed: UInt64, flushMilliseconds: Int64 = 3) {
         self.time = time
+        self.flushMilliseconds = flushMilliseconds
         dice = SeededGenerator(seed: seed)
     }
 
@@ -92,10 +97,17 @@ final class SimulatedProcess: FrameLoop, TaskExecutor, @unchecked Sendable {
     func random() -> UInt64 { dice.next() }
 
     /// What threads would do: the writer takes what is waiting, the others the next work.
+    ///
+    /// A batch is always left to the flusher: much can happen before it is durable.
     private func turnStore() {
         guard let node else { return }
-        take(.write, node.gate.hasWrites, within: flushMilliseconds) {
-            _ = node.gate.runBatch()
+        take(.write, node.gate.hasWrites, within: 1) { [self] in
+            if node.gate.hasFlush { overlaps += 1 }
+            _ = node.gate.runBatch { true }
+        }
+        take(.flush, node.gate.hasFlush, within: flushMilliseconds) {
+            // The writer may have been faster.
+            if node.gate.hasFlush { _ = node.gate.runFlush() }
         }
         take(.read, node.gate.hasReads, within: 1) { _ = node.gate.runRead() }
         take(.pack, node.assets.hasWork, within: flushMilliseconds) { [self] in
