@@ -144,7 +144,7 @@ extension BenchTarget {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for lane in 0..<4 {
                 group.addTask { [self] in
-                    var dice = BenchDice(UInt64(10 + lane))
+                    var dice = SeededGenerator(seed: UInt64(10 + lane))
                     for start in stride(
                         from: lane * size,
                         to: BenchContent.smallFiles,

@@ -39,7 +39,7 @@ extension Bench {
     private func measure(
         _ name: String,
         _ target: BenchTarget,
-        _ ask: @escaping @Sendable (Database, inout BenchDice) async throws -> Void
+        _ ask: @escaping @Sendable (Database, inout SeededGenerator) async throws -> Void
     ) async throws -> BenchFigure {
         let load = BenchLoad(callers: 1, seconds: options.seconds / 2)
         let database = target.database
@@ -53,7 +53,7 @@ extension Bench {
         _ question: BenchQuestion,
         _ database: Database
     ) async throws -> Double {
-        var dice = BenchDice(11)
+        var dice = SeededGenerator(seed: 11)
         var taken: [Double] = []
         let end = Date(timeIntervalSinceNow: options.seconds / 4)
         repeat {
@@ -72,7 +72,7 @@ extension Bench {
         _ first: BenchFigure,
         _ target: BenchTarget
     ) async throws -> BenchFigure {
-        var dice = BenchDice(7)
+        var dice = SeededGenerator(seed: 7)
         var cursors: [QueryCursor] = []
         for _ in 0..<200 {
             let page = try await target.database.ask(question.make(&dice))
@@ -130,7 +130,7 @@ struct BenchQuestion: Sendable {
 
     var name: String
     var need: Need
-    var make: @Sendable (inout BenchDice) -> Query
+    var make: @Sendable (inout SeededGenerator) -> Query
     var hasNextPage = false
     /// Milliseconds.
     var limit = 5.0

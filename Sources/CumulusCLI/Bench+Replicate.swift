@@ -75,7 +75,7 @@ extension Bench {
 
     /// A record of about 300 bytes.
     static func note(_ number: Int) -> Record {
-        var dice = BenchDice(UInt64(number))
+        var dice = SeededGenerator(seed: UInt64(number))
         let letters = UInt8(ascii: "a")...UInt8(ascii: "z")
         let text = (0..<240).map { _ in UInt8.random(in: letters, using: &dice) }
         var record = Record(

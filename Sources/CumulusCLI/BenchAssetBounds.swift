@@ -5,6 +5,7 @@
 
 import Crypto
 import CumulusAssets
+import CumulusModel
 import Foundation
 
 struct BenchAssetBounds {
@@ -97,7 +98,7 @@ struct BenchAssetBounds {
     }
 
     private var noise: [UInt8] {
-        var dice = BenchDice(7)
+        var dice = SeededGenerator(seed: 7)
         return BenchContent.bytes(Self.block, &dice)
     }
 

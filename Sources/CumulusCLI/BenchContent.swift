@@ -2,6 +2,7 @@
 //
 // Made anew by each run, from dice with fixed seeds.
 
+import CumulusModel
 import Foundation
 
 /// Files that are uploaded.
@@ -11,7 +12,7 @@ enum BenchContent {
 
     /// Bytes that no compression makes shorter.
     static func noise(megabytes: Int, in folder: String) throws -> String {
-        var dice = BenchDice(1)
+        var dice = SeededGenerator(seed: 1)
         return try write("noise", megabytes, in: folder) {
             bytes(1_000_000, &dice)
         }
@@ -25,7 +26,7 @@ enum BenchContent {
         linesOf source: String?,
         in folder: String
     ) throws -> String {
-        var dice = BenchDice(2)
+        var dice = SeededGenerator(seed: 2)
         let next = try source.map(lines) ?? words(&dice)
         return try write("text", megabytes, in: folder) {
             var part: [UInt8] = []
@@ -34,7 +35,9 @@ enum BenchContent {
         }
     }
 
-    private static func lines(of file: String) throws -> (inout BenchDice) -> ArraySlice<UInt8> {
+    private static func lines(of file: String) throws -> (inout SeededGenerator) -> ArraySlice<
+        UInt8
+    > {
         guard let bytes = FileManager.default.contents(atPath: file) else {
             throw BenchProblem(message: "--text: \(file) can't be read")
         }
@@ -44,7 +47,9 @@ enum BenchContent {
     }
 
     /// Some words are used much more often than others.
-    private static func words(_ dice: inout BenchDice) -> (inout BenchDice) -> ArraySlice<UInt8> {
+    private static func words(_ dice: inout SeededGenerator) -> (inout SeededGenerator) ->
+        ArraySlice<UInt8>
+    {
         let words = (0..<2_000).map { _ in
             (0..<Int.random(in: 2...9, using: &dice)).map { _ in
                 UInt8.random(in: 97...122, using: &dice)
@@ -57,7 +62,7 @@ enum BenchContent {
         }
     }
 
-    static func bytes(_ count: Int, _ dice: inout BenchDice) -> [UInt8] {
+    static func bytes(_ count: Int, _ dice: inout SeededGenerator) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: count) { room, filled in
             let words = count / 8
             room.baseAddress?.withMemoryRebound(to: UInt64.self, capacity: words) { place in

@@ -18,7 +18,7 @@ struct BenchItems: Sendable {
 
     init(count: Int) {
         self.count = count
-        var dice = BenchDice(0)
+        var dice = SeededGenerator(seed: 0)
         bodies = (0..<64).map { _ in BenchItems.letters(300, &dice) }
     }
 
@@ -37,7 +37,7 @@ struct BenchItems: Sendable {
 
     /// - Parameter seed: What it holds follows from it; nil: from the number.
     func record(_ number: Int, type: String, seed: Int? = nil) -> Record {
-        var dice = BenchDice(UInt64(seed ?? number))
+        var dice = SeededGenerator(seed: UInt64(seed ?? number))
         var record = Record(recordType: type, recordID: BenchItems.id(number, of: type))
         record["owner"] = .string(anyOwner(&dice))
         record["rank"] = .int64(.random(in: 0..<1_000_000_000, using: &dice))
@@ -49,17 +49,17 @@ struct BenchItems: Sendable {
         return record
     }
 
-    func anyOwner(_ dice: inout BenchDice) -> String {
+    func anyOwner(_ dice: inout SeededGenerator) -> String {
         "owner\(Int.random(in: 0..<max(1, count / BenchItems.perOwner), using: &dice))"
     }
 
-    func anyWord(_ dice: inout BenchDice) -> String {
+    func anyWord(_ dice: inout SeededGenerator) -> String {
         let words = count * BenchItems.wordsPerRecord / BenchItems.perWord
         return "word\(Int.random(in: 0..<max(1, words), using: &dice))"
     }
 
     /// Evenly over the sphere.
-    static func anyPlace(_ dice: inout BenchDice) -> Location {
+    static func anyPlace(_ dice: inout SeededGenerator) -> Location {
         let height = Double.random(in: -1...1, using: &dice)
         return Location(
             latitude: asin(height) * 180 / .pi,
@@ -67,7 +67,7 @@ struct BenchItems: Sendable {
         )
     }
 
-    static func letters(_ count: Int, _ dice: inout BenchDice) -> String {
+    static func letters(_ count: Int, _ dice: inout SeededGenerator) -> String {
         String(
             decoding: (0..<count).map { _ in
                 UInt8.random(in: UInt8(ascii: "a")...UInt8(ascii: "z"), using: &dice)

@@ -3,6 +3,7 @@
 // Every path but `idle` runs in it. Each caller counts for itself, so that measuring costs the
 // client next to nothing; a failed operation ends the run.
 
+import CumulusModel
 import Foundation
 import Histogram
 
@@ -31,7 +32,7 @@ struct BenchLoad {
     }
 
     /// One operation, and whatever the caller keeps from one to the next.
-    typealias Operation = @Sendable (inout BenchDice) async throws -> Void
+    typealias Operation = @Sendable (inout SeededGenerator) async throws -> Void
 
     @concurrent
     func run(_ operation: @escaping Operation) async throws -> Outcome {
@@ -40,7 +41,12 @@ struct BenchLoad {
         let outcomes = try await withThrowingTaskGroup(of: Outcome.self) { group in
             for caller in 0..<callers {
                 group.addTask {
-                    try await BenchLoad.call(operation, BenchDice(UInt64(caller)), start, end)
+                    try await BenchLoad.call(
+                        operation,
+                        SeededGenerator(seed: UInt64(caller)),
+                        start,
+                        end
+                    )
                 }
             }
             return try await group.reduce(into: Outcome()) { $0.add($1) }
@@ -53,7 +59,7 @@ struct BenchLoad {
     @concurrent
     private static func call(
         _ operation: Operation,
-        _ dice: BenchDice,
+        _ dice: SeededGenerator,
         _ start: UInt64,
         _ end: UInt64
     ) async throws -> Outcome {
@@ -78,22 +84,5 @@ struct BenchLoad {
     private static var emptyHistogram: Histogram<UInt32> {
         // Microseconds exactly; nothing takes longer than two minutes.
         Histogram(lowestDiscernibleValue: 1_000, highestTrackableValue: 120_000_000_000)
-    }
-}
-
-/// Dice that cost nothing, one per caller (SplitMix64).
-struct BenchDice: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(_ seed: UInt64) {
-        state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 0x2545_F491_4F6C_DD1D
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

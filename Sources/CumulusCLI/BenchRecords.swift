@@ -16,24 +16,25 @@ struct BenchRecords: Sendable {
             let zeros = String(repeating: "0", count: max(0, 8 - digits.count))
             return Record.ID(recordName: "record-" + zeros + digits, zoneID: zone)
         }
-        var dice = BenchDice(0)
+        var dice = SeededGenerator(seed: 0)
         contents = (0..<256).map { _ in BenchRecords.fields(&dice) }
     }
 
     /// The name of any record.
-    func anyID(_ dice: inout BenchDice) -> Record.ID {
+    func anyID(_ dice: inout SeededGenerator) -> Record.ID {
         ids[Int.random(in: ids.indices, using: &dice)]
     }
 
     /// A record to be saved whole.
-    func record(_ id: Record.ID, _ dice: inout BenchDice) -> Record {
+    func record(_ id: Record.ID, _ dice: inout SeededGenerator) -> Record {
         var record = Record(recordType: BenchRecords.type, recordID: id)
         let content = contents[Int.random(in: contents.indices, using: &dice)]
         for (key, value) in content { record[key] = value }
         return record
     }
 
-    private static func fields(_ dice: inout BenchDice) -> [(key: String, value: FieldValue)] {
+    private static func fields(_ dice: inout SeededGenerator) -> [(key: String, value: FieldValue)]
+    {
         [
             ("author", .string(text(24, &dice))),
             ("body", .string(text(430, &dice))),
@@ -63,7 +64,7 @@ struct BenchRecords: Sendable {
         ]
     }
 
-    private static func text(_ count: Int, _ dice: inout BenchDice) -> String {
+    private static func text(_ count: Int, _ dice: inout SeededGenerator) -> String {
         String(
             decoding: (0..<count).map { _ in
                 UInt8.random(in: UInt8(ascii: "a")...UInt8(ascii: "z"), using: &dice)

@@ -164,13 +164,14 @@ final class BenchTarget: Sendable {
         _ parts: [ArraySlice<Record.ID>],
         _ options: BenchOptions,
         _ what: String,
-        _ work: @escaping @Sendable (ArraySlice<Record.ID>, inout BenchDice) async throws -> Void
+        _ work:
+            @escaping @Sendable (ArraySlice<Record.ID>, inout SeededGenerator) async throws -> Void
     ) async throws {
         let progress = BenchProgress(what)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for lane in 0..<options.connections {
                 group.addTask {
-                    var dice = BenchDice(UInt64(lane))
+                    var dice = SeededGenerator(seed: UInt64(lane))
                     for index in stride(from: lane, to: parts.count, by: options.connections) {
                         try await work(parts[index], &dice)
                         if lane == 0 { progress.show(index, of: parts.count) }

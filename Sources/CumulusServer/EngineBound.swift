@@ -47,7 +47,7 @@ private struct EngineSaver {
     /// The last commit of each record: 0 before the first.
     private var seqs: [UInt64]
     private var seq: UInt64 = 0
-    private var dice = SystemRandomNumberGenerator()
+    private var dice = SeededGenerator(seed: 1)
     private let incarnation = Incarnation(1)
     private let caller = "_0123456789abcdef0123456789abcdef"
     private let zone: ZoneNumber = 1

@@ -54,7 +54,7 @@ struct QueryBound: ParsableCommand {
 private struct IndexReader {
     let engine: RocksDBEngine
     let count: Int
-    private var dice = SystemRandomNumberGenerator()
+    private var dice = SeededGenerator(seed: 1)
     private let zone: ZoneNumber = 1
     private let index: IndexNumber = 1
 

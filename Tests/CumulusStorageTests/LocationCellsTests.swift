@@ -38,7 +38,7 @@ import Testing
 
     @Test(arguments: 1...8)
     func noPlaceNearEnoughIsMissed(seed: UInt64) {
-        var dice = Dice(state: seed)
+        var dice = SeededGenerator(seed: seed)
         var (tries, missed) = (0, [String]())
         while tries < 40_000 {
             let center = dice.place()
@@ -57,7 +57,7 @@ import Testing
     /// The distance is exactly the limit, as `GreatCircle` rounds it.
     @Test(arguments: 1...4)
     func placesOnTheEdgeAreNotMissed(seed: UInt64) {
-        var dice = Dice(state: 1000 + seed)
+        var dice = SeededGenerator(seed: 1000 + seed)
         var missed = [String]()
         for _ in 0..<5000 {
             let center = dice.place()
@@ -133,7 +133,7 @@ import Testing
     // MARK: Form and size
 
     @Test func rangesAscendWithGapsAndAreFew() {
-        var dice = Dice(state: 7)
+        var dice = SeededGenerator(seed: 7)
         for _ in 0..<2000 {
             let (center, metres, most) = (dice.place(), dice.metres(), dice.limit())
             expectForm(LocationCells.cover(center, metres: metres))
@@ -196,36 +196,26 @@ extension [ClosedRange<UInt64>] {
     }
 }
 
-/// SplitMix64, and the places and radii that are most likely to go wrong.
-private struct Dice: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ mixed >> 31
-    }
-
-    mutating func part(_ range: ClosedRange<Double> = 0...1) -> Double {
+/// The places and radii that are most likely to go wrong.
+extension SeededGenerator {
+    fileprivate mutating func part(_ range: ClosedRange<Double> = 0...1) -> Double {
         .random(in: range, using: &self)
     }
 
-    mutating func one(of count: Int) -> Int {
+    fileprivate mutating func one(of count: Int) -> Int {
         .random(in: 0..<count, using: &self)
     }
 
-    mutating func limit() -> Int {
+    fileprivate mutating func limit() -> Int {
         [1, 2, 8, 24, 24, 100][one(of: 6)]
     }
 
     /// A very small number, of either sign.
-    mutating func tiny() -> Double {
+    fileprivate mutating func tiny() -> Double {
         (one(of: 2) == 0 ? 1 : -1) * pow(10, part(-16...0))
     }
 
-    mutating func metres() -> Double {
+    fileprivate mutating func metres() -> Double {
         let half = GreatCircle.radius * .pi
         return switch one(of: 8) {
         case 0: 0
@@ -236,7 +226,7 @@ private struct Dice: RandomNumberGenerator {
         }
     }
 
-    mutating func place() -> Location {
+    fileprivate mutating func place() -> Location {
         let latitude =
             switch one(of: 6) {
             case 0: 90.0
@@ -258,7 +248,7 @@ private struct Dice: RandomNumberGenerator {
     }
 
     /// A place in a circle or just outside, often near its edge.
-    mutating func place(near center: Location, metres: Double) -> Location {
+    fileprivate mutating func place(near center: Location, metres: Double) -> Location {
         let distance =
             switch one(of: 4) {
             case 0: metres * part().squareRoot()

@@ -1,5 +1,6 @@
 // Words of texts in any script: what is kept about scalars is what the library says of each.
 
+import CumulusModel
 import CumulusTesting
 import Foundation
 import Testing

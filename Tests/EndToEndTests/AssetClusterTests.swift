@@ -2,6 +2,7 @@
 // that lost them.
 
 import Cumulus
+import CumulusModel
 import CumulusTesting
 import Foundation
 import Testing

@@ -4,6 +4,7 @@
 // `cluster/chaos kill` runs more rounds.
 
 import Cumulus
+import CumulusModel
 import CumulusTesting
 import Foundation
 import Testing

@@ -7,6 +7,7 @@
 
 #if os(Linux)
     import Cumulus
+    import CumulusModel
     import CumulusTesting
     import Foundation
     import Testing

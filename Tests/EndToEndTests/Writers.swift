@@ -4,6 +4,7 @@
 // id. Used by the tests that kill nodes.
 
 import Cumulus
+import CumulusModel
 import CumulusTesting
 import Foundation
 import Synchronization

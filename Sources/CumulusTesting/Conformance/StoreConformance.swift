@@ -95,7 +95,7 @@ package struct StoreConformance {
     /// Batches of all shapes; after each, reads of the engine, of snapshots taken before, and of
     /// the engine started again must be those of the model.
     private func checkRandomWork(seed: UInt64, steps: Int) throws {
-        var dice = SplitMix(seed: seed)
+        var dice = SeededGenerator(seed: seed)
         var engine = try open()
         var model = Model()
         var snapshots: [(reader: any EngineReader, model: Model)] = []
@@ -123,7 +123,7 @@ package struct StoreConformance {
     private func compare(
         _ reader: any EngineReader,
         _ model: Model,
-        _ dice: inout SplitMix,
+        _ dice: inout SeededGenerator,
         _ place: String
     ) throws {
         for _ in 0..<4 {
@@ -215,34 +215,22 @@ extension KeyRange {
     }
 }
 
-/// Random numbers that are the same for the same seed, and the work made from them.
-private struct SplitMix: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
-    }
-
-    mutating func family() -> Family {
+/// Random work.
+extension SeededGenerator {
+    fileprivate mutating func family() -> Family {
         Family(rawValue: UInt8.random(in: 0..<4, using: &self)) ?? .meta
     }
 
     /// Few bytes at few places: keys repeat, are prefixes of others, and hold the lowest and the
     /// highest byte.
-    mutating func key() -> Bytes {
+    fileprivate mutating func key() -> Bytes {
         let alphabet: Bytes = [0, 1, 0x61, 0xfe, 0xff]
         return (0..<Int.random(in: 1...4, using: &self)).map { _ in
             alphabet[Int.random(in: 0..<alphabet.count, using: &self)]
         }
     }
 
-    mutating func batch() -> EngineBatch {
+    fileprivate mutating func batch() -> EngineBatch {
         var batch = EngineBatch()
         if Int.random(in: 0..<6, using: &self) == 0 {
             batch.deletedRanges.append((family(), .from(key(), to: key())))

@@ -1,6 +1,7 @@
-// Dice that fall the same way for the same seed: splitmix64.
+// Dice that fall the same way for the same seed, and cost next to nothing: splitmix64.
 //
-// Used by every randomised test, so that a failure is repeated by its seed.
+// Used by every randomised test, so that a failure is repeated by its seed, and by what measures.
+// Nothing that others must not guess comes from it.
 
 package struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
