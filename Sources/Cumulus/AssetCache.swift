@@ -23,8 +23,10 @@ final class AssetCache: Sendable {
         var running: [Bytes: Running] = [:]
         /// That were begun.
         var downloads: UInt64 = 0
-        /// Chunks that are on their way, and in which asset.
-        var claims: [Bytes: Bytes] = [:]
+        /// All that have not ended, those that nobody waits for any more too.
+        var tasks: [UInt64: Task<String, any Error>] = [:]
+        /// Chunks that are on their way, and with which download.
+        var claims: [Bytes: UInt64] = [:]
         /// Where chunks of whole assets are; nil: nobody looked.
         var places: [Bytes: Place]?
     }
@@ -194,34 +196,39 @@ final class AssetCache: Sendable {
     /// The file of an asset, from `download` unless somebody downloads it already.
     ///
     /// The download ends when nobody waits for it any more.
+    ///
+    /// - Parameter download: Told its number.
     func file(
         of asset: Asset,
-        _ download: @escaping @Sendable () async throws -> String
+        _ download: @escaping @Sendable (UInt64) async throws -> String
     ) async throws -> String {
-        let task = state.withLock { state in
+        let running = state.withLock { state in
             if var running = state.running[asset.digest] {
                 running.waiters += 1
                 state.running[asset.digest] = running
-                return running.task
+                return running
             }
             state.downloads += 1
             let number = state.downloads
             let task = Task { [self] in
                 defer { end(asset.digest, number) }
-                return try await download()
+                return try await download(number)
             }
-            state.running[asset.digest] = Running(task: task, number: number, waiters: 1)
-            return task
+            let running = Running(task: task, number: number, waiters: 1)
+            state.tasks[number] = task
+            state.running[asset.digest] = running
+            return running
         }
         return try await withTaskCancellationHandler {
-            try await task.value
+            try await running.task.valueUnlessCancelled()
         } onCancel: {
-            leave(asset.digest)
+            leave(asset.digest, running.number)
         }
     }
 
-    private func leave(_ asset: Bytes) {
+    private func leave(_ asset: Bytes, _ number: UInt64) {
         state.withLock { state in
+            guard state.running[asset]?.number == number else { return }
             state.running[asset]?.waiters -= 1
             guard let running = state.running[asset], running.waiters == 0 else { return }
             running.task.cancel()
@@ -232,27 +239,29 @@ final class AssetCache: Sendable {
 
     private func end(_ asset: Bytes, _ number: UInt64) {
         state.withLock { state in
-            guard state.running[asset]?.number ?? number == number else { return }
-            state.running[asset] = nil
-            state.claims = state.claims.filter { $0.value != asset }
+            state.tasks[number] = nil
+            state.claims = state.claims.filter { $0.value != number }
+            if state.running[asset]?.number == number { state.running[asset] = nil }
         }
     }
 
-    /// Claims chunks for an asset; those that another one has claimed are returned, with the
+    /// Claims chunks for a download; those that another one has claimed are returned, with the
     /// download to wait for.
+    ///
+    /// Once per download: so none waits for one that waits for it.
     func claim(
         _ chunks: [Bytes],
-        for asset: Bytes
+        for download: UInt64
     ) -> [(chunk: Bytes, download: Task<String, any Error>)] {
         state.withLock { state in
             var elsewhere: [(Bytes, Task<String, any Error>)] = []
             for chunk in chunks {
-                if let other = state.claims[chunk], other != asset,
-                    let running = state.running[other]
+                if let other = state.claims[chunk], other != download,
+                    let task = state.tasks[other]
                 {
-                    elsewhere.append((chunk, running.task))
+                    elsewhere.append((chunk, task))
                 } else {
-                    state.claims[chunk] = asset
+                    state.claims[chunk] = download
                 }
             }
             return elsewhere
@@ -265,5 +274,34 @@ final class AssetCache: Sendable {
             code == ENOSPC || code == EDQUOT ? .diskFull : .none,
             "the asset cache can't be used: \(path): \(String(cString: strerror(code)))"
         )
+    }
+}
+
+extension Task where Failure == any Error {
+    /// What it returns; an error at once if whoever waits is cancelled.
+    func valueUnlessCancelled() async throws -> Success {
+        let waiter = TaskWaiter<Success>()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                waiter.begin(continuation)
+                Task<Void, Never> { waiter.end(await result) }
+                if Task<Never, Never>.isCancelled { waiter.end(.failure(ClientCore.cancelled)) }
+            }
+        } onCancel: {
+            waiter.end(.failure(ClientCore.cancelled))
+        }
+    }
+}
+
+/// Waits for whatever comes first.
+private final class TaskWaiter<Value: Sendable>: Sendable {
+    private let continuation = Mutex<CheckedContinuation<Value, any Error>?>(nil)
+
+    func begin(_ waiting: CheckedContinuation<Value, any Error>) {
+        continuation.withLock { $0 = waiting }
+    }
+
+    func end(_ result: Result<Value, any Error>) {
+        continuation.withLock { $0.take() }?.resume(with: result)
     }
 }

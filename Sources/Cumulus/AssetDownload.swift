@@ -14,6 +14,8 @@ struct AssetDownload: Sendable {
     let database: DatabaseScope
     let asset: Asset
     let cache: AssetCache
+    /// Tells it from other downloads of the cache.
+    let number: UInt64
     let progress: AssetProgress?
 
     /// Up to so many bytes, asking for the list first costs more than it can save.
@@ -75,8 +77,9 @@ struct AssetDownload: Sendable {
             try writer?.takeCopy(of: chunk, from: cache.path(of: place.asset), place.offset)
         }
         let left = Array(writer?.missing.keys ?? [:].keys)
-        for (chunk, download) in cache.claim(left, for: asset.digest) {
-            _ = try? await download.value
+        for (chunk, download) in cache.claim(left, for: number) {
+            _ = try? await download.valueUnlessCancelled()
+            try Task.checkCancellation()
             guard let place = cache.place(of: chunk) else { continue }
             try writer?.takeCopy(of: chunk, from: cache.path(of: place.asset), place.offset)
         }
@@ -89,17 +92,20 @@ struct AssetDownload: Sendable {
         var attempt = 0
         while writer?.missing.isEmpty != true {
             let before = writer?.missing.count
+            var problem = AssetDownload.incomplete(asset)
             do {
                 try await stream(&writer, into: file)
             } catch let error as ServiceError where isPassing(error) {
-                if writer?.missing.count != before {
-                    deadline = core.environment.now() + core.settings.callMilliseconds
-                    attempt = 0
-                }
-                guard core.environment.now() < deadline else { throw error }
-                try await core.environment.sleep(core.backoff(attempt))
-                attempt += 1
+                problem = error
             }
+            if writer?.missing.isEmpty == true { return }
+            if writer?.missing.count != before {
+                deadline = core.environment.now() + core.settings.callMilliseconds
+                attempt = 0
+            }
+            guard core.environment.now() < deadline else { throw problem }
+            try await core.environment.sleep(core.backoff(attempt))
+            attempt += 1
         }
     }
 

@@ -79,29 +79,36 @@ struct AssetUpload: Sendable {
     // MARK: What is missing
 
     private func send(_ prepared: [Prepared]) async throws {
-        var isFirst = true
+        var pieces = try await missing(of: prepared)
+        noteSkipped(prepared, pieces)
         var deadline = core.environment.now() + core.settings.callMilliseconds
         var attempt = 0
-        while true {
-            let pieces = try await missing(of: prepared)
-            if isFirst { noteSkipped(prepared, pieces) }
-            isFirst = false
-            if pieces.isEmpty { return }
-            let moved = Atomic<Int>(0)
+        while !pieces.isEmpty {
+            var problem = AssetUpload.stillMissing
             do {
-                try await stream(pieces, moved)
+                try await stream(pieces)
             } catch let error as Interruption {
-                // As long as something arrives, it is worth going on.
-                if moved.load(ordering: .relaxed) > 0 {
-                    deadline = core.environment.now() + core.settings.callMilliseconds
-                    attempt = 0
-                }
-                guard core.environment.now() < deadline else { throw error.why }
-                try await core.environment.sleep(core.backoff(attempt))
-                attempt += 1
+                problem = error.why
             }
+            let rest = try await missing(of: prepared)
+            // As long as something arrives, it is worth going on.
+            if rest.count < pieces.count {
+                deadline = core.environment.now() + core.settings.callMilliseconds
+                attempt = 0
+            }
+            pieces = rest
+            if pieces.isEmpty { return }
+            guard core.environment.now() < deadline else { throw problem }
+            try await core.environment.sleep(core.backoff(attempt))
+            attempt += 1
         }
     }
+
+    private static let stillMissing = ServiceError(
+        .serviceUnavailable,
+        .assetIncomplete,
+        "the server took the content of an asset, and still says that it lacks it"
+    )
 
     /// The upload ended early; another try may bring the rest.
     private struct Interruption: Error {
@@ -180,7 +187,7 @@ struct AssetUpload: Sendable {
         let chunks: Int
     }
 
-    private func stream(_ pieces: [Piece], _ moved: borrowing Atomic<Int>) async throws {
+    private func stream(_ pieces: [Piece]) async throws {
         let sent = SentMessages(progress)
         let upload = try await UploadStream.open(
             core,
@@ -188,7 +195,6 @@ struct AssetUpload: Sendable {
             UploadChunksRequest(database: database).encoded(),
             onCredit: { sent.acknowledge($0) }
         )
-        defer { moved.store(sent.acknowledged, ordering: .relaxed) }
         var isOpen = true
         let room = try await core.hello().limits.frameBytes / 2
         let groups = AssetUpload.groups(of: pieces, min(AssetUpload.messageBytes, room))
@@ -304,7 +310,6 @@ private final class SentMessages: Sendable {
         var waiting: [(bytes: Int, plain: Int, chunks: Int)] = []
         /// Bytes of credit that belong to no whole message yet.
         var credit = 0
-        var acknowledged = 0
         var isWindow = true
     }
 
@@ -314,9 +319,6 @@ private final class SentMessages: Sendable {
     init(_ progress: AssetProgress?) {
         self.progress = progress
     }
-
-    /// Messages that are durable.
-    var acknowledged: Int { state.withLock { $0.acknowledged } }
 
     func add(_ bytes: Int, _ plain: Int, _ chunks: Int) {
         state.withLock { $0.waiting.append((bytes, plain, chunks)) }
@@ -344,7 +346,6 @@ private final class SentMessages: Sendable {
             while let first = state.waiting.first, first.bytes <= state.credit {
                 state.waiting.removeFirst()
                 state.credit -= first.bytes
-                state.acknowledged += 1
                 done = (
                     done.bytes + first.bytes, done.plain + first.plain, done.chunks + first.chunks
                 )

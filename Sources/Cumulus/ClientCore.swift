@@ -56,6 +56,8 @@ final class ClientCore: Sendable {
         var inFlight = 0
         /// Failed attempts since the last success.
         var failures = 0
+        /// Endpoints that were given up: which one is next.
+        var turn = 0
         /// The attempt whose connection this is; what older ones report means nothing any more.
         var attempt: UInt64 = 0
     }
@@ -63,6 +65,8 @@ final class ClientCore: Sendable {
     private struct Waiter {
         let id: UInt64
         let resume: @Sendable (Result<Lease, ServiceError>) -> Void
+        /// Ends the waiting when its time is up.
+        var timer: Task<Void, Never>?
     }
 
     private struct State {
@@ -76,6 +80,9 @@ final class ClientCore: Sendable {
         /// All that were greeted and have not ended, those of a draining server too.
         var connections: [ObjectIdentifier: ClientConnection] = [:]
         var isClosed = false
+        /// What came of the endpoints that were tried since a node last took this client: how it
+        /// was refused, or nil: nobody answered.
+        var verdicts: [String: ServiceError?] = [:]
         /// Waits for the last lease of a container that is closed.
         var onLastRelease: [@Sendable () -> Void] = []
         /// Connections that are being made.
@@ -168,7 +175,10 @@ final class ClientCore: Sendable {
                 wasSent = wasSent || (sent && isChange)
                 pause = backoff(attempt)
             case .refused(let error):
-                pause = backoff(attempt)
+                let goesElsewhere = isBetterElsewhere(error, attempt)
+                // What a node asks for, it asks for itself.
+                let asked = goesElsewhere ? 0 : Int64(error.retryAfterMilliseconds ?? 0)
+                pause = max(backoff(attempt), asked)
                 let hasTime = environment.now() + pause < deadline
                 if isStale(error), !wasSent, renewals < max(1, settings.connections),
                     prototype.requestID.isEmpty
@@ -179,10 +189,11 @@ final class ClientCore: Sendable {
                     retire(lease, "the server's clock was set")
                     continue
                 }
-                guard isRetryable(error), hasTime, !Task.isCancelled else {
+                let isWorthIt = goesElsewhere || isRetryable(error)
+                guard isWorthIt, hasTime, !Task.isCancelled else {
                     throw wasSent && leavesOpen(error) ? timeout(wasSent: true) : error
                 }
-                if error.reason == .nodeBehind { leave(lease) }
+                if goesElsewhere { retire(lease, error.message) }
                 refusal = error
             }
             if Task.isCancelled { throw ClientCore.cancelled }
@@ -278,12 +289,6 @@ final class ClientCore: Sendable {
         state.withLock { $0.seen.join(session) }
     }
 
-    /// The node has not got what was seen elsewhere: another one is tried, if there is one.
-    private func leave(_ lease: Lease) {
-        guard settings.endpoints.count > 1 else { return }
-        retire(lease, "the node is behind")
-    }
-
     /// Gives up a connection: calls that are under way end as they may.
     private func retire(_ lease: Lease, _ why: String) {
         let attempt = state.withLock { isCurrent(lease, $0) ? $0.slots[lease.slot].attempt : nil }
@@ -304,6 +309,17 @@ final class ClientCore: Sendable {
         }
     }
 
+    /// Whether another node may do what this one can't, and there is another one.
+    private func isBetterElsewhere(_ error: ServiceError, _ attempt: Int) -> Bool {
+        guard settings.endpoints.count > 1 else { return false }
+        switch error.reason {
+        case .clockWrong, .draining, .nodeBehind, .nodeIDInUse: return true
+        // Each is asked once: a disk may stay full.
+        case .diskFull: return attempt < settings.endpoints.count
+        default: return error.code == .zoneBusy
+        }
+    }
+
     /// Whether a refusal says nothing about an earlier attempt at the same change.
     ///
     /// Only what is wrong with the request itself was wrong then too.
@@ -316,7 +332,7 @@ final class ClientCore: Sendable {
     }
 
     private func requestID(clockOffset: Int64) -> Bytes {
-        let time = UInt64(bitPattern: environment.wallClock() + clockOffset)
+        let time = UInt64(bitPattern: environment.wallClock() &+ clockOffset)
         let words = [time << 16 | environment.random() >> 48, environment.random()]
         return words.flatMap { word in withUnsafeBytes(of: word.bigEndian, Array.init) }
     }
@@ -358,15 +374,10 @@ final class ClientCore: Sendable {
                 let added = state.withLock { state in
                     add(&state) { continuation.resume(with: $0) }
                 }
-                guard let id = added else {
-                    continuation.resume(
-                        throwing: ServiceError(
-                            .requestRateLimited,
-                            .overloaded,
-                            "\(settings.waitingLimit) calls are waiting for a connection already"
-                        )
-                    )
-                    return
+                let id: UInt64
+                switch added {
+                case .success(let added): id = added
+                case .failure(let error): return continuation.resume(throwing: error)
                 }
                 waiterID.withLock { $0 = id }
                 connect()
@@ -383,16 +394,28 @@ final class ClientCore: Sendable {
     private func add(
         _ state: inout State,
         _ resume: @escaping @Sendable (Result<Lease, ServiceError>) -> Void
-    ) -> UInt64? {
-        guard state.waiters.count < settings.waitingLimit else { return nil }
+    ) -> Result<UInt64, ServiceError> {
+        // Those who waited then have been told.
+        if state.isClosed { return .failure(ClientCore.isClosed) }
+        guard state.waiters.count < settings.waitingLimit else {
+            return .failure(
+                ServiceError(
+                    .requestRateLimited,
+                    .overloaded,
+                    "\(settings.waitingLimit) calls are waiting for a connection already"
+                )
+            )
+        }
         state.nextWaiter += 1
         state.waiters.append(Waiter(id: state.nextWaiter, resume: resume))
-        return state.nextWaiter
+        return .success(state.nextWaiter)
     }
+
+    private static let isClosed = ServiceError(.operationCancelled, "the container was closed")
 
     /// An open connection with room for a call; nil if there is none at the moment.
     private func take(_ state: inout State) throws -> Lease? {
-        if state.isClosed { throw ServiceError(.operationCancelled, "the container was closed") }
+        if state.isClosed { throw ClientCore.isClosed }
         var best: (slot: Int, lease: Lease)?
         for offset in state.slots.indices {
             let index = (state.nextSlot + offset) % state.slots.count
@@ -446,16 +469,23 @@ final class ClientCore: Sendable {
                 return (state.waiters.removeFirst(), lease)
             }
             guard let (waiter, lease) = served else { return }
+            waiter.timer?.cancel()
             waiter.resume(.success(lease))
         }
     }
 
     private func expire(_ id: UInt64, at deadline: Instant, wasSent: Bool) {
         let rest = deadline.milliseconds - environment.now().milliseconds
-        Task(executorPreference: environment.executor) { [self] in
-            try? await environment.sleep(max(0, rest))
+        let timer = Task(executorPreference: environment.executor) { [self] in
+            guard (try? await environment.sleep(max(0, rest))) != nil else { return }
             fail(id, timeout(wasSent: wasSent))
         }
+        let isWaiting = state.withLock { state in
+            guard let index = state.waiters.lastIndex(where: { $0.id == id }) else { return false }
+            state.waiters[index].timer = timer
+            return true
+        }
+        if !isWaiting { timer.cancel() }
     }
 
     private func fail(_ id: UInt64, _ error: ServiceError) {
@@ -463,6 +493,7 @@ final class ClientCore: Sendable {
             guard let index = state.waiters.firstIndex(where: { $0.id == id }) else { return nil }
             return state.waiters.remove(at: index)
         }
+        waiter?.timer?.cancel()
         waiter?.resume(.failure(error))
     }
 
@@ -470,6 +501,11 @@ final class ClientCore: Sendable {
 
     /// Begins to connect every slot that is idle.
     private func connect() {
+        if settings.endpoints.isEmpty {
+            return failWaiters(
+                ServiceError(.invalidArguments, "the container's configuration names no endpoint")
+            )
+        }
         state.withLock { state in
             guard !state.isClosed else { return }
             for slot in state.slots.indices {
@@ -487,24 +523,24 @@ final class ClientCore: Sendable {
     }
 
     private func connect(_ slot: Int, _ attempt: UInt64) async {
-        let failures = state.withLock { $0.slots[slot].failures }
+        let (failures, turn) = state.withLock { ($0.slots[slot].failures, $0.slots[slot].turn) }
         if failures > 0 { try? await environment.sleep(backoff(failures - 1)) }
         if Task.isCancelled { return }
-        let endpoint = settings.endpoints[(slot + failures) % settings.endpoints.count]
+        let endpoint = settings.endpoints[(slot + turn) % settings.endpoints.count]
         let settings = settings
         let clock = environment.now
         do {
             let notify: @Sendable (ClientConnection, ClientConnection.Event) -> Void = {
-                [weak self] in self?.handle($1, of: $0, in: slot, attempt)
+                [weak self] in self?.handle($1, of: $0, at: endpoint, in: slot, attempt)
             }
             try await environment.dialer.connect(to: endpoint) { link, _ in
                 ClientConnection(settings, link: link, clock: clock, notify: notify)
             }
         } catch {
-            if case NIOFrameDialer.Failure.untrusted(let reason) = error,
-                settings.endpoints.count == 1
-            {
-                failWaiters(ServiceError(.networkFailure, reason))
+            if case NIOFrameDialer.Failure.untrusted(let reason) = error {
+                note(ServiceError(.networkFailure, reason), of: endpoint)
+            } else {
+                note(nil, of: endpoint)
             }
             lose(slot, attempt, "\(error)")
         }
@@ -513,6 +549,7 @@ final class ClientCore: Sendable {
     private func handle(
         _ event: ClientConnection.Event,
         of connection: ClientConnection,
+        at endpoint: String,
         in slot: Int,
         _ attempt: UInt64
     ) {
@@ -522,18 +559,21 @@ final class ClientCore: Sendable {
                 slot: slot,
                 connection: connection,
                 hello: hello,
-                clockOffset: hello.clock - environment.wallClock()
+                clockOffset: hello.clock &- environment.wallClock()
             )
             let isWanted = state.withLock { state in
                 guard !state.isClosed, state.slots[slot].attempt == attempt else { return false }
-                state.slots[slot] = Slot(state: .open(lease), attempt: attempt)
+                let turn = state.slots[slot].turn
+                state.slots[slot] = Slot(state: .open(lease), turn: turn, attempt: attempt)
+                state.verdicts = [:]
                 state.connections[ObjectIdentifier(connection)] = connection
                 return true
             }
             guard isWanted else { return connection.close() }
             serveWaiters()
         case .reached(let run, let token): state.withLock { $0.seen.note(token, of: run) }
-        case .refused(let error): failWaiters(error)
+        // One that is busy may take it at the next try.
+        case .refused(let error): if !isRetryable(error) { note(error, of: endpoint) }
         case .draining: lose(slot, attempt, "the server is shutting down")
         case .closed(let reason):
             state.withLock { $0.connections[ObjectIdentifier(connection)] = nil }
@@ -547,21 +587,42 @@ final class ClientCore: Sendable {
     private func lose(_ slot: Int, _ attempt: UInt64, _ problem: String) {
         let isNeeded = state.withLock { state -> Bool in
             guard state.slots[slot].attempt == attempt else { return false }
-            let failures = state.slots[slot].failures + 1
-            state.slots[slot] = Slot(failures: failures)
+            let (failures, turn) = (state.slots[slot].failures, state.slots[slot].turn)
+            state.slots[slot] = Slot(failures: failures + 1, turn: turn + 1)
             state.lastProblem = problem
             return !state.waiters.isEmpty
         }
         if isNeeded { connect() }
     }
 
-    /// The server doesn't want this client: waiting longer won't help anybody.
+    /// A node doesn't want this client; or, with nil, can't be reached.
+    ///
+    /// Once all were tried and one of them refused, waiting longer won't help anybody.
+    private func note(_ verdict: ServiceError?, of endpoint: String) {
+        let refusal = state.withLock { state -> ServiceError? in
+            if let verdict {
+                state.verdicts.updateValue(verdict, forKey: endpoint)
+            } else if state.verdicts[endpoint] == nil {
+                state.verdicts.updateValue(nil, forKey: endpoint)
+            }
+            guard settings.endpoints.allSatisfy({ state.verdicts[$0] != nil }),
+                let refusal = state.verdicts.values.lazy.compactMap(\.self).first
+            else { return nil }
+            state.verdicts = [:]
+            return refusal
+        }
+        if let refusal { failWaiters(refusal) }
+    }
+
     private func failWaiters(_ error: ServiceError) {
         let waiters = state.withLock { state in
             defer { state.waiters = [] }
             return state.waiters
         }
-        for waiter in waiters { waiter.resume(.failure(error)) }
+        for waiter in waiters {
+            waiter.timer?.cancel()
+            waiter.resume(.failure(error))
+        }
     }
 
     /// Ends all connections; calls in flight fail.
@@ -572,7 +633,7 @@ final class ClientCore: Sendable {
             state.isClosed = true
             return (Array(state.connections.values), Array(state.attempts.values))
         }
-        failWaiters(ServiceError(.operationCancelled, "the container was closed"))
+        failWaiters(ClientCore.isClosed)
         for attempt in attempts { attempt.cancel() }
         for attempt in attempts { await attempt.value }
         for connection in connections {

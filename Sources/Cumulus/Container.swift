@@ -180,7 +180,9 @@ extension TLSTrust {
 
 extension ClientCore.Settings {
     init(_ configuration: Container.Configuration, hello: Hello) {
-        let (seconds, attoseconds) = configuration.timeout.components
+        // Longer ones have no number in milliseconds.
+        let timeout = min(configuration.timeout, .seconds(Int32.max))
+        let (seconds, attoseconds) = timeout.components
         self.init(
             endpoints: configuration.endpoints,
             session: configuration.session?.tokens ?? [],

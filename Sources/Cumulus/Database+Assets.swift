@@ -17,6 +17,11 @@ extension Database {
         of records: [Record],
         progress: AssetProgress? = nil
     ) async throws -> [Record] {
+        defer { progress?.finish() }
+        return try await uploading(records, progress)
+    }
+
+    func uploading(_ records: [Record], _ progress: AssetProgress?) async throws -> [Record] {
         var local: [Asset] = []
         for record in records { local += record.localAssets }
         if local.isEmpty { return records }
@@ -42,19 +47,22 @@ extension Database {
         guard asset.digest.count == 32, asset.size <= UInt64(Int64.max) else {
             throw ServiceError(.assetFileNotFound, "the asset has neither content nor a digest")
         }
-        let cache = core.assetCache
-        let download = AssetDownload(
-            core: core,
-            database: databaseScope,
-            asset: asset,
-            cache: cache,
-            progress: progress
-        )
+        let (core, database, cache) = (core, databaseScope, core.assetCache)
         var whole = asset
         let known = cache.file(of: asset)
         let path =
             if let known { known } else {
-                try await cache.file(of: asset) { try await download.run() }
+                try await cache.file(of: asset) { number in
+                    try await AssetDownload(
+                        core: core,
+                        database: database,
+                        asset: asset,
+                        cache: cache,
+                        number: number,
+                        progress: progress
+                    )
+                    .run()
+                }
             }
         whole.source = .file(path: path)
         return whole

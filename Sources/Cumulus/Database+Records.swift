@@ -90,6 +90,8 @@ extension Database {
     ///   - atomically: In custom zones all of a zone's items succeed, or none. Elsewhere it means
     ///     nothing.
     ///   - progress: Follows the upload of assets, which goes first.
+    /// - Throws: What fails all items. Of a request that is sent in parts, what fails a later part is
+    ///   the result of its items and of those that were not sent then.
     public func modifyRecords(
         saving recordsToSave: [Record],
         deleting recordIDsToDelete: [Record.ID],
@@ -102,7 +104,7 @@ extension Database {
     ) {
         defer { progress?.finish() }
         try checkUnique(recordsToSave.map(\.recordID) + recordIDsToDelete)
-        let recordsToSave = try await uploadAssets(of: recordsToSave, progress: progress)
+        let recordsToSave = try await uploading(recordsToSave, progress)
         var saveResults: [Record.ID: Result<Record, any Error>] = [:]
         var deleteResults: [Record.ID: Result<Void, any Error>] = [:]
         let canSplit = !atomically || !hasAtomicZone(recordsToSave, recordIDsToDelete)
@@ -112,7 +114,12 @@ extension Database {
             savePolicy,
             canSplit: canSplit
         )
-        for part in parts {
+        var failure: ServiceError?
+        for (number, part) in parts.enumerated() {
+            if let failure {
+                note(Database.unsent(after: failure), of: part, &saveResults, &deleteResults)
+                continue
+            }
             let request = ModifyRecordsRequest.encoded(
                 database: databaseScope,
                 policy: savePolicy.rawValue,
@@ -125,8 +132,12 @@ extension Database {
                 messages = try await core.change(.recordsModify, request)
             } catch let error as ServiceError where canSplit && error.code == .limitExceeded {
                 // A part that is still too large holds one record; the others don't suffer.
-                for save in part.saves { saveResults[save.record.recordID] = .failure(error) }
-                for id in part.deletes { deleteResults[id] = .failure(error) }
+                note(error, of: part, &saveResults, &deleteResults)
+                continue
+            } catch let error as ServiceError where number > 0 {
+                // What was saved before must not be lost with it: it has new change tags.
+                failure = error
+                note(error, of: part, &saveResults, &deleteResults)
                 continue
             }
             var saves: [RecordResult] = []
@@ -148,6 +159,26 @@ extension Database {
         }
         await fetchServerRecords(&saveResults)
         return (saveResults, deleteResults)
+    }
+
+    /// All items of a part fail with it.
+    private func note(
+        _ error: ServiceError,
+        of part: Part,
+        _ saveResults: inout [Record.ID: Result<Record, any Error>],
+        _ deleteResults: inout [Record.ID: Result<Void, any Error>]
+    ) {
+        for save in part.saves { saveResults[save.record.recordID] = .failure(error) }
+        for id in part.deletes { deleteResults[id] = .failure(error) }
+    }
+
+    /// Of what was sent the outcome may be unknown; of what wasn't it is not.
+    private static func unsent(after failure: ServiceError) -> ServiceError {
+        guard failure.code == .serverResponseLost else { return failure }
+        return ServiceError(
+            .networkFailure,
+            "it was not sent: an earlier part of the request got no answer"
+        )
     }
 
     /// Adds the records of the server that its answer had no room for, as they are now.

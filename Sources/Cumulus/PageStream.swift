@@ -64,8 +64,14 @@ final class PageStream: Sendable {
         connection.link.loop.execute { connection.cancel(call) }
     }
 
+    /// nil at the end of the answer.
     func next() async throws -> Bytes? {
-        guard let message = try await messages.next() else { return nil }
+        guard let message = try await messages.next() else {
+            // For a cancelled task the messages end too, and whoever reads must not take that for
+            // all of them.
+            if Task.isCancelled { throw ClientCore.cancelled }
+            return nil
+        }
         let (call, connection, count) = (call, connection, message.count)
         connection.link.loop.execute { connection.grant(count, to: call) }
         return message

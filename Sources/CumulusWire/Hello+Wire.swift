@@ -164,23 +164,30 @@ extension Limits {
         }
     }
 
+    /// What a server doesn't say is as usual: with a limit of 0 nothing could be done.
     fileprivate init(wire raw: Cumulus__V1__Limits) {
         self.init()
-        itemsPerRequest = Int(raw.items_per_request)
-        requestBytes = Int(raw.request_bytes)
-        recordBytes = Int(raw.record_bytes)
-        nameBytes = Int(raw.name_bytes)
-        fieldsPerType = Int(raw.fields_per_type)
-        ownersPerRecord = Int(raw.owners_per_record)
-        frameBytes = Int(raw.frame_bytes)
-        streamsPerConnection = Int(raw.streams_per_connection)
-        unansweredBytes = Int(raw.unanswered_bytes)
-        initialCredit = Int(raw.initial_credit)
-        requestMemoryMilliseconds = Int64(clamping: raw.request_memory_ms)
-        zonesPerDatabase = Int(raw.zones_per_database)
-        assetBytes = Int(clamping: raw.asset_bytes)
-        userAssetBytes = Int(clamping: raw.user_asset_bytes)
-        assetsPerRequest = Int(raw.assets_per_request)
+        func take<Value: FixedWidthInteger>(
+            _ limit: WritableKeyPath<Limits, Value>,
+            _ number: some FixedWidthInteger
+        ) {
+            if number != 0 { self[keyPath: limit] = Value(clamping: number) }
+        }
+        take(\.itemsPerRequest, raw.items_per_request)
+        take(\.requestBytes, raw.request_bytes)
+        take(\.recordBytes, raw.record_bytes)
+        take(\.nameBytes, raw.name_bytes)
+        take(\.fieldsPerType, raw.fields_per_type)
+        take(\.ownersPerRecord, raw.owners_per_record)
+        take(\.frameBytes, raw.frame_bytes)
+        take(\.streamsPerConnection, raw.streams_per_connection)
+        take(\.unansweredBytes, raw.unanswered_bytes)
+        take(\.initialCredit, raw.initial_credit)
+        take(\.requestMemoryMilliseconds, raw.request_memory_ms)
+        take(\.zonesPerDatabase, raw.zones_per_database)
+        take(\.assetBytes, raw.asset_bytes)
+        take(\.userAssetBytes, raw.user_asset_bytes)
+        take(\.assetsPerRequest, raw.assets_per_request)
     }
 }
 

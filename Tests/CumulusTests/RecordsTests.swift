@@ -3,6 +3,7 @@
 import Cumulus
 import CumulusModel
 import CumulusTesting
+import Foundation
 import Testing
 
 @Suite struct RecordsTests {
@@ -25,6 +26,19 @@ import Testing
         #expect(fetched["none"] == [])
         #expect(fetched["place"]?.location?.latitude == 48.2)
         #expect(fetched.recordChangeTag == saved.recordChangeTag)
+        await container.close()
+        try await server.stop()
+    }
+
+    @Test(.timeLimit(.minutes(5))) func theProgressOfAnUploadAheadEnds() async throws {
+        let server = try await TestServer()
+        let container = try await server.container(user: "ada")
+        var record = Record(recordType: "Note", recordID: Record.ID(recordName: "first"))
+        record["file"] = .asset(Asset(data: Data(repeating: 7, count: 1_000)))
+        let progress = AssetProgress()
+        _ = try await container.privateCloudDatabase.uploadAssets(of: [record], progress: progress)
+        for await step in progress { #expect(step.completedBytes <= 1_000) }
+        #expect(progress.latest.completedBytes == 1_000)
         await container.close()
         try await server.stop()
     }

@@ -1,0 +1,149 @@
+// What a client makes of a node that refuses it, and of several that don't agree.
+
+import Cumulus
+import CumulusModel
+import CumulusTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct RefusalTests {
+    private static let note = Record(recordType: "Note", recordID: .init(recordName: "r"))
+
+    private func container(
+        _ endpoints: [String],
+        token: String? = nil,
+        timeout: Duration = .seconds(60)
+    ) -> Container {
+        var configuration = Container.Configuration(endpoints: endpoints)
+        configuration.accessToken = token
+        configuration.connections = 1
+        configuration.timeout = timeout
+        return Container(identifier: TestServer.container, configuration: configuration)
+    }
+
+    /// The error of a save at these servers.
+    private func error(
+        at servers: [ScriptedServer],
+        timeout: Duration = .seconds(60)
+    ) async throws -> ServiceError {
+        let container = container(servers.map(\.endpoint), timeout: timeout)
+        let error = try await #require(throws: ServiceError.self) {
+            try await container.privateCloudDatabase.save(Self.note)
+        }
+        await container.close()
+        for server in servers { try? await server.stop() }
+        return error
+    }
+
+    @Test(arguments: [
+        ServiceError(.serviceUnavailable, .clockWrong, "its clock is wrong"),
+        ServiceError(.serviceUnavailable, .diskFull, "its disk is full"),
+        ServiceError(.serviceUnavailable, .draining, "it is leaving"),
+        ServiceError(.serviceUnavailable, .nodeBehind, "it is behind"),
+        ServiceError(.zoneBusy, "it takes in a state"),
+    ])
+    func whatOneNodeCantDoAnotherOneDoes(refusal: ServiceError) async throws {
+        let others = [
+            try await ScriptedServer([.refuseCall(refusal)]),
+            try await ScriptedServer([.refuseCall(refusal)]),
+        ]
+        let server = try await TestServer()
+        let token = try await server.makeUser("ada")
+        let container = container(others.map(\.endpoint) + [server.endpoint], token: token)
+        _ = try await container.privateCloudDatabase.save(Self.note)
+        #expect(others.map(\.calls) == [1, 1])
+        await container.close()
+        for other in others { try await other.stop() }
+        try await server.stop()
+    }
+
+    /// A new token may not be known everywhere yet.
+    @Test func whomOneNodeRefusesAnotherOneMayTake() async throws {
+        let refusal = ServiceError(.notAuthenticated, "the token is unknown")
+        let other = try await ScriptedServer([.refuseGreeting(refusal)])
+        let server = try await TestServer()
+        let token = try await server.makeUser("ada")
+        let container = container([other.endpoint, server.endpoint], token: token)
+        _ = try await container.privateCloudDatabase.save(Self.note)
+        await container.close()
+        try await other.stop()
+        try await server.stop()
+    }
+
+    @Test func whomAllNodesRefuseIsToldAtOnce() async throws {
+        let refusal = ServiceError(.notAuthenticated, "the token is unknown")
+        let servers = [
+            try await ScriptedServer([.refuseGreeting(refusal)]),
+            try await ScriptedServer([.refuseGreeting(refusal)]),
+        ]
+        let error = try await error(at: servers)
+        #expect(error.code == .notAuthenticated)
+    }
+
+    /// One can't be reached: what the other one says is all that will be heard.
+    @Test func aRefusalCountsThoughTheOthersAreDown() async throws {
+        let refusal = ServiceError(.badContainer, "there is no such container")
+        let gone = try await ScriptedServer([.refuseGreeting(refusal)])
+        try await gone.stop()
+        let error = try await error(at: [
+            gone, ScriptedServer([.refuseGreeting(refusal)]),
+        ])
+        #expect(error.code == .badContainer)
+    }
+
+    @Test func aBusyNodeIsGreetedAgain() async throws {
+        let busy = ServiceError(.requestRateLimited, .overloaded, "too many reads are waiting")
+        let wrong = ServiceError(.invalidArguments, "a name is too long")
+        let server = try await ScriptedServer([.refuseGreeting(busy), .refuseCall(wrong)])
+        let error = try await error(at: [server])
+        #expect(error.code == .invalidArguments)
+    }
+
+    /// By itself a client would ask again five times in that second.
+    @Test func aPauseThatIsAskedForIsMade() async throws {
+        var busy = ServiceError(.requestRateLimited, .overloaded, "too many reads are waiting")
+        busy.retryAfterMilliseconds = 700
+        let server = try await ScriptedServer([.refuseCall(busy)])
+        let error = try await error(at: [server], timeout: .seconds(1))
+        #expect(error.code == .requestRateLimited)
+        #expect(server.calls <= 2)
+    }
+
+    @Test(arguments: [Int64.min, .max]) func noClockOfAServerIsTooWrong(clock: Int64) async throws {
+        let wrong = ServiceError(.invalidArguments, "a name is too long")
+        let server = try await ScriptedServer([.refuseCall(wrong)], clock: clock)
+        let error = try await error(at: [server])
+        #expect(error.code == .invalidArguments)
+    }
+
+    @Test func aConfigurationNeedsAnEndpoint() async throws {
+        #expect(try await error(at: []).code == .invalidArguments)
+    }
+
+    /// What was done is told, whatever becomes of the rest.
+    @Test func aPartThatFailsTakesNoOtherWithIt() async throws {
+        var limits = Limits.standard
+        limits.itemsPerRequest = 1
+        // The first deletion succeeds.
+        let steps = [
+            ScriptedServer.Step.calls([.answer([0x12, 0]), .drop]), .refuseCall(Self.full),
+        ]
+        let server = try await ScriptedServer(steps, limits: limits)
+        let container = container([server.endpoint])
+        let ids = ["a", "b", "c"].map { Record.ID(recordName: $0) }
+        let results = try await container.privateCloudDatabase.modifyRecords(
+            saving: [],
+            deleting: ids
+        )
+        .deleteResults
+        let codes = ids.map { id -> ServiceError.Code? in
+            guard case .failure(let error as ServiceError)? = results[id] else { return nil }
+            return error.code
+        }
+        #expect(results.count == 3)
+        #expect(codes == [nil, .serverResponseLost, .networkFailure])
+        await container.close()
+        try await server.stop()
+    }
+
+    private static let full = ServiceError(.serviceUnavailable, .diskFull, "the disk is full")
+}

@@ -1,0 +1,125 @@
+// A server that does with each connection what it was told to, on a real socket: for what clients
+// make of refusals, of silence and of nonsense.
+
+import CumulusModel
+import CumulusTransport
+import CumulusWire
+import Foundation
+import Synchronization
+
+final class ScriptedServer: Sendable {
+    /// What becomes of a connection.
+    enum Step: Sendable {
+        case refuseGreeting(ServiceError)
+        /// What becomes of its calls, one after the other; the last reply holds for all that
+        /// follow.
+        case calls([Reply])
+
+        static let dropCall = calls([.drop])
+        static func refuseCall(_ error: ServiceError) -> Step { calls([.refuse(error)]) }
+        static func answer(_ bytes: Bytes) -> Step { calls([.answer(bytes)]) }
+    }
+
+    enum Reply: Sendable {
+        /// Closes the connection.
+        case drop
+        case refuse(ServiceError)
+        case answer(Bytes)
+        /// Says nothing.
+        case ignore
+    }
+
+    let endpoint: String
+    private let listener: NIOFrameListener
+    private let counts: Counts
+
+    /// Connections that were accepted, and calls that came.
+    private final class Counts: Sendable {
+        let connections = Atomic<Int>(0)
+        let calls = Atomic<Int>(0)
+    }
+
+    /// - Parameters:
+    ///   - steps: For one connection after the other; the last one holds for all that follow.
+    ///   - clock: What it says of its clock; nil: what time it is.
+    init(_ steps: [Step], limits: Limits = .standard, clock: Int64? = nil) async throws {
+        let counts = Counts()
+        self.counts = counts
+        listener = NIOFrameListener(host: "127.0.0.1", port: 0, loops: EventLoops(threads: 1))
+        endpoint = try await listener.start { _, now in
+            let number = counts.connections.wrappingAdd(1, ordering: .relaxed).oldValue
+            var hello = ServerHello()
+            hello.limits = limits
+            hello.clock = clock ?? Int64(Date().timeIntervalSince1970 * 1_000)
+            return Handler(steps[min(number, steps.count - 1)], hello, now) {
+                counts.calls.add(1, ordering: .relaxed)
+            }
+        }
+    }
+
+    /// Calls that came so far.
+    var calls: Int { counts.calls.load(ordering: .relaxed) }
+
+    func stop() async throws { try await listener.stop() }
+
+    private final class Handler: FrameHandler {
+        private let step: Step
+        private let hello: ServerHello
+        private let noteCall: () -> Void
+        private var calls = 0
+        private var connection: FrameConnection
+        private var isOver = false
+
+        init(_ step: Step, _ hello: ServerHello, _ now: Instant, _ noteCall: @escaping () -> Void) {
+            self.step = step
+            self.hello = hello
+            self.noteCall = noteCall
+            connection = FrameConnection(limits: .standard, now: now)
+        }
+
+        func received(_ bytes: UnsafeRawBufferPointer, now: Instant) {
+            do {
+                try connection.received(bytes, now: now)
+                while let frame = try connection.next() { take(frame) }
+            } catch {
+                isOver = true
+            }
+        }
+
+        private func take(_ frame: Frame) {
+            switch (frame.kind, step) {
+            case (.hello, .refuseGreeting(let error)):
+                connection.send(Frame(.status, isEnd: true, payload: error.encoded()))
+                isOver = true
+            case (.hello, .calls):
+                connection.finishGreeting()
+                connection.send(Frame(.hello, payload: hello.encoded()))
+            case (.call, .calls(let replies)):
+                reply(replies[min(calls, replies.count - 1)], on: frame.stream)
+                calls += 1
+                noteCall()
+            default: break
+            }
+        }
+
+        private func reply(_ reply: Reply, on stream: UInt32) {
+            switch reply {
+            case .drop: isOver = true
+            case .refuse(let error):
+                let status = Frame(.status, isEnd: true, stream: stream, payload: error.encoded())
+                connection.send(status)
+            case .answer(let bytes):
+                connection.send(Frame(.message, isEnd: true, stream: stream, payload: bytes))
+            case .ignore: break
+            }
+        }
+
+        func turnEnded(now: Instant) -> Turn {
+            Turn(output: connection.takeOutput(), wake: nil, closes: isOver)
+        }
+
+        func timePassed(now: Instant) {}
+        func writing(_ pendingBytes: Int, now: Instant) {}
+        func closed() {}
+    }
+}
