@@ -99,8 +99,8 @@ public struct Record: Sendable {
     public var encryptedValues: EncryptedValues {
         get { encrypted }
         set {
-            encrypted = newValue
-            for key in newValue.changed {
+            encrypted.take(newValue)
+            for key in encrypted.changed {
                 values[key] = nil
                 changed.remove(key)
                 forgetIncrement(of: key)

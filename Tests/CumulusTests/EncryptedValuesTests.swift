@@ -65,6 +65,25 @@ import Testing
         try await finish()
     }
 
+    @Test func allOfThemCanBeTakenFromAnotherRecord() async throws {
+        let mine = try await database([key])
+        try await mine.save(Self.diary())
+        let fetched = try await mine.record(for: Self.id)
+        var copy = Record(recordType: "Diary", recordID: Record.ID(recordName: "copy"))
+        copy["text"] = "open before"
+        copy.encryptedValues = fetched.encryptedValues
+        #expect(copy.changedKeys() == Self.values.keys.sorted())
+        try await mine.save(copy)
+        let saved = try await mine.record(for: copy.recordID)
+        for (key, value) in Self.values { #expect(saved.encryptedValues[key] == value) }
+        // What this client has no key for can be read in its own record only.
+        let blind = try await database([])
+        var other = Record(recordType: "Diary", recordID: Record.ID(recordName: "other"))
+        other.encryptedValues = try await blind.record(for: Self.id).encryptedValues
+        #expect(other.changedKeys() == [] && other.encryptedValues.lockedKeys() == [])
+        try await finish()
+    }
+
     @Test func listsAndChangesAndConflictsAreOpenedToo() async throws {
         let mine = try await database([key])
         var zone = Record(
