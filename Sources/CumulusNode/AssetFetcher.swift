@@ -40,7 +40,7 @@ final class AssetDemand: Sendable {
 
     private static let firstPause: Int64 = 1_000
     private static let longestPause: Int64 = 30_000
-    /// Failures that are remembered; others are tried in every walk.
+    /// Failures that are remembered; with one more, another one is forgotten.
     private static let mostFailures = 10_000
 
     private let state = Mutex(State())
@@ -99,7 +99,9 @@ final class AssetDemand: Sendable {
             state.running[key] = nil
             if outcome == .notMine { return }
             let last = state.failures.removeValue(forKey: key)
-            if outcome == .done || state.failures.count >= AssetDemand.mostFailures { return }
+            if outcome == .done { return }
+            // Whoever waits for this one learns of it from here.
+            if state.failures.count >= AssetDemand.mostFailures { _ = state.failures.popFirst() }
             let pause = last.map { min(2 * $0.pause, AssetDemand.longestPause) }
             state.failures[key] = Failure(when: now, pause: pause ?? AssetDemand.firstPause)
         }

@@ -103,3 +103,10 @@ extension Page {
         self.init(message: MessagePieces(message), next: next)
     }
 }
+
+extension [UInt32: CallState] {
+    /// As they began.
+    var inOrder: [(stream: UInt32, call: CallState)] {
+        sorted { $0.key < $1.key }.map { ($0, $1) }
+    }
+}

@@ -140,7 +140,6 @@ extension ClientSession {
         if byteCount > 0 {
             call.upload?.credit -= byteCount
             call.upload?.inProgress += 1
-            keep(byteCount, of: call)
             store(frame.payload, call, frame.stream)
         }
         if frame.isEnd { endUpload(frame.stream) }
@@ -173,8 +172,11 @@ extension ClientSession {
     /// threads of the asset store, and then the writer's.
     private func store(_ message: Bytes, _ call: CallState, _ stream: UInt32) {
         guard let upload = call.upload else { return }
-        let caller = identity.caller
+        let (caller, token) = (identity.caller, call.token)
+        let queued = QueuedBytes(message.count, of: self)
         let isQueued = node.assets.perform { [self] codec in
+            defer { queued.release() }
+            if let refusal = token.cancellation { return resume { $0.fail(stream, refusal) } }
             do {
                 let chunks = try WireChunks(wire: message).chunks
                 let missing = try missing(of: chunks, upload, caller)
@@ -254,7 +256,6 @@ extension ClientSession {
     /// A message's chunks are durable.
     private func stored(_ size: MessageSize, _ stream: UInt32) {
         guard let call = calls[stream], call.upload != nil else { return }
-        keep(-size.bytes, of: call)
         call.upload?.inProgress -= 1
         call.upload?.stored += size.chunks
         call.upload?.credit += size.bytes

@@ -36,7 +36,8 @@ extension ClientSession {
             if identity.scope != nil, node.leaving.load(ordering: .relaxed) {
                 throw Node.isLeaving
             }
-            guard try isCausal(call) else { return }
+            // Chunks are nothing that somebody saw elsewhere, and are sent behind the call at once.
+            guard try method == .assetsUpload || isCausal(call) else { return }
             try begin(method, call)
         } catch let error as ServiceError {
             fail(call.stream, error)
@@ -183,8 +184,12 @@ extension ClientSession {
     func readLater(_ stream: UInt32, _ read: @escaping NextPage) {
         guard let call = calls[stream] else { return }
         let (token, isEndless, isPeer) = (call.token, call.isEndless, identity.isPeer)
+        // Counted a second time meanwhile: pages that follow are read for the same request.
+        let queued = QueuedBytes(call.requestBytes, of: self)
         let work: @Sendable () -> Void = { [self] in
-            if !isEndless, let refusal = token.refusal(now: node.environment.now()) {
+            defer { queued.release() }
+            let now = node.environment.now()
+            if let refusal = isEndless ? token.cancellation : token.refusal(now: now) {
                 return resume { $0.fail(stream, refusal) }
             }
             guard isPeer || hasRoom(for: 0) else { return resume { $0.postpone(stream, read) } }
@@ -369,8 +374,10 @@ extension ClientSession {
         _ encode: @escaping Encode
     ) {
         let stream = call.stream
-        guard let token = calls[stream]?.token else { return }
-        let work = StoreGate.Work.request(request, token) { [self] answer in
+        guard let state = calls[stream] else { return }
+        let queued = queue(state)
+        let work = StoreGate.Work.request(request, state.token) { [self] answer in
+            queued.release()
             run { session in
                 switch answer {
                 case .success(let answer):
@@ -456,15 +463,14 @@ extension ClientSession {
             }
         case .operatorVerify:
             let request = try VerifyRequest(wire: call.message)
-            guard let token = calls[call.stream]?.token else { return }
-            answer(call) { node, deadline in
+            answer(call) { node, time in
                 try await node.verify(with: request.nodeID, repairs: request.repairs) {
-                    token.refusal(now: node.environment.now(), by: deadline)
+                    time.refusal
                 }.encoded()
             }
         case .operatorLeave:
-            answer(call) { node, deadline in
-                try await node.leave(by: deadline)
+            answer(call) { node, time in
+                try await node.leave(by: time.end) { time.token.cancellation }
                 return []
             }
         case .operatorListMergePolicies: try listMergePolicies(call)
@@ -478,18 +484,29 @@ extension ClientSession {
         }
     }
 
-    /// Answers when a task of the node is done; some of the call's time is left to say so.
+    /// How long a task of the node may work for a call; some of the call's time is left to say so.
+    struct TaskTime: Sendable {
+        fileprivate let node: Node
+        let token: CallToken
+        let end: Instant
+
+        /// Why it is to end: its time is up, or nobody waits any more; nil: it may go on.
+        var refusal: ServiceError? { token.refusal(now: node.environment.now(), by: end) }
+    }
+
+    /// Answers when a task of the node is done.
     func answer(
         _ call: Call,
-        _ work: @escaping @Sendable (Node, _ deadline: Instant) async throws -> Bytes
+        _ work: @escaping @Sendable (Node, TaskTime) async throws -> Bytes
     ) {
         guard let state = calls[call.stream] else { return }
         let now = node.environment.now()
-        let time = (state.token.deadline.milliseconds - now.milliseconds) * 9 / 10
+        let milliseconds = (state.token.deadline.milliseconds - now.milliseconds) * 9 / 10
+        let time = TaskTime(node: node, token: state.token, end: now + milliseconds)
         Task { [node, weak self] in
             let outcome: Result<Bytes, any Error>
             do {
-                outcome = .success(try await work(node, now + time))
+                outcome = .success(try await work(node, time))
             } catch {
                 outcome = .failure(error)
             }

@@ -115,7 +115,7 @@ extension ClientSession {
         bellWait = nil
         guard let number = identity.scopeNumber else { return }
         let rings = node.gate.bell.count(of: number)
-        for (stream, call) in calls {
+        for (stream, call) in calls.filter({ $1.behind != nil }).inOrder {
             guard let behind = call.behind else { continue }
             if node.gate.visible.covers(behind.needed, number) {
                 dispatch(behind.call)

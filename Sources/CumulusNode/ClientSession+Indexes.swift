@@ -13,12 +13,12 @@ extension ClientSession {
         try checkOperator()
         let scope = try callScope(call.header)
         let request = try IndexesRequest(wire: call.message)
-        answer(call) { node, deadline in
+        answer(call) { node, time in
             let keeper = IndexDesk(node: node, scope: scope, request: request)
             let found =
                 switch method {
                 case .indexesRebuild: try await keeper.rebuild()
-                case .indexesVerify: try await keeper.verify(by: deadline)
+                case .indexesVerify: try await keeper.verify(in: time)
                 default: try await keeper.list()
                 }
             return WireIndex.answer(found)
@@ -39,15 +39,14 @@ private struct IndexDesk: Sendable {
         try await node.gate.reading { reader in try find(reader).map(\.wire) }
     }
 
-    func verify(by deadline: Instant) async throws -> [WireIndex] {
-        let environment = node.environment
-        return try await node.gate.reading { reader in
+    func verify(in time: ClientSession.TaskTime) async throws -> [WireIndex] {
+        try await node.gate.reading { reader in
             let number = try scopeNumber(reader)
             return try find(reader).map { index, type, wire in
                 guard index.isReady else { return wire }
                 var wire = wire
                 let audit = try IndexAudit(index, of: type, number, reader) {
-                    environment.now() < deadline ? nil : IndexDesk.tooLate
+                    time.refusal.map { time.token.cancellation == nil ? IndexDesk.tooLate : $0 }
                 }
                 (wire.rows, wire.missing, wire.wrong) = (audit.rows, audit.missing, audit.wrong)
                 return wire

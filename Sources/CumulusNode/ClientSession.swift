@@ -27,6 +27,8 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     private let heldBytes = Atomic<Int>(0)
     /// Bytes of pages on their way from a reader thread; they count as held already.
     private let arrivingBytes = Atomic<Int>(0)
+    /// Bytes that wait for threads of the store, of calls that have ended too.
+    private let queuedBytes = Atomic<Int>(0)
     /// The incoming frame that may be kept whole, by the number of those before it.
     private var admittedFrame: Int?
     private var isClosed = false
@@ -143,6 +145,12 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         requestBytes + waitingBytes + connection.pendingBytes + connection.output.count
     }
 
+    /// From any thread.
+    func noteQueued(_ byteCount: Int) {
+        node.meter.heldBytes.add(byteCount)
+        queuedBytes.add(byteCount)
+    }
+
     private func hold(_ bytes: Int) {
         let before = heldBytes.value
         guard bytes != before else { return }
@@ -166,7 +174,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     private func hasShare(_ bytes: Int, growing growth: Int) -> Bool {
         let limit = limits.nodeUnansweredBytes
         return node.meter.heldBytes.value + growth <= limit
-            || bytes <= limit / max(1, node.meter.connections.value)
+            || bytes + queuedBytes.value <= limit / max(1, node.meter.connections.value)
     }
 
     /// A page is on its way from a reader thread, which is not bound to wait for this loop.
@@ -187,7 +195,8 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         } catch {
             return fault(error)
         }
-        for (stream, call) in calls where call.deadline.map({ $0 <= now }) ?? false {
+        // In an order that is the same each time.
+        for (stream, call) in calls.filter({ $1.deadline.map { $0 <= now } ?? false }).inOrder {
             if let behind = call.behind {
                 failBehind(stream, behind)
                 continue
@@ -198,7 +207,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
             }
             fail(stream, call.retry == nil ? ClientSession.unread : full)
         }
-        for (stream, call) in calls where call.retry.map({ $0 <= now }) ?? false {
+        for (stream, _) in calls.filter({ $1.retry.map { $0 <= now } ?? false }).inOrder {
             readOn(stream)
         }
     }
@@ -245,7 +254,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     private var isTakingFrames: Bool {
         switch phase {
         case .greeting, .open:
-            keptBytes - waitingBytes <= limits.unansweredBytes
+            keptBytes + queuedBytes.value - waitingBytes <= limits.unansweredBytes
                 && (waitingBytes > 0 || hasShare(keptBytes))
         case .judging, .closing: false
         }
@@ -354,7 +363,8 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         if calls.count >= limits.streamsPerConnection, !identity.isPeer {
             return overloaded("more than \(limits.streamsPerConnection) calls on one connection")
         }
-        if requestBytes + waitingBytes + frame.payload.count > limits.unansweredBytes {
+        let unanswered = requestBytes + queuedBytes.value + waitingBytes + frame.payload.count
+        if unanswered > limits.unansweredBytes {
             return overloaded(
                 "more than \(limits.unansweredBytes) unanswered bytes on one connection"
             )
@@ -426,6 +436,9 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     /// The whole answer of a call.
     func finish(_ stream: UInt32, _ messages: [Bytes]) {
         guard let call = calls[stream] else { return }
+        if let large = messages.first(where: { !fits($0.count) }) {
+            return fail(stream, ClientSession.tooLarge(large.count))
+        }
         tellCausalToken()
         for message in messages { waitingBytes += message.count }
         call.waiting += messages.map { MessagePieces($0) }
@@ -436,6 +449,9 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     /// The next part of an answer, or its last one.
     func finish(_ stream: UInt32, _ page: Page) {
         guard let call = calls[stream] else { return }
+        guard fits(page.message.count) else {
+            return fail(stream, ClientSession.tooLarge(page.message.count))
+        }
         call.pause = nil
         tellCausalToken()
         if !page.isSilent {
@@ -454,6 +470,18 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
             call.next = page.next
         }
         sendWaiting(stream)
+    }
+
+    /// Whether a message of so many bytes goes into a frame; the other side ends the connection for
+    /// one that doesn't.
+    private func fits(_ byteCount: Int) -> Bool { byteCount <= limits.frameBytes - 64 }
+
+    private static func tooLarge(_ byteCount: Int) -> ServiceError {
+        ServiceError(
+            .limitExceeded,
+            .tooLarge,
+            "the answer has \(byteCount) bytes, which don't fit into a frame; ask for less at once"
+        )
     }
 
     /// Something was committed: an idle stream may go on.
@@ -497,10 +525,13 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         connection.send(Frame(.credit, stream: stream, payload: payload))
     }
 
-    /// What a call brought besides its first message is kept, or is not any more.
-    func keep(_ byteCount: Int, of call: CallState) {
-        requestBytes += byteCount
-        call.requestBytes += byteCount
+    /// What a call brought waits for a thread of the store from now on.
+    func queue(_ call: CallState) -> QueuedBytes {
+        defer {
+            requestBytes -= call.requestBytes
+            call.requestBytes = 0
+        }
+        return QueuedBytes(call.requestBytes, of: self)
     }
 
     func sendCausal(_ token: Bytes) {

@@ -49,26 +49,47 @@ package struct Collector: Sendable {
         var lastPurge = node.environment.now()
         var lastAssets = lastPurge
         while (try? await node.environment.sleep(schedule.logMilliseconds)) != nil {
-            do {
-                try await truncateLogs()
+            do throws(CancellationError) {
+                try await trying { try await truncateLogs() }
                 let now = node.environment.now()
                 if lastAssets + schedule.assetMilliseconds <= now {
                     lastAssets = now
-                    try await collectAssets()
+                    try await trying { try await collectAssets() }
                 }
                 if lastPurge + schedule.purgeMilliseconds <= now {
                     lastPurge = now
-                    try await sweep()
-                    try await purge()
+                    try await trying { try await sweep() }
+                    try await trying { try await purge() }
                 }
-            } catch is CancellationError {
-                return
             } catch {
-                node.environment.logger.error(
-                    "what is old could not be dropped",
-                    metadata: ["error": "\(error)"]
-                )
+                return
             }
+        }
+    }
+
+    /// What fails, on a damaged row or a busy store, is told, and keeps nothing else from being
+    /// done.
+    private func trying(
+        _ scope: ScopeID? = nil,
+        _ work: () async throws -> Void
+    ) async throws(CancellationError) {
+        do {
+            try await work()
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            node.environment.logger.error(
+                "what is old could not be dropped",
+                metadata: ["error": "\(error)", "container": "\(scope?.container ?? "")"]
+            )
+        }
+    }
+
+    private func inEachScope(
+        _ work: (ScopeID, ScopeNumber) async throws -> Void
+    ) async throws {
+        for (scope, number) in try await scopes() {
+            try await trying(scope) { try await work(scope, number) }
         }
     }
 
@@ -76,7 +97,7 @@ package struct Collector: Sendable {
 
     /// Drops what every member has read, and what is older than members are waited for.
     package func truncateLogs() async throws {
-        for (scope, number) in try await scopes() {
+        try await inEachScope { scope, number in
             let end = try await node.gate.reading { reader in
                 try self.end(of: number, reader)
             }
@@ -143,7 +164,7 @@ package struct Collector: Sendable {
     /// Walks through all zones and drops the tombstones that may go.
     package func purge() async throws {
         let oldest = node.clock - schedule.retentionMilliseconds
-        for (scope, number) in try await scopes() {
+        try await inEachScope { scope, number in
             try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
                 guard try transaction.scope(scope) == number else { return }
                 transaction.deleteRange(.log, .conflicts(of: number, before: oldest))
@@ -159,24 +180,24 @@ package struct Collector: Sendable {
                 diedBefore: oldest,
                 waitsSince: oldest - schedule.retentionMilliseconds
             )
-            for zone in zones { try await walk(zone, of: number, purge) }
+            for zone in zones {
+                try await trying(scope) { try await walk(zone, of: number, purge) }
+            }
         }
     }
 
     /// Walks through the references of all zones and deletes children without their owner, those
     /// that this node owes.
     package func sweep() async throws {
-        for (scope, number) in try await scopes() {
+        try await inEachScope { scope, number in
             // What is damaged here is not to take anything along elsewhere; and while another
             // node's state is taken, nothing else changes.
-            guard !node.comparisons.differ(in: scope), node.beginTransfer(of: scope) else {
-                continue
-            }
+            guard !node.comparisons.differ(in: scope), node.beginTransfer(of: scope) else { return }
             defer { node.endTransfer(of: scope) }
             let zones = try await node.gate.reading { reader in
                 try StateSource(reader, scope: number).zones().filter(\.row.exists)
             }
-            for zone in zones { try await sweep(zone, of: number) }
+            for zone in zones { try await trying(scope) { try await sweep(zone, of: number) } }
         }
     }
 

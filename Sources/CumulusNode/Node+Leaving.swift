@@ -7,7 +7,7 @@
 // which it hands over with the rest. And what it waits for includes its own mark: whoever has that
 // knows that the node is about to leave, and waits for somebody else.
 
-import CumulusModel
+package import CumulusModel
 import CumulusOperations
 import CumulusStorage
 package import CumulusWire
@@ -17,7 +17,12 @@ import Synchronization
 extension Node {
     /// Returns when other members can do without this node; throws when they can't in time, and
     /// then it stays.
-    package func leave(by deadline: Instant) async throws {
+    ///
+    /// - Parameter cancellation: Asked while it waits: nobody wants it to leave any more.
+    package func leave(
+        by deadline: Instant,
+        unless cancellation: @Sendable () -> ServiceError? = { nil }
+    ) async throws {
         guard try await !otherMembers().isEmpty else {
             throw ServiceError(
                 .invalidArguments,
@@ -28,10 +33,10 @@ extension Node {
         do {
             // Behind what the writer was busy with.
             try await mark(isLeaving: true)
-            try await handOver(withAssets: true, by: deadline)
+            try await handOver(withAssets: true, by: deadline, unless: cancellation)
             // Callers are shown nothing any more; what they saw until now goes over too.
             leaving.store(true, ordering: .sequentiallyConsistent)
-            try await handOver(withAssets: true, by: deadline)
+            try await handOver(withAssets: true, by: deadline, unless: cancellation)
             _ = try await gate.change(.commits) { [nodeID] transaction throws(EngineError) in
                 try Members.remove(nodeID, in: &transaction)
             }
@@ -94,8 +99,13 @@ extension Node {
     }
 
     /// Waits until one member holds all that is here.
-    private func handOver(withAssets: Bool, by deadline: Instant) async throws {
+    private func handOver(
+        withAssets: Bool,
+        by deadline: Instant,
+        unless cancellation: @Sendable () -> ServiceError? = { nil }
+    ) async throws {
         while true {
+            if let cancellation = cancellation() { throw cancellation }
             // Anew each time: what comes from others may leave something to do here.
             let vectors = try await gate.reading { reader in
                 try ScopeDirectory.all(in: reader).map {

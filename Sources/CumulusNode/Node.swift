@@ -146,7 +146,7 @@ package final class Node: Sendable {
         incarnation = state.incarnation
         // Without a cluster's key, tokens are good for this run.
         let key = configuration.clusterKey ?? dice.bytes(32)
-        mint = TokenMint(key: key, run: incarnation)
+        mint = TokenMint(key: key, run: incarnation, wallClock: environment.wallClock)
         started = environment.wallClock()
         gate = try StoreGate(
             engine: engine,

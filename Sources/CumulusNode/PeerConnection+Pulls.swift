@@ -187,6 +187,9 @@ extension PeerConnection {
         } then: { connection, own in
             guard own < known else { return }
             connection.node.environment.fail(Node.rolledBack)
+        } otherwise: { [weak self] in
+            // At the next connection, then.
+            self?.close("this node could not look how far its own run is")
         }
     }
 
@@ -245,7 +248,7 @@ extension PeerConnection {
         """
 
     func grant(_ size: Int, _ stream: UInt32) {
-        if pulls[stream] != nil { credit(size, stream) }
+        if size > 0, pulls[stream] != nil { credit(size, stream) }
     }
 
     func stopPulling(_ stream: UInt32) {

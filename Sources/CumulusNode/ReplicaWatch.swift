@@ -72,7 +72,8 @@ final class ReplicaWatch: Sendable {
             state.scopes[scope, default: Scope()]
                 .reported[nodeID, default: VersionVector()].merge(vector)
             guard let scope = state.scopes[scope] else { return [Waiter]() }
-            return scope.waiters.values.filter { scope.holders(of: $0.needed).count >= $0.copies }
+            return scope.waiters.sorted { $0.key < $1.key }.map(\.value)
+                .filter { scope.holders(of: $0.needed).count >= $0.copies }
         }
         for waiter in served { waiter.tell() }
     }

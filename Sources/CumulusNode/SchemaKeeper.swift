@@ -61,10 +61,10 @@ package final class SchemaKeeper: Sendable {
         do {
             var problem: (any Error)?
             let all = try await node.gate.reading { reader in try ScopeDirectory.all(in: reader) }
-            for (_, number) in all {
+            for (scope, number) in all {
                 do {
                     try await drop(number)
-                    try await sweep(number)
+                    try await sweep(scope, number)
                     try await build(number)
                 } catch is CancellationError {
                     return nil
@@ -156,14 +156,17 @@ package final class SchemaKeeper: Sendable {
 
     // MARK: Records of dropped types
 
-    private func sweep(_ scope: ScopeNumber) async throws {
+    private func sweep(_ scope: ScopeID, _ number: ScopeNumber) async throws {
         let (lens, zones) = try await node.gate.reading { reader in
-            (try RecordLens(of: scope, in: reader), try reader.zones(of: scope))
+            (try RecordLens(of: number, in: reader), try reader.zones(of: number))
         }
         let drops = lens.typeDrops
-        guard !drops.isEmpty, swept.withLock({ $0[scope] != drops }) else { return }
-        for zone in zones { try await sweep(zone, of: scope, by: lens) }
-        swept.withLock { $0[scope] = drops }
+        guard !drops.isEmpty, swept.withLock({ $0[number] != drops }) else { return }
+        // While another node's state is taken, nothing else changes.
+        guard node.beginTransfer(of: scope) else { throw StoreGate.merging }
+        defer { node.endTransfer(of: scope) }
+        for zone in zones { try await sweep(zone, of: number, by: lens) }
+        swept.withLock { $0[number] = drops }
     }
 
     private func sweep(

@@ -224,7 +224,11 @@ extension StatePage {
     init(_ response: StateResponse) throws(MalformedBytes) {
         self.init(zone: Int(response.zone))
         for record in response.records {
-            records.append((try text(record.name), StagedRecord(rows: record.rows)))
+            // Names of other characters could be equal though their bytes aren't.
+            let name = try checked { () throws(ServiceError) in
+                try Names.checkRecordName(record.name[...], "a record name")
+            }
+            records.append((name, StagedRecord(rows: record.rows)))
         }
         goesOn = response.goesOn
     }
@@ -232,8 +236,14 @@ extension StatePage {
 
 /// A name as every node accepts it.
 private func text(_ bytes: Bytes) throws(MalformedBytes) -> String {
+    try checked { () throws(ServiceError) in try Names.checkText(bytes[...], "a name") }
+}
+
+private func checked(
+    _ name: () throws(ServiceError) -> String
+) throws(MalformedBytes) -> String {
     do {
-        return try Names.checkText(bytes[...], "a name")
+        return try name()
     } catch {
         throw MalformedBytes(error.message)
     }

@@ -29,13 +29,17 @@ package final class CallToken: Sendable {
         cancelled.store(true, ordering: .relaxed)
     }
 
+    /// Nobody waits for the call any more; nil: somebody does.
+    package var cancellation: ServiceError? {
+        guard cancelled.load(ordering: .relaxed) else { return nil }
+        return ServiceError(.operationCancelled, "the caller cancelled the call")
+    }
+
     /// Why the call is not worth doing any more; nil if it is.
     ///
     /// - Parameter end: When its time is up; nil: at its deadline.
     package func refusal(now: Instant, by end: Instant? = nil) -> ServiceError? {
-        if cancelled.load(ordering: .relaxed) {
-            return ServiceError(.operationCancelled, "the caller cancelled the call")
-        }
+        if let cancellation { return cancellation }
         guard end ?? deadline <= now else { return nil }
         return ServiceError(
             .serviceUnavailable,

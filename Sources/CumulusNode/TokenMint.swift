@@ -1,5 +1,6 @@
-// Makes and opens the tokens that callers carry, and counts them: each is sealed with a number of
-// its own.
+// Makes and opens the tokens that callers carry, each sealed with a number of its own: what time it
+// is, or one more than the last one. A machine that went back to a snapshot of itself, and goes on
+// as the same run, has another time.
 
 import CumulusModel
 import CumulusOperations
@@ -8,12 +9,15 @@ import Synchronization
 
 final class TokenMint: Sendable {
     private let seal: TokenSeal
-    private let count = Atomic<UInt64>(0)
+    private let last = Atomic<UInt64>(0)
+    private let wallClock: @Sendable () -> Int64
 
     /// - Parameters:
     ///   - key: The cluster's, 32 bytes.
     ///   - run: This run of the node.
-    init(key: Bytes, run: Incarnation) {
+    ///   - wallClock: Milliseconds since 1970 UTC.
+    init(key: Bytes, run: Incarnation, wallClock: @escaping @Sendable () -> Int64) {
+        self.wallClock = wallClock
         seal = TokenSeal(key: key, run: run)
     }
 
@@ -30,7 +34,10 @@ final class TokenMint: Sendable {
     }
 
     private func next() -> UInt64 {
-        count.wrappingAdd(1, ordering: .relaxed).newValue
+        // Room for a million in each millisecond.
+        let now = UInt64(clamping: wallClock()) &* 1_000_000
+        last.max(now, ordering: .relaxed)
+        return last.wrappingAdd(1, ordering: .relaxed).newValue
     }
 
     /// nil if no node of this cluster made it, or it is damaged.

@@ -29,6 +29,8 @@ package struct StateIntake: Sendable {
         now: Int64
     ) throws(MalformedBytes) {
         self.offer = offer
+        // Made of all its parts each time.
+        let vector = offer.vector
         guard offer.base == base else { throw MalformedBytes("it was made for another reader") }
         var room = StateIntake.mostCommits
         for (incarnation, row) in offer.vectors {
@@ -40,13 +42,13 @@ package struct StateIntake: Sendable {
                 throw MalformedBytes("the end of the log of \(incarnation) can't be")
             }
             room -= row.seq
-            guard offer.vector.covers(row.first), offer.vector.covers(row.dep) else {
+            guard vector.covers(row.first), vector.covers(row.dep) else {
                 throw MalformedBytes("\(incarnation) depends on what the donor lacks")
             }
         }
         var names: Set<[String]> = []
         for zone in offer.zones {
-            try check(zone)
+            try check(zone, vector)
             let name = ["\(zone.database.kind.rawValue)", zone.database.owner, zone.name]
             guard names.insert(name).inserted else { throw MalformedBytes("a zone comes twice") }
         }
@@ -54,13 +56,16 @@ package struct StateIntake: Sendable {
         for increment in offer.increments { try check(increment.row.stamp) }
     }
 
-    private func check(_ zone: StateOffer.Zone) throws(MalformedBytes) {
+    private func check(
+        _ zone: StateOffer.Zone,
+        _ vector: VersionVector
+    ) throws(MalformedBytes) {
         try check(zone.row.created)
         if let deleted = zone.row.deleted { try check(deleted) }
         guard max(zone.row.generation, zone.row.deadThrough) <= Zones.lastGeneration else {
             throw MalformedBytes("zone \(zone.name) has a generation that no zone comes to")
         }
-        guard offer.vector.covers(zone.heads), offer.vector.covers(zone.row.horizon) else {
+        guard vector.covers(zone.heads), vector.covers(zone.row.horizon) else {
             throw MalformedBytes("zone \(zone.name) is ahead of the donor's vector")
         }
         guard zone.row.exists == (zone.extent != .nothing) else {

@@ -17,6 +17,8 @@ package struct StateSync: Sendable {
     /// nothing points to yet.
     private var stages: [ZonePlace?]
     private let broken: BrokenRules
+    /// How far the donor had read.
+    private let theirs: VersionVector
     /// How far we had read when the merge began.
     private var ours: VersionVector?
     private var doubled: [String: [DoubledIncrement]] = [:]
@@ -42,6 +44,7 @@ package struct StateSync: Sendable {
         try transaction.dropStages(of: scope)
         self.scope = scope
         self.offer = offer
+        theirs = offer.vector
         broken = transaction.state.broken
         stages = []
         for zone in offer.zones {
@@ -220,7 +223,7 @@ package struct StateSync: Sendable {
         let joined = try transaction.decoding(Bytes(name.utf8)) { () throws(MalformedBytes) in
             try RecordJoin.join(
                 .init(rows: mine, vector: ours ?? VersionVector()),
-                .init(rows: others, vector: ignoresDeaths ? VersionVector() : offer.vector),
+                .init(rows: others, vector: ignoresDeaths ? VersionVector() : theirs),
                 doubled: doubled[name] ?? []
             )
         }

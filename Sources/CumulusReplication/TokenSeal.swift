@@ -1,10 +1,10 @@
 // Tokens that callers carry, sealed, so that they tell nothing and can't be made up.
 //
-//   token  = version (1) · kind (1) · run that sealed it (8) · its count (8) · sealed content
+//   token  = version (1) · kind (1) · run that sealed it (8) · number (8) · sealed content
 //            · tag (16)
 //
 // Sealed with ChaCha20-Poly1305. Each run of a node has a key of its own, derived from the
-// cluster's, and counts its tokens: no nonce is used twice, and every node of the cluster can open
+// cluster's, and numbers its tokens: no nonce is used twice, and every node of the cluster can open
 // them. A token's first 18 bytes are authenticated with it. Called by the node for its sessions.
 
 import Crypto

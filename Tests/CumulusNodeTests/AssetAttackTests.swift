@@ -364,6 +364,35 @@ import Testing
         }
     }
 
+    /// What waits for the disk is held, whoever gives up waiting for it.
+    @Test func cancelledUploadsStillCount() async throws {
+        let packs = FaultyPacks()
+        try await withServer(packs: packs) { server in
+            let token = try await server.makeUser("ada")
+            let client = try RawClient(greeting: server.endpoint, token: token)
+            _ = try prepare([Self.list.bytes], client)
+            packs.isStalled.store(true, ordering: .relaxed)
+            defer { packs.isStalled.store(false, ordering: .relaxed) }
+            let chunk = WireChunks([Self.chunk]).encoded().bytes
+            let messages = Array(repeating: chunk, count: (1 << 20) / chunk.count)
+            for _ in 0..<3 {
+                let frames = upload(messages, client)
+                try client.send(frames.dropLast())
+                try client.send(Frame(.cancel, stream: frames[0].stream))
+                #expect(throws: ServiceError.self) { _ = try client.answer(to: frames[0]) }
+            }
+            #expect(server.node.callsInProgress == 0)
+            #expect(server.node.meter.heldBytes.value > 1 << 20)
+            client.close()
+            #expect(try await eventually { server.node.meter.connections.value == 0 })
+            #expect(server.node.meter.heldBytes.value > 1 << 20)
+            packs.isStalled.store(false, ordering: .relaxed)
+            #expect(try await eventually { server.node.meter.heldBytes.value == 0 })
+            // Those that a thread had begun with.
+            #expect(try packs.all().count <= 4)
+        }
+    }
+
     /// A client dies at any byte of an upload: what stays is what rows name, and the next one ends
     /// it.
     @Test func clientsDieAnywhere() async throws {

@@ -175,7 +175,8 @@ import Testing
             }
             #expect(try await eventually { server.node.meter.heldBytes.value > 1 << 20 })
             save.cancel()
-            await #expect(throws: CancellationError.self) { try await save.value }
+            let error = await #expect(throws: ServiceError.self) { try await save.value }
+            #expect(error?.code == .operationCancelled)
             packs.isStalled.store(false, ordering: .relaxed)
             #expect(try await eventually { server.node.callsInProgress == 0 })
             await container.close()

@@ -2,6 +2,7 @@
 //
 // Each test ends with a call on another connection, which must still be served.
 
+import Cumulus
 import CumulusModel
 import CumulusNode
 import CumulusStorage
@@ -597,6 +598,23 @@ import Testing
             }
         }
         #expect(isClosed)
+    }
+
+    /// The other side would end the connection for a frame that is too large.
+    @Test func anAnswerThatFitsIntoNoFrameIsRefused() async throws {
+        var limits = Limits.standard
+        (limits.recordBytes, limits.requestBytes, limits.frameBytes) = (8_000, 16_000, 32_000)
+        try await withServer(limits: limits) { server in
+            let admin = server.nodeOperator()
+            let filler = String(repeating: "x", count: 200)
+            for number in 0..<200 { _ = try await admin.addUser("\(filler)\(number)", in: nil) }
+            let error = await #expect(throws: ServiceError.self) {
+                _ = try await admin.users(in: nil)
+            }
+            #expect(error?.code == .limitExceeded && error?.reason == .tooLarge)
+            await admin.close()
+            try expectHealth(server)
+        }
     }
 
     /// Saves one encoded record and returns its error.
