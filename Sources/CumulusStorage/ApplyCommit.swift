@@ -101,7 +101,8 @@ extension WriteTransaction {
         of commit: Commit,
         in scope: ScopeNumber
     ) throws(EngineError) {
-        for (number, conflict) in conflicts.enumerated() {
+        // Those beyond have no number: a commit would have to lose 65,535 fields at once.
+        for (number, conflict) in conflicts.prefix(Int(UInt16.max)).enumerated() {
             let key = RowKey.conflict(scope, commit.stamp, UInt16(truncatingIfNeeded: number))
             put(key, conflict)
             let database = try makeDatabase(scope, conflict.zone.database)

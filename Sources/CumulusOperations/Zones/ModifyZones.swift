@@ -39,8 +39,9 @@ package struct ModifyZones: Sendable {
         }
         let author = Author(requestID: requestID, user: caller.user, device: caller.device)
         var outcome = ModifyOutcome(saves: saves.count, deletes: deletes.count)
+        var living: Int?
         for (index, address) in saves.enumerated() {
-            let change = try save(address, in: database, scope, by: caller, &transaction)
+            let change = try save(address, in: database, scope, by: caller, &living, &transaction)
             outcome.saves[index] = try apply(change, scope, author, &transaction, &outcome)
         }
         for (index, address) in deletes.enumerated() {
@@ -74,11 +75,14 @@ package struct ModifyZones: Sendable {
         (zone: Commit.Zone, operation: Commit.Operation)?, ServiceError
     >
 
+    /// - Parameter living: Zones that the database has; nil: nobody has counted them yet. All that
+    ///   were ever made are looked at for it, so it is done once per request.
     private func save(
         _ address: Result<ZoneAddress, ServiceError>,
         in database: DatabaseID,
         _ scope: ScopeNumber,
         by caller: Caller,
+        _ living: inout Int?,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Change {
         guard case .success(let address) = address else { return address.map { _ in nil } }
@@ -88,19 +92,26 @@ package struct ModifyZones: Sendable {
         if try transaction.find(address, in: database, of: scope, by: caller) != nil {
             return .success(nil)
         }
-        var row: ZoneRow?
-        if let number = try transaction.database(scope, database) {
-            row = try transaction.zone(number, address.name)
-            let count = try transaction.zoneRows(of: number).count { $0.row.exists }
-            guard count < limits.zonesPerDatabase else {
-                return .failure(
-                    ServiceError(
-                        .limitExceeded,
-                        .tooManyItems,
-                        "a database holds at most \(limits.zonesPerDatabase) zones"
-                    )
+        let number = try transaction.database(scope, database)
+        let row = try number.flatMap { number throws(EngineError) in
+            try transaction.zone(number, address.name)
+        }
+        let count: Int
+        if let living {
+            count = living
+        } else if let number {
+            count = try transaction.zoneRows(of: number).count { $0.row.exists }
+        } else {
+            count = 0
+        }
+        guard count < limits.zonesPerDatabase else {
+            return .failure(
+                ServiceError(
+                    .limitExceeded,
+                    .tooManyItems,
+                    "a database holds at most \(limits.zonesPerDatabase) zones"
                 )
-            }
+            )
         }
         guard let generation = Zones.nextGeneration(after: row) else {
             return .failure(
@@ -110,6 +121,7 @@ package struct ModifyZones: Sendable {
                 )
             )
         }
+        living = count + 1
         let zone = Commit.Zone(database: database, name: address.name, generation: generation)
         return .success((zone, .zoneCreate))
     }
