@@ -6,6 +6,16 @@
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
 state=$root/.cumulus
 
+# What the README has people export for their own commands is not meant for these nodes.
+for name in ${!CUMULUS_@}; do
+    case $name in
+        CUMULUS_PORT | CUMULUS_LOG_KEEP_SECONDS) ;;
+        CUMULUS_CHAOS_* | CUMULUS_POWERCUT_* | CUMULUS_FAULTS) ;;
+        *) unset "$name" ;;
+    esac
+done
+unset name
+
 say() { printf '%s\n' "$*"; }
 
 fail() {
@@ -182,15 +192,18 @@ cumulus_demo() { CUMULUS_TOKEN=$(cat "$state/demo.token") cumulus "$@"; }
 ready_seconds=30
 drain_seconds=15
 
-# The first node's port; the others follow it. 0 takes some that are likely to be free.
+# The first node's port; the others follow it. The one that was chosen last, unless CUMULUS_PORT
+# says another; 0 takes some that are likely to be free.
 first_port() {
-    if [ "${CUMULUS_PORT:-7420}" != 0 ]; then
-        say "${CUMULUS_PORT:-7420}"
-    else
-        mkdir -p "$state"
-        [ -s "$state/port" ] || say "$((20000 + RANDOM % 10000))" >"$state/port"
-        cat "$state/port"
+    local port=${CUMULUS_PORT-}
+    [[ "$port" =~ ^[0-9]*$ ]] || fail "CUMULUS_PORT is a number, not '$port'."
+    mkdir -p "$state"
+    if [ -z "$port" ] || { [ "$port" = 0 ] && [ -s "$state/port" ]; }; then
+        port=$(cat "$state/port" 2>/dev/null || say 7420)
+    elif [ "$port" = 0 ]; then
+        port=$((20000 + RANDOM % 10000))
     fi
+    say "$port" | tee "$state/port"
 }
 
 # The addresses of the other nodes of a cluster. Usage: peers_of NUMBER COUNT

@@ -79,7 +79,7 @@ struct AssetDownload: Sendable {
         let left = Array(writer?.missing.keys ?? [:].keys)
         for (chunk, download) in cache.claim(left, for: number) {
             _ = try? await download.valueUnlessCancelled()
-            try Task.checkCancellation()
+            try ClientCore.checkCancellation()
             guard let place = cache.place(of: chunk) else { continue }
             try writer?.takeCopy(of: chunk, from: cache.path(of: place.asset), place.offset)
         }
@@ -104,7 +104,7 @@ struct AssetDownload: Sendable {
                 attempt = 0
             }
             guard core.environment.now() < deadline else { throw problem }
-            try await core.environment.sleep(core.backoff(attempt))
+            try await core.pause(attempt)
             attempt += 1
         }
     }
@@ -148,7 +148,7 @@ struct AssetDownload: Sendable {
     ) async throws {
         var running = 0
         while let message = try await pages.next() {
-            try Task.checkCancellation()
+            try ClientCore.checkCancellation()
             let answer = try decoding { try DownloadAssetResponse(wire: message) }
             if writer == nil { writer = try self.writer(for: answer.list, into: file) }
             for chunk in answer.chunks {

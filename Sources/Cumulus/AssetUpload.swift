@@ -99,7 +99,7 @@ struct AssetUpload: Sendable {
             pieces = rest
             if pieces.isEmpty { return }
             guard core.environment.now() < deadline else { throw problem }
-            try await core.environment.sleep(core.backoff(attempt))
+            try await core.pause(attempt)
             attempt += 1
         }
     }

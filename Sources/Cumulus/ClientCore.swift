@@ -344,6 +344,16 @@ final class ClientCore: Sendable {
         return Int64.random(in: longest / 2...longest, using: &dice)
     }
 
+    /// Waits before another try.
+    func pause(_ attempt: Int) async throws(ServiceError) {
+        try? await environment.sleep(backoff(attempt))
+        try ClientCore.checkCancellation()
+    }
+
+    static func checkCancellation() throws(ServiceError) {
+        if Task.isCancelled { throw cancelled }
+    }
+
     static let cancelled = ServiceError(.operationCancelled, "the call was cancelled")
 
     /// What a call that ran out of time ends with.

@@ -90,8 +90,8 @@ extension Database {
     ///   - atomically: In custom zones all of a zone's items succeed, or none. Elsewhere it means
     ///     nothing.
     ///   - progress: Follows the upload of assets, which goes first.
-    /// - Throws: What fails all items. Of a request that is sent in parts, what fails a later part is
-    ///   the result of its items and of those that were not sent then.
+    /// - Throws: What fails all items. Of a request that is sent in parts, what fails a later part
+    ///   is the result of its items, and of those that were not sent then.
     public func modifyRecords(
         saving recordsToSave: [Record],
         deleting recordIDsToDelete: [Record.ID],

@@ -69,7 +69,7 @@ final class PageStream: Sendable {
         guard let message = try await messages.next() else {
             // For a cancelled task the messages end too, and whoever reads must not take that for
             // all of them.
-            if Task.isCancelled { throw ClientCore.cancelled }
+            try ClientCore.checkCancellation()
             return nil
         }
         let (call, connection, count) = (call, connection, message.count)

@@ -15,7 +15,13 @@ final class Cleanup: @unchecked Sendable {
     }
 
     private let leftovers = Mutex(Leftovers())
-    private static let signals = [SIGINT, SIGTERM]
+    /// A terminal that is gone sends SIGHUP, unless `nohup` keeps it away.
+    private static let signals = [SIGINT, SIGTERM] + (isHangupIgnored ? [] : [SIGHUP])
+    private static var isHangupIgnored: Bool {
+        var action = sigaction()
+        sigaction(SIGHUP, nil, &action)
+        return action.isIgnored
+    }
     private var sources: [any DispatchSourceSignal] = []
 
     init() {
@@ -61,5 +67,16 @@ final class Cleanup: @unchecked Sendable {
             leftovers = Leftovers()
             if let exitCode { _exit(exitCode) }
         }
+    }
+}
+
+extension sigaction {
+    fileprivate var isIgnored: Bool {
+        #if os(Linux)
+            let handler = unsafeBitCast(__sigaction_handler.sa_handler, to: Int.self)
+        #else
+            let handler = unsafeBitCast(__sigaction_u.__sa_handler, to: Int.self)
+        #endif
+        return handler == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 }

@@ -52,6 +52,12 @@ extension ClusterCommand {
                 )
             }
             let peers = self.peers(members)
+            guard isLocal(listen) || !isLocal(peers[0]) else {
+                throw InputProblem(
+                    "that member is reached at \(peers[0]), on its own machine only; start it "
+                        + "with --advertise, or name an address of it that others reach"
+                )
+            }
             guard !peers.contains(listen) else {
                 throw InputProblem("a member listens on \(listen); choose another --listen")
             }
@@ -69,10 +75,18 @@ extension ClusterCommand {
             )
         }
 
-        /// Where members are reached; the one that is asked, where it was.
+        /// Where members are reached, the one that is asked first: where it says, or where it was.
         private func peers(_ members: [NodeOperator.Member]) -> [String] {
             let others = members.filter { !$0.isThis && !$0.isRemoved }.map(\.endpoint)
-            return [connection.endpoints[0]] + others.filter { !$0.isEmpty }.sorted()
+            let said = members.first(where: \.isThis)?.endpoint ?? ""
+            let first = said.isEmpty || isLocal(said) ? connection.endpoints[0] : said
+            return [first] + others.filter { !$0.isEmpty }.sorted()
+        }
+
+        /// Nobody else reaches it.
+        private func isLocal(_ endpoint: String) -> Bool {
+            let host = endpoint.prefix(upTo: endpoint.lastIndex(of: ":") ?? endpoint.endIndex)
+            return ["localhost", "[::1]"].contains(host) || host.hasPrefix("127.")
         }
     }
 }

@@ -41,9 +41,14 @@ enum KeyFile {
         unlink(draft)
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL, isSecret ? 0o600 : 0o644)
         try check(descriptor)
-        let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        try handle.write(contentsOf: Data((text + "\n").utf8))
-        try handle.synchronize()
-        try check(rename(draft, file))
+        do {
+            let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+            try handle.write(contentsOf: Data((text + "\n").utf8))
+            try handle.synchronize()
+            try check(rename(draft, file))
+        } catch let error as CocoaError {
+            unlink(draft)
+            throw OutputProblem("\(file) can't be written: \(error.localizedDescription)")
+        }
     }
 }

@@ -123,6 +123,8 @@ enum Backup {
         do {
             try manager.removeItem(atPath: draft.path)
             try manager.copyItem(atPath: backup + "/store", toPath: draft.path)
+            // The engine makes its folders for everybody to look into.
+            chmod(draft.path, 0o700)
             let engine = try RocksDBEngine(directory: draft.path, profile: profile)
             var dice = NodeDice(environment)
             try OpenStore.rename(engine, using: &dice)

@@ -134,10 +134,17 @@ struct DataHome {
         let draft = file + ".new"
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         try check(descriptor)
-        let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        try handle.write(contentsOf: Data(text.utf8))
-        try handle.synchronize()
-        try check(rename(draft, file))
+        do {
+            let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+            try handle.write(contentsOf: Data(text.utf8))
+            try handle.synchronize()
+            try check(rename(draft, file))
+        } catch let error as CocoaError {
+            unlink(draft)
+            throw Configuration.Problem(
+                message: "\(file) can't be written: \(error.localizedDescription)"
+            )
+        }
         let directory = open(path, O_RDONLY)
         if directory >= 0 {
             fsync(directory)

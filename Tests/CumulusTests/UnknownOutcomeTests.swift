@@ -13,7 +13,7 @@ import Testing
         let server = try await ScriptedServer(steps)
         var configuration = Container.Configuration(endpoints: [server.endpoint])
         configuration.connections = 1
-        configuration.timeout = .seconds(5)
+        configuration.timeout = .seconds(60)
         let container = Container(identifier: "iCloud.test", configuration: configuration)
         let error = try await #require(throws: ServiceError.self) {
             try await container.privateCloudDatabase.save(Self.note)
