@@ -64,12 +64,13 @@ extension Record {
 
         /// Becomes another one, perhaps of another record: what is different has changed.
         ///
-        /// Sealed values can be opened as fields of their own record only, and stay there.
+        /// Sealed values can be opened as fields of their own record only, and stay there unless
+        /// they were set.
         mutating func take(_ other: EncryptedValues) {
             changed.formUnion(other.changed)
             for key in Set(values.keys).union(other.values.keys)
             where values[key] != other.values[key] {
-                if case .sealed? = other.values[key] { continue }
+                if case .sealed? = other.values[key], !other.changed.contains(key) { continue }
                 values[key] = other.values[key]
                 changed.insert(key)
             }
