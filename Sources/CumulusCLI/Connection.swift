@@ -29,7 +29,7 @@ struct Connection: ParsableArguments {
     var encryptionKeyFile: String?
     @Option(help: "How many other nodes are to hold a change before it is answered.")
     var replicas: Int?
-    @Option(help: "Seconds that a call may take, retries included (default: 10; import: 600).")
+    @Option(help: "Seconds that a call may take, retries included (default: 10; long work: more).")
     var timeout: Double?
 
     func validate() throws {

@@ -22,7 +22,7 @@ struct AssetCollector: Sendable {
 
     /// One walk through everything.
     func run() async throws {
-        for (_, scope) in try await node.gate.reading({ try ScopeDirectory.all(in: $0) }) {
+        for (_, scope) in try await node.gate.reading(.bulk, { try ScopeDirectory.all(in: $0) }) {
             let databases = try await node.gate.reading { try $0.databases(of: scope) }
             for (_, database) in databases { try await forgetIdle(in: database) }
         }

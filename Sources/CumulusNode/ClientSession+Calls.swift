@@ -208,7 +208,9 @@ extension ClientSession {
             }
         }
         let isQueued =
-            call.readsAssets ? node.assets.perform { _ in work() } : node.gate.read(work)
+            call.readsAssets
+            ? node.assets.perform { _ in work() }
+            : node.gate.read(isPeer ? .prompt : .bulk, work)
         if !isQueued { fail(stream, overloaded("too many reads are waiting")) }
     }
 

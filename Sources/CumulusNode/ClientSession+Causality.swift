@@ -135,7 +135,7 @@ extension ClientSession {
             return dispatch(behind.call)
         }
         guard let number = identity.scopeNumber else { return }
-        let isQueued = node.gate.read { [self] in
+        let isQueued = node.gate.read(.prompt) { [self] in
             let reader = node.gate.latest(reach: .disk)
             let ahead = (try? node.endpointsAhead(of: behind.needed, number, reader)) ?? []
             resume { $0.fail(stream, ClientSession.nodeBehind(ahead)) }

@@ -82,7 +82,7 @@ extension ClientSession {
         } catch let error as ServiceError {
             result = .failure(error)
         } catch EngineError.notInMemory {
-            let isQueued = node.gate.read { [self] in
+            let isQueued = node.gate.read(.prompt) { [self] in
                 resume { session in
                     session.look(hello, reach: .disk)
                     session.takeFrames(now: session.node.environment.now())

@@ -179,7 +179,7 @@ extension ClientSession {
         node.replicas.note(vector, of: peer, scope)
         if report.isAnswer { return finish(stream, [[]]) }
         // Where there is no time for it, the next report is as good.
-        _ = node.gate.read { [node] in try? node.compare(report, of: peer, scope) }
+        _ = node.gate.read(.bulk) { [node] in try? node.compare(report, of: peer, scope) }
         let note = StoreGate.Job(.housekeeping) { transaction throws(EngineError) in
             guard let number = try transaction.scope(scope) else { return false }
             Collection.note(vector, of: peer, in: number, at: now, &transaction)

@@ -99,7 +99,7 @@ extension ClientSession {
         _ = takeHeld(stream)
         let holders = held.wait.holders(of: held.needed)
         let copies = held.wait.copies
-        let isQueued = node.gate.read { [self] in
+        let isQueued = node.gate.read(.prompt) { [self] in
             let members = (try? Members.all(in: node.gate.latest(reach: .disk))) ?? []
             let others = members.filter { !$0.isRemoved && $0.nodeID != node.nodeID }
             let error = ClientSession.notReplicated(others, holders, copies)

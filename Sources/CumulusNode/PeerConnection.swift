@@ -289,7 +289,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         then use: @escaping @Sendable (PeerConnection, Value) -> Void,
         otherwise: @escaping @Sendable () -> Void = {}
     ) {
-        let isQueued = node.gate.read { [self] in
+        let isQueued = node.gate.read(.prompt) { [self] in
             let result = Result { try read() }
             link.loop.execute { [self] in
                 guard !isClosing else { return otherwise() }

@@ -50,7 +50,7 @@ package struct PeerLinks: Sendable {
 
     /// The other members; nil if they can't be read now.
     private func others() async -> [Members.Member]? {
-        let read = try? await node.gate.reading { try Members.all(in: $0) }
+        let read = try? await node.gate.reading(.prompt) { try Members.all(in: $0) }
         guard let all = read else { return nil }
         node.replicas.remove(all.filter(\.isRemoved).map(\.nodeID))
         return all.filter { !$0.isRemoved && $0.nodeID != node.nodeID }

@@ -1,5 +1,5 @@
 // The only door to the store: one writer thread that commits what was waiting with one flush, and a
-// few reader threads.
+// few reader threads, one of them for what must not wait behind a caller who asks for much.
 //
 // Sessions queue requests here and are called back on their own loops, all of a batch in one hop. A
 // request whose time is up, or that nobody waits for any more, is dropped before it costs the
@@ -136,7 +136,8 @@ package final class StoreGate: Sendable {
     private let limits: Limits
     private let meter: NodeMeter
     private let writes: WorkQueue<QueuedWrite>
-    private let reads: WorkQueue<@Sendable () -> Void>
+    private let bulkReads: WorkQueue<@Sendable () -> Void>
+    private let promptReads: WorkQueue<@Sendable () -> Void>
     private let flusher = Flusher()
     private let writer: Mutex<Writer>
     private let workers = Mutex<[Worker]>([])
@@ -172,13 +173,16 @@ package final class StoreGate: Sendable {
         self.meter = meter
         visible = VisibleState(try engine.snapshot(), state)
         writes = WorkQueue(capacity: limits.queuedWrites)
-        reads = WorkQueue(capacity: limits.queuedWrites)
+        bulkReads = WorkQueue(capacity: limits.queuedWrites)
+        promptReads = WorkQueue(capacity: limits.queuedWrites)
         writer = Mutex(Writer(state: state, disk: DiskGuard(reserve: diskReserve)))
     }
 
     /// Starts the threads.
     ///
     /// Without them, `runBatch`, `runFlush` and `runRead` do their work in place.
+    ///
+    /// - Parameter readers: Threads for bulk reads; there is one more.
     package func start(readers: Int) {
         workers.withLock { workers in
             workers.append(
@@ -189,15 +193,19 @@ package final class StoreGate: Sendable {
             )
             workers.append(Worker(named: "cumulus flusher") { while self.runFlush() {} })
             for _ in 0..<readers {
-                workers.append(Worker(named: "cumulus reader") { while self.runRead() {} })
+                let work = { @Sendable in while self.run(self.bulkReads) {} }
+                workers.append(Worker(named: "cumulus reader", work))
             }
+            let work = { @Sendable in while self.run(self.promptReads) {} }
+            workers.append(Worker(named: "cumulus prompt", work))
         }
     }
 
     /// Finishes what is queued and ends the threads.
     package func stop() {
         writes.close()
-        reads.close()
+        bulkReads.close()
+        promptReads.close()
         let ending = workers.withLock { workers in
             defer { workers = [] }
             return workers
@@ -210,11 +218,21 @@ package final class StoreGate: Sendable {
 
     // MARK: Reads
 
+    package enum ReadKind: Sendable {
+        /// May take long, as what a caller asks for, or a step of a walk through everything.
+        case bulk
+        /// A few rows, or a page for a peer: it has a thread that does nothing else.
+        case prompt
+    }
+
     /// Runs a read on a reader thread.
     ///
     /// False if too many are waiting.
-    package func read(_ work: @escaping @Sendable () -> Void) -> Bool {
-        reads.append(work)
+    package func read(_ kind: ReadKind, _ work: @escaping @Sendable () -> Void) -> Bool {
+        switch kind {
+        case .bulk: bulkReads.append(work)
+        case .prompt: promptReads.append(work)
+        }
     }
 
     /// The newest durable state; it doesn't move.
@@ -241,6 +259,10 @@ package final class StoreGate: Sendable {
     ///
     /// False when the queue is closed and empty.
     package func runRead() -> Bool {
+        run(promptReads.isEmpty ? bulkReads : promptReads)
+    }
+
+    private func run(_ reads: WorkQueue<@Sendable () -> Void>) -> Bool {
         guard let work = reads.take() else { return false }
         work()
         return true
@@ -296,7 +318,7 @@ package final class StoreGate: Sendable {
     package var hasWrites: Bool { !writes.isEmpty }
 
     /// Something waits for a reader: `runRead` has something to do.
-    package var hasReads: Bool { !reads.isEmpty }
+    package var hasReads: Bool { !promptReads.isEmpty || !bulkReads.isEmpty }
 
     /// A batch is written and not flushed yet: `runFlush` has something to do.
     package var hasFlush: Bool { flusher.hasWork }
@@ -641,10 +663,11 @@ extension EngineError {
 extension StoreGate {
     /// Reads from one state on a reader thread.
     func reading<Value: Sendable>(
+        _ kind: ReadKind = .bulk,
         _ read: @escaping @Sendable (ReadTransaction) throws -> Value
     ) async throws -> Value {
         try await withCheckedThrowingContinuation { waiting in
-            let isQueued = self.read { [self] in
+            let isQueued = self.read(kind) { [self] in
                 waiting.resume(with: Result { try read(latest(reach: .disk)) })
             }
             if !isQueued { waiting.resume(throwing: StoreGate.busy) }

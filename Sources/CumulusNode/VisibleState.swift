@@ -106,7 +106,8 @@ final class VisibleState: Sendable {
         unless version: UInt64,
         mint: TokenMint
     ) -> (token: Bytes, version: UInt64)? {
-        try? load(scope)
+        // Of what can't be read nothing is told: a token of less would let callers see the past.
+        guard (try? load(scope)) != nil else { return nil }
         return state.withLock { state in
             guard state.version != version else { return nil }
             if let known = state.tokens[scope] { return (known, state.version) }

@@ -27,6 +27,7 @@ struct Main: AsyncParsableCommand {
           cumulusd --data b --listen 127.0.0.1:7421 \\
             --cluster-key a/cluster.key --peers 127.0.0.1:7420
           cumulusd config show --config /etc/cumulus.json
+          cumulusd run --help    (names every flag)
 
         The line 'cumulusd ready on ADDRESS' on standard output says that it serves. SIGTERM \
         drains: calls in progress end, new ones are refused. A second signal ends it at once.
@@ -140,7 +141,7 @@ struct Config: ParsableCommand {
             discussion: """
                 Example: CUMULUS_LISTEN=127.0.0.1:7500 cumulusd config show --json
 
-                Exit codes: 0 a node can be started with them, 1 it can't, and why is said, 74 the \
+                Exit codes: 0 they can be used, 1 they can't, and why is said, 74 the \
                 output can't be written.
                 """
         )

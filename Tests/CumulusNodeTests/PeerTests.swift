@@ -266,6 +266,21 @@ extension Bytes {
         }
     }
 
+    /// Peers read, and callers are signed in, while others' reads take all threads for theirs.
+    @Test func callersWhoReadMuchHoldUpNoPeer() async throws {
+        try await withCluster([MemoryEngine(), MemoryEngine()]) { servers in
+            let gate = servers[0].node.gate
+            let isOver = DispatchSemaphore(value: 0)
+            let count = 10 * servers[0].node.configuration.readers
+            for _ in 0..<count { #expect(gate.read(.bulk) { isOver.wait() }) }
+            defer { for _ in 0..<count { isOver.signal() } }
+            servers[1].follow([servers[0]])
+            let token = try await servers[0].makeUser("ada")
+            try await waitForUser(token, at: servers[1])
+            _ = try RawClient(greeting: servers[0].endpoint, token: token)
+        }
+    }
+
     /// Nobody waits for the answer any more: the comparison ends though the peer says nothing, and
     /// the peer is told.
     @Test func aComparisonEndsWithItsCaller() async throws {
@@ -279,16 +294,13 @@ extension Bytes {
             #expect(try await eventually { peer.callsInProgress == calls })
             let isOver = DispatchSemaphore(value: 0)
             let isBlocked = Atomic(0)
-            let readers = peer.configuration.readers
-            for _ in 0..<readers {
-                let isQueued = peer.gate.read {
-                    isBlocked.wrappingAdd(1, ordering: .relaxed)
-                    isOver.wait()
-                }
-                #expect(isQueued)
+            let isQueued = peer.gate.read(.prompt) {
+                isBlocked.wrappingAdd(1, ordering: .relaxed)
+                isOver.wait()
             }
-            defer { for _ in 0..<readers { isOver.signal() } }
-            #expect(try await eventually { isBlocked.load(ordering: .relaxed) == readers })
+            #expect(isQueued)
+            defer { isOver.signal() }
+            #expect(try await eventually { isBlocked.load(ordering: .relaxed) == 1 })
             let request = VerifyRequest(nodeID: peer.nodeID, repairs: false).encoded()
             let connect = {
                 var hello = Hello()
