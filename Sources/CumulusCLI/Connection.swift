@@ -216,6 +216,7 @@ struct Connection: ParsableArguments {
         configuration.connections = connections
         if let replicas { configuration.writeConcern = .replicated(replicas) }
         configuration.session = try readSession()
+        try checkSession()
         configuration.encryptionKeys = try readKeys()
         let container = Container(identifier: containerName, configuration: configuration)
         let result = await Result { try await body(container) }
@@ -267,14 +268,25 @@ struct Connection: ParsableArguments {
         return session
     }
 
+    /// Before anything is changed that then would not be told.
+    private func checkSession() throws {
+        guard let sessionFile else { return }
+        let folder = URL(filePath: sessionFile).deletingLastPathComponent().path
+        guard access(folder, W_OK) == 0 else { throw Connection.unwritable(sessionFile) }
+    }
+
     /// Nothing was seen where no node answered: then there is no file.
     private func write(_ session: Session) throws {
         guard let sessionFile, !session.text.isEmpty else { return }
         do {
             try Data(session.text.utf8).write(to: URL(filePath: sessionFile), options: .atomic)
         } catch {
-            throw InputProblem("the session can't be written to \(sessionFile)")
+            throw Connection.unwritable(sessionFile)
         }
+    }
+
+    private static func unwritable(_ sessionFile: String) -> OutputProblem {
+        OutputProblem("the session can't be written to \(sessionFile)")
     }
 
     /// Runs as the node's operator.

@@ -223,6 +223,23 @@ import Testing
         #expect(try store.modify(modify, by: .alice).codes == [nil])
     }
 
+    @Test func theLimitDoesNotCountWhatFails() throws {
+        var modify = ModifyRecords(
+            database: .private,
+            policy: .changedKeys,
+            saves: [
+                save("x"), save("large", ["of": .owner("x"), "text": .string(Self.tooLarge)]),
+                save("n0", ["of": .owner("x")]),
+            ]
+        )
+        modify.isAtomic = false
+        modify.limits.ownersPerRecord = 1
+        #expect(try store.modify(modify, by: .alice).codes == [nil, .limitExceeded, nil])
+        try checkDerivedRows()
+    }
+
+    private static let tooLarge = String(repeating: "x", count: 1_100_000)
+
     /// Wherever it stands in the batch.
     @Test func theLimitDoesNotCountWhatTheBatchReleases() throws {
         var modify = ModifyRecords(

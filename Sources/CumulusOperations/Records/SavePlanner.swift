@@ -39,7 +39,7 @@ struct SavePlanner {
         put.increments = content.increments
         let planned = (
             registers: plan.registers.count, bytes: plan.putBytes,
-            schema: plan.schemas[content.type]
+            schema: plan.schemas[content.type], owned: plan.owned
         )
         do throws(PlanFailure) {
             try planSchema(content, &put, &plan, in: &transaction)
@@ -60,10 +60,11 @@ struct SavePlanner {
         } catch {
             switch error {
             case .item(let error):
-                // What it would have added to the schema is nothing to the items after it.
+                // What it would have added is nothing to the items after it.
                 plan.registers.removeSubrange(planned.registers...)
                 plan.putBytes = planned.bytes
                 plan.schemas[content.type] = planned.schema
+                plan.owned = planned.owned
                 return ModifyOutcome.Failure(error)
             case .engine(let error): throw error
             }
