@@ -23,6 +23,8 @@ fail() {
     exit 1
 }
 
+[[ "${CUMULUS_PORT-}" =~ ^[0-9]*$ ]] || fail "CUMULUS_PORT is a number, not '$CUMULUS_PORT'."
+
 # The comment that opens a script is its help text.
 print_help() { sed -n '2,/^$/s/^# \{0,1\}//p' "$0"; }
 
@@ -196,7 +198,6 @@ drain_seconds=15
 # says another; 0 takes some that are likely to be free.
 first_port() {
     local port=${CUMULUS_PORT-}
-    [[ "$port" =~ ^[0-9]*$ ]] || fail "CUMULUS_PORT is a number, not '$port'."
     mkdir -p "$state"
     if [ -z "$port" ] || { [ "$port" = 0 ] && [ -s "$state/port" ]; }; then
         port=$(cat "$state/port" 2>/dev/null || say 7420)
