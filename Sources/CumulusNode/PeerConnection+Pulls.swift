@@ -226,6 +226,7 @@ extension PeerConnection {
         setTimes(of: stream) { $0.restart = $0.restart ?? restart }
         for (incarnation, refusal) in paused where !refusal.repeats(alarmed[incarnation]) {
             alarmed[incarnation] = refusal
+            if case .follows = refusal { continue }
             var message: Logger.Message =
                 "the commits of a node are refused; an operator has to look"
             if case .damagedHere = refusal {

@@ -2,8 +2,7 @@
 // that it depends on, and only if it fits what is known of its origin.
 //
 // Called for every commit that a peer sends, before `WriteTransaction.apply`. A refusal pauses that
-// origin and what depends on it: its log was forked or its clock is wrong, and an operator has to
-// look.
+// origin: its log was forked or its clock is wrong, and an operator has to look.
 
 package import CumulusModel
 package import CumulusStorage
@@ -31,6 +30,8 @@ package enum CommitIntake {
         case unreadable(String)
         /// It can't be applied since a row of this node's own store can't be read.
         case damagedHere(String)
+        /// It depends on commits of this one, of which nothing more is taken.
+        case follows(Incarnation)
 
         /// Whether it says the same as another one: a clock that is ahead is so by less each time.
         package func repeats(_ other: Refusal?) -> Bool {

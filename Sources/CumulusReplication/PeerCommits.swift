@@ -77,9 +77,10 @@ package struct PeerCommits: Sendable {
             switch verdict {
             case .known: continue
             case .waits(let missing):
-                // For something of a paused run, in the end.
-                guard paused.isEmpty else { continue }
-                return .waits(for: missing[0])
+                guard let cause = missing.first(where: { paused[$0.incarnation] != nil })
+                else { return .waits(for: missing[0]) }
+                paused[head.dot.incarnation] = .follows(cause.incarnation)
+                continue
             case .refused(let refusal):
                 paused[head.dot.incarnation] = refusal
                 continue

@@ -358,7 +358,8 @@ extension OutboundFeed {
         #expect(try take(sent) == .taken(4))
         let (outcome, paused) = try take(ahead + fine + after, paused: [:])
         #expect(outcome == .taken(1))
-        #expect(paused == [third.state.incarnation: .clockAhead(milliseconds: 120_000)])
+        let (bad, good) = (third.state.incarnation, fourth.state.incarnation)
+        #expect(paused == [bad: .clockAhead(milliseconds: 120_000), good: .follows(bad)])
         #expect(try other.names(in: .private, by: .alice).contains("fine"))
         #expect(try !other.names(in: .private, by: .alice).contains("after"))
         // In the next batch it is known, and later the clock is right.
@@ -366,6 +367,25 @@ extension OutboundFeed {
         other.now += 120_000
         #expect(try take(ahead + after) == .taken(2))
         #expect(try other.names(in: .private, by: .alice).contains("after"))
+    }
+
+    /// What depends on commits that somebody else is to send waits for them, though the commits of
+    /// a third are refused.
+    @Test func whatWaitsForSomebodyElseIsNotSkipped() throws {
+        let third = try TestStore(copying: one, seed: 3)
+        let fourth = try TestStore(copying: one, seed: 4)
+        third.now += 120_000
+        try third.save([SaveItem("ahead", ["a": 1])])
+        let ahead = try third.commits(above: one.vectors()).values.joined().map(\.1)
+        try fourth.save([SaveItem("first", ["a": 1])])
+        try fourth.save([SaveItem("second", ["a": 1])])
+        let two = try fourth.commits(above: one.vectors()).values.joined().map(\.1)
+        let first = try Commit(two[0]).stamp.dot
+        #expect(try take(sent) == .taken(4))
+        let (outcome, paused) = try take(ahead + [two[1]], paused: [:])
+        #expect(outcome == .waits(for: first))
+        #expect(paused == [third.state.incarnation: .clockAhead(milliseconds: 120_000)])
+        #expect(try take(two, paused: paused).0 == .taken(2))
     }
 }
 
