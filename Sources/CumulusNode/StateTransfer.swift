@@ -39,6 +39,8 @@ final class StateTransfer: @unchecked Sendable {
     private var intake: StateIntake?
     /// Only jobs of the writer touch it.
     private let sync = Mutex<StateSync?>(nil)
+    /// Steps that are queued do nothing any more.
+    private let isGivenUp = Atomic(false)
     /// Pages that came while the writer was busy; bounded by the donor's credit.
     private var pages: [StateIntake.Page] = []
     private var pageBytes = 0
@@ -189,12 +191,7 @@ final class StateTransfer: @unchecked Sendable {
 
     private func finish() {
         write(.commits, 0) { [self] transaction throws(EngineError) in
-            let last = sync.withLock { sync in
-                defer { sync = nil }
-                return sync
-            }
-            // Given up meanwhile: what stands of it is dropped by the job that follows.
-            guard let last else { return false }
+            guard let last = takeSync(), !isGivenUp.load(ordering: .relaxed) else { return false }
             return try last.finish(&transaction)
         } then: { transfer, isDone in
             guard isDone else { return transfer.fail("the scope changed during the merge") }
@@ -226,13 +223,10 @@ final class StateTransfer: @unchecked Sendable {
         then next: @escaping @Sendable (StateTransfer, Value) -> Void
     ) {
         write(kind, size) { [self] transaction throws(EngineError) -> Value? in
-            try sync.withLock { sync throws(EngineError) -> Value? in
-                guard var value = sync else { return nil }
-                // One owner while it changes, or its arrays would be copied.
-                sync = nil
-                defer { sync = value }
-                return try step(&value, &transaction)
-            }
+            // One owner while it changes, or its arrays would be copied.
+            guard !isGivenUp.load(ordering: .relaxed), var value = takeSync() else { return nil }
+            defer { sync.withLock { $0 = value } }
+            return try step(&value, &transaction)
         } then: { transfer, value in
             if let value { next(transfer, value) }
         }
@@ -259,6 +253,13 @@ final class StateTransfer: @unchecked Sendable {
         if !isQueued { fail("too many writes are waiting here") }
     }
 
+    private func takeSync() -> StateSync? {
+        sync.withLock { sync in
+            defer { sync = nil }
+            return sync
+        }
+    }
+
     private func fail(_ reason: String) {
         giveUp(.failed(reason))
     }
@@ -267,9 +268,9 @@ final class StateTransfer: @unchecked Sendable {
     private func giveUp(_ outcome: Outcome) {
         guard !isOver else { return }
         isOver = true
-        // Steps that are queued find nothing to go on with.
-        sync.withLock { $0 = nil }
+        isGivenUp.store(true, ordering: .relaxed)
         let job = StoreGate.Job(.housekeeping) { [self] transaction throws(EngineError) in
+            _ = takeSync()
             guard let number = try transaction.scope(scope) else { return }
             try transaction.dropStages(of: number)
         } then: { [self] _ in

@@ -80,7 +80,7 @@ package struct StateSync: Sendable {
             guard let place = stages[page.zone] else {
                 stagedBytes += record.bytes.byteCount
                 guard stagedBytes <= StateSync.deltaLimit else {
-                    throw .corrupt("the donor sends too much as changes")
+                    throw .exhausted("the donor sends too much as changes")
                 }
                 transaction.put(.stage(scope, UInt32(page.zone), record.name), record.bytes)
                 continue

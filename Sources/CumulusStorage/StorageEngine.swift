@@ -62,7 +62,7 @@ package enum EngineError: Error, Equatable, Sendable {
     case corrupt(String)
     /// The engine can't go on. After `write` or `flush`: the outcome of the batch is unknown.
     case failed(String)
-    /// No number is left for what is to be made; nothing is wrong with what is there.
+    /// No number or room is left for what is to be made; nothing is wrong with what is there.
     case exhausted(String)
 
     /// What an operator can do about damage.
