@@ -208,7 +208,7 @@ package struct NodeOperator: Sendable {
     }
 
     package func members() async throws -> [Member] {
-        try await call(.operatorListMembers) {
+        try await list(.operatorListMembers) {
             try OperatorMessages.members(wire: $0).map(Member.init)
         }
     }
@@ -417,7 +417,7 @@ package struct NodeOperator: Sendable {
     }
 
     package func containers() async throws -> [String] {
-        try await call(.operatorListContainers) { try OperatorMessages.containers(wire: $0) }
+        try await list(.operatorListContainers) { try OperatorMessages.containers(wire: $0) }
     }
 
     /// Makes a container.
@@ -430,7 +430,7 @@ package struct NodeOperator: Sendable {
     }
 
     package func users(in container: String?) async throws -> [User] {
-        try await call(.operatorListUsers, container: container) {
+        try await list(.operatorListUsers, container: container) {
             try OperatorMessages.users(wire: $0).map(User.init)
         }
     }
@@ -453,6 +453,18 @@ package struct NodeOperator: Sendable {
         try await call(.operatorAddToken, name: Bytes(name.utf8)) {
             String(decoding: try OperatorMessages.token(wire: $0), as: UTF8.self)
         }
+    }
+
+    /// A list that comes in as many messages as it takes.
+    private func list<Item>(
+        _ method: Method,
+        container: String? = nil,
+        _ decode: (Bytes) throws -> [Item]
+    ) async throws -> [Item] {
+        var header = CallHeader(method)
+        header.container = Bytes((container ?? "").utf8)
+        let messages = try await core.read(method, [], header: header)
+        return try decoding { try messages.flatMap(decode) }
     }
 
     private func call<Value>(

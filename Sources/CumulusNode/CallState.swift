@@ -102,6 +102,19 @@ extension Page {
     init(message: Bytes, next: NextPage? = nil) {
         self.init(message: MessagePieces(message), next: next)
     }
+
+    /// A list that is in memory, in as many messages as it takes: a frame holds so many items of
+    /// any kind.
+    init<Item: Sendable>(
+        _ items: ArraySlice<Item>,
+        perMessage count: Int = 1_000,
+        encode: @escaping @Sendable (ArraySlice<Item>) -> Bytes
+    ) {
+        let rest = items.dropFirst(count)
+        self.init(message: encode(items.prefix(count)))
+        if rest.isEmpty { return }
+        next = { Page(rest, perMessage: count, encode: encode) }
+    }
 }
 
 extension [UInt32: CallState] {

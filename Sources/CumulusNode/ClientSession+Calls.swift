@@ -406,14 +406,16 @@ extension ClientSession {
     private func administer(_ method: Method, _ call: Call) throws {
         switch method {
         case .operatorStatus:
-            readCluster(call) { [node] in try node.status($0).encoded() }
+            readCluster(call) { [node] in Page(message: try node.status($0).encoded()) }
         case .operatorListContainers:
-            readCluster(call) { OperatorMessages.containers(try Containers.all(in: $0)) }
+            readCluster(call) {
+                Page(try Containers.all(in: $0)[...], encode: OperatorMessages.containers)
+            }
         case .operatorListUsers:
             let container = try containerOfUsers(call.header)
             readCluster(call) { reader in
                 let users = try Users.all(in: reader).map { WireUser($0, in: container) }
-                return OperatorMessages.users(users)
+                return Page(users[...], encode: OperatorMessages.users)
             }
         case .operatorCreateContainer:
             let raw = try OperatorMessages.containerName(wire: call.message)
@@ -438,7 +440,10 @@ extension ClientSession {
             let token = Bytes("cumulus_".utf8) + Bytes(dice.bytes(32).hex.utf8)
             change(call, .addToken(token, user: name)) { _, _ in [OperatorMessages.token(token)] }
         case .operatorListMembers:
-            readCluster(call) { [node] in OperatorMessages.members(try node.members($0)) }
+            // One member may say something of thousands of containers.
+            readCluster(call) { [node] in
+                Page(try node.members($0)[...], perMessage: 1, encode: OperatorMessages.members)
+            }
         case .operatorRemoveMember:
             let nodeID = try OperatorMessages.removedMember(wire: call.message)
             guard nodeID != node.nodeID else {
@@ -456,7 +461,8 @@ extension ClientSession {
             let path = try Names.checkText(raw[...], "path")
             readCluster(call) { [node] _ in
                 let made = try node.backUp(to: path)
-                return OperatorMessages.backUp(bytes: made.bytes, files: made.files)
+                let message = OperatorMessages.backUp(bytes: made.bytes, files: made.files)
+                return Page(message: message)
             }
         case .operatorTruncate:
             change(call, .truncate) { _, answer in
@@ -567,11 +573,9 @@ extension ClientSession {
 
     private func readCluster(
         _ call: Call,
-        _ work: @escaping @Sendable (ReadTransaction) throws -> Bytes
+        _ work: @escaping @Sendable (ReadTransaction) throws -> Page
     ) {
-        readFromDisk(call.stream, .cluster) { _, _, _, view in
-            Page(message: try work(view.reader))
-        }
+        readFromDisk(call.stream, .cluster) { _, _, _, view in try work(view.reader) }
     }
 
     /// The container in which users' record names are wanted; none: without them.

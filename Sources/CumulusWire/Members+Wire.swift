@@ -126,7 +126,7 @@ package struct WireMember: Hashable, Sendable {
 
 extension OperatorMessages {
     /// `ListMembersResponse`.
-    package static func members(_ members: [WireMember]) -> Bytes {
+    package static func members(_ members: ArraySlice<WireMember>) -> Bytes {
         var writer = CanonicalWriter()
         for member in members { writer.message(1) { member.encode(to: &$0) } }
         return writer.bytes

@@ -250,7 +250,7 @@ package enum OperatorMessages {
     }
 
     /// `ListContainersResponse`.
-    package static func containers(_ names: [String]) -> Bytes {
+    package static func containers(_ names: ArraySlice<String>) -> Bytes {
         var writer = CanonicalWriter()
         for name in names { writer.present(1, bytes: name.utf8) }
         return writer.bytes
@@ -262,7 +262,7 @@ package enum OperatorMessages {
     }
 
     /// `ListUsersResponse`.
-    package static func users(_ users: [WireUser]) -> Bytes {
+    package static func users(_ users: ArraySlice<WireUser>) -> Bytes {
         var writer = CanonicalWriter()
         for user in users { user.encode(1, to: &writer) }
         return writer.bytes

@@ -88,7 +88,7 @@ import Testing
         "WhoAmIResponse": { try WireCaller(wire: $0).encoded() },
         "NodeStatusResponse": { try NodeStatus(wire: $0).encoded() },
         "ListContainersResponse": {
-            OperatorMessages.containers(try OperatorMessages.containers(wire: $0))
+            OperatorMessages.containers(try OperatorMessages.containers(wire: $0)[...])
         },
         "CreateContainerRequest": {
             OperatorMessages.request(name: try OperatorMessages.containerName(wire: $0))
@@ -96,7 +96,7 @@ import Testing
         "CreateContainerResponse": {
             OperatorMessages.container(existed: try OperatorMessages.containerExisted(wire: $0))
         },
-        "ListUsersResponse": { OperatorMessages.users(try OperatorMessages.users(wire: $0)) },
+        "ListUsersResponse": { OperatorMessages.users(try OperatorMessages.users(wire: $0)[...]) },
         "AddUserRequest": {
             OperatorMessages.request(name: try OperatorMessages.newUserName(wire: $0))
         },
@@ -114,7 +114,7 @@ import Testing
             WireZoneStatus.answer(try WireZoneStatus.list(wire: $0))
         },
         "ListMembersResponse": {
-            OperatorMessages.members(try OperatorMessages.members(wire: $0))
+            OperatorMessages.members(try OperatorMessages.members(wire: $0)[...])
         },
         "RemoveMemberRequest": {
             OperatorMessages.request(name: try OperatorMessages.removedMember(wire: $0))

@@ -488,11 +488,11 @@ import Testing
                     recordName: Self.text(using: &dice)
                 )
             }
-            let list = OperatorMessages.users(users)
+            let list = OperatorMessages.users(users[...])
             Self.expectLibraryAgrees("ListUsersResponse", list)
             #expect(try OperatorMessages.users(wire: list) == users)
             let names = Self.list(using: &dice, Self.text)
-            let containers = OperatorMessages.containers(names)
+            let containers = OperatorMessages.containers(names[...])
             Self.expectLibraryAgrees("ListContainersResponse", containers)
             #expect(try OperatorMessages.containers(wire: containers) == names)
         }
