@@ -5,6 +5,7 @@ import CumulusModel
 import CumulusStorage
 import CumulusTesting
 import CumulusWire
+import Foundation
 import Testing
 
 /// Runs a test against a node that ends with it.
@@ -103,5 +104,15 @@ extension Result where Failure == ServiceError {
     /// The error of an item; nil if the item went well.
     var refusal: ServiceError? {
         if case .failure(let error) = self { error } else { nil }
+    }
+}
+
+/// Waits for an answer on a thread of its own: to give it the node needs one of those that tasks
+/// share, and other tests may block all of them but this.
+func besideTasks<Value: Sendable>(
+    _ work: @escaping @Sendable () throws -> Value
+) async throws -> Value {
+    try await withCheckedThrowingContinuation { continuation in
+        Thread.detachNewThread { continuation.resume(with: Result { try work() }) }
     }
 }

@@ -302,11 +302,12 @@ extension Bytes {
             defer { isOver.signal() }
             #expect(try await eventually { isBlocked.load(ordering: .relaxed) == 1 })
             let request = VerifyRequest(nodeID: peer.nodeID, repairs: false).encoded()
-            let connect = {
+            let endpoint = servers[1].endpoint
+            let connect = { @Sendable in
                 var hello = Hello()
                 hello.role = WireRole.operator.rawValue
                 hello.token = Bytes(TestServer.operatorToken.utf8)
-                let client = try RawClient(servers[1].endpoint)
+                let client = try RawClient(endpoint)
                 try client.send(RawClient.greeting(hello))
                 try client.readHello()
                 return client
@@ -318,9 +319,11 @@ extension Bytes {
             #expect(try await eventually { peer.callsInProgress > calls })
             leaving.close()
             #expect(try await eventually { peer.callsInProgress <= calls })
-            let waiting = try connect()
-            let refusal = try error {
-                _ = try waiting.perform(.operatorVerify, request, milliseconds: 500)
+            let refusal = try await besideTasks {
+                let waiting = try connect()
+                return try error {
+                    _ = try waiting.perform(.operatorVerify, request, milliseconds: 500)
+                }
             }
             #expect(refusal.message.contains("the call's time was up"), "\(refusal)")
             #expect(try await eventually { peer.callsInProgress <= calls })
