@@ -39,7 +39,7 @@ package enum Names {
 
     private static func isUserRecordName(_ name: ArraySlice<UInt8>) -> Bool {
         name.count == 33 && name.first == UInt8(ascii: "_")
-            && name.dropFirst().allSatisfy { isDigit($0) || (0x61...0x66).contains($0) }
+            && name.dropFirst().allSatisfy { $0.isASCIIDigit || (0x61...0x66).contains($0) }
     }
 
     /// Record types and field names: a letter, then letters, digits and underscores.
@@ -48,7 +48,7 @@ package enum Names {
         _ what: String
     ) throws(ServiceError) -> String {
         let text = try checkText(name, what)
-        guard let first = text.utf8.first, isLetter(first) else {
+        guard text.utf8.first?.isASCIILetter == true else {
             throw invalid("\(what) '\(text)' must begin with a letter")
         }
         guard isSchemaName(name) else {
@@ -59,9 +59,9 @@ package enum Names {
 
     /// Whether `checkSchemaName` takes it.
     package static func isSchemaName(_ name: ArraySlice<UInt8>) -> Bool {
-        guard let first = name.first, isLetter(first) else { return false }
+        guard name.first?.isASCIILetter == true else { return false }
         return name.count <= Limits.standard.nameBytes
-            && name.allSatisfy { isLetter($0) || isDigit($0) || $0 == UInt8(ascii: "_") }
+            && name.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || $0 == UInt8(ascii: "_") }
     }
 
     /// 1 to 255 bytes of UTF-8 without NUL.
@@ -78,15 +78,6 @@ package enum Names {
         }
         guard !name.contains(0) else { throw invalid("\(what) must not contain NUL") }
         return text
-    }
-
-    private static func isLetter(_ byte: UInt8) -> Bool {
-        let lower = byte | 0x20
-        return lower >= UInt8(ascii: "a") && lower <= UInt8(ascii: "z")
-    }
-
-    private static func isDigit(_ byte: UInt8) -> Bool {
-        byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9")
     }
 
     private static func invalid(_ message: String) -> ServiceError {

@@ -42,7 +42,7 @@ package struct PredicateLexer: Sendable {
                 or query the other type first
                 """
             )
-        case _ where Self.isDigit(byte): return try number()
+        case _ where byte.isASCIIDigit: return try number()
         case _ where Self.isWordByte(byte): return word()
         default: return try symbol()
         }
@@ -139,11 +139,11 @@ package struct PredicateLexer: Sendable {
 
     private mutating func decimal() throws(ServiceError) -> PredicateToken.Kind {
         let start = position
-        skip(Self.isDigit)
-        let hasFraction = current == UInt8(ascii: ".") && byte(1).map(Self.isDigit) == true
+        skip(\.isASCIIDigit)
+        let hasFraction = current == UInt8(ascii: ".") && byte(1)?.isASCIIDigit == true
         if hasFraction {
             position += 1
-            skip(Self.isDigit)
+            skip(\.isASCIIDigit)
         }
         let hasExponent = exponent()
         let text = String(decoding: source.bytes[start..<position], as: UTF8.self)
@@ -163,9 +163,9 @@ package struct PredicateLexer: Sendable {
         guard let letter = current, letter | 0x20 == UInt8(ascii: "e") else { return false }
         let isSigned = byte(1) == UInt8(ascii: "+") || byte(1) == UInt8(ascii: "-")
         let first = isSigned ? 2 : 1
-        guard byte(first).map(Self.isDigit) == true else { return false }
+        guard byte(first)?.isASCIIDigit == true else { return false }
         position += first
-        skip(Self.isDigit)
+        skip(\.isASCIIDigit)
         return true
     }
 
@@ -241,14 +241,8 @@ package struct PredicateLexer: Sendable {
         while let byte = current, matches(byte) { position += 1 }
     }
 
-    private static func isDigit(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-    }
-
     private static func isWordByte(_ byte: UInt8) -> Bool {
-        let lower = byte | 0x20
-        return (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(lower) || isDigit(byte)
-            || byte == UInt8(ascii: "_")
+        byte.isASCIILetter || byte.isASCIIDigit || byte == UInt8(ascii: "_")
     }
 
     private func refusal(_ sentence: String, at offset: Int? = nil) -> ServiceError {

@@ -46,11 +46,7 @@ extension Query.Predicate {
     /// A letter, or three underscores and a letter; then letters, digits and underscores.
     package static func isKey(_ name: String) -> Bool {
         let bare = name.hasPrefix("___") ? name.utf8.dropFirst(3) : name.utf8[...]
-        guard let first = bare.first, isLetter(first) else { return false }
-        return bare.allSatisfy { isLetter($0) || (0x30...0x39).contains($0) || $0 == 0x5F }
-    }
-
-    private static func isLetter(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+        guard bare.first?.isASCIILetter == true else { return false }
+        return bare.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || $0 == UInt8(ascii: "_") }
     }
 }

@@ -79,7 +79,7 @@ extension SchemaLanguage.Lexer {
         var end = position + 1
         while end < text.count, SchemaLanguage.isWordByte(text[end]) { end += 1 }
         var word = token(.word, position..<end)
-        guard SchemaLanguage.isLetter(text[word.offset]) else {
+        guard text[word.offset].isASCIILetter else {
             let advice =
                 text[word.offset] == UInt8(ascii: "_")
                 ? "put it in double quotes" : "begin the name with a letter"

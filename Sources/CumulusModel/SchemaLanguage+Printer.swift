@@ -53,7 +53,7 @@ extension Schema.Grant {
 extension SchemaLanguage {
     /// A name as it stands in a text: in quotes where it could be taken for something else.
     static func written(_ name: String) -> String {
-        let isWord = name.utf8.first.map(isLetter) ?? false && name.utf8.allSatisfy(isWordByte)
+        let isWord = name.utf8.first?.isASCIILetter == true && name.utf8.allSatisfy(isWordByte)
         return isWord && !reservedWords.contains(name.uppercased()) ? name : "\"\(name)\""
     }
 }

@@ -39,15 +39,9 @@ package enum SchemaLanguage {
         return words.dropLast().joined(separator: ", ") + " or " + last
     }
 
-    static func isLetter(_ byte: UInt8) -> Bool {
-        let lower = byte | 0x20
-        return lower >= UInt8(ascii: "a") && lower <= UInt8(ascii: "z")
-    }
-
     /// Whether a byte may stand in a name without quotes.
     static func isWordByte(_ byte: UInt8) -> Bool {
-        isLetter(byte) || byte == UInt8(ascii: "_")
-            || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+        byte.isASCIILetter || byte.isASCIIDigit || byte == UInt8(ascii: "_")
     }
 }
 

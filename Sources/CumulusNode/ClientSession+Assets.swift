@@ -435,8 +435,7 @@ extension Node {
         let isLinked = connections.withLock { !$0.isEmpty }
         if let since, isLinked, demand.wait(for: key, since: since) { return NotHereYet() }
         let reader = gate.latest(reach: .disk)
-        let others = (try? Members.all(in: reader)) ?? []
-        let endpoints = others.filter { !$0.isRemoved && $0.nodeID != nodeID }.map(\.endpoint)
+        let endpoints = ((try? Members.others(than: nodeID, in: reader)) ?? []).map(\.endpoint)
         return ReadAsset(asset: key.asset).notHereYet(mayBeAt: endpoints.filter { !$0.isEmpty })
     }
 

@@ -154,7 +154,7 @@ extension ClientSession {
             finish(stream, page)
         } catch EngineError.notInMemory {
             readFromDisk(stream, scope, work)
-        } catch FetchRecords.Failure.engine(.notInMemory) {
+        } catch ReadFailure.engine(.notInMemory) {
             readFromDisk(stream, scope, work)
         } catch {
             throw serviceError(error)
@@ -274,8 +274,8 @@ extension ClientSession {
     func serviceError(_ error: any Error) -> ServiceError {
         switch error {
         case let error as ServiceError: return error
-        case FetchRecords.Failure.service(let error): return error
-        case FetchRecords.Failure.engine(let error): return serviceError(error)
+        case ReadFailure.service(let error): return error
+        case ReadFailure.engine(let error): return serviceError(error)
         case EngineError.corrupt(let what):
             reportDamage(what)
             return .damagedRow

@@ -100,9 +100,9 @@ extension ClientSession {
         let holders = held.wait.holders(of: held.needed)
         let copies = held.wait.copies
         let isQueued = node.gate.read(.prompt) { [self] in
-            let members = (try? Members.all(in: node.gate.latest(reach: .disk))) ?? []
-            let others = members.filter { !$0.isRemoved && $0.nodeID != node.nodeID }
-            let error = ClientSession.notReplicated(others, holders, copies)
+            let reader = node.gate.latest(reach: .disk)
+            let others = try? Members.others(than: node.nodeID, in: reader)
+            let error = ClientSession.notReplicated(others ?? [], holders, copies)
             resume { $0.fail(stream, error) }
         }
         if !isQueued { fail(stream, ClientSession.notReplicated([], holders, copies)) }

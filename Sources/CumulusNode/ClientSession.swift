@@ -40,8 +40,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     /// What proofs of this connection are made over.
     let nonce: Bytes
     var identity = Identity()
-    /// Who waits for a sign of life.
-    private var challengers: [@Sendable (Bool) -> Void] = []
+    private var challengers = Challengers()
 
     private enum Phase {
         /// HELLO has not come yet.
@@ -98,7 +97,8 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         } catch {
             fault(error)
         }
-        if !connection.isChallenged { answerChallengers(true) }
+        if connection.isChallenged { return }
+        for answer in challengers.take() { answer(true) }
     }
 
     func turnEnded(now: Instant) -> Turn {
@@ -230,15 +230,8 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         calls = [:]
         bellWait = nil
         if let peer = identity.peer { node.peerRuns.leave(peer, self) }
-        answerChallengers(false)
+        for answer in challengers.take() { answer(false) }
         node.forget(self)
-    }
-
-    private func answerChallengers(_ isAlive: Bool) {
-        if challengers.isEmpty { return }
-        let waiting = challengers
-        challengers = []
-        for answer in waiting { answer(isAlive) }
     }
 
     // MARK: Frames
@@ -663,7 +656,7 @@ extension ClientSession: PeerLink {
         link.loop.execute { [self] in
             if isClosed { return answer(false) }
             run { session in
-                session.challengers.append(answer)
+                session.challengers.add(answer)
                 session.connection.challenge(session.challengeNumber(), now: node.environment.now())
             }
         }

@@ -148,15 +148,11 @@ package struct Collector: Sendable {
         _ reader: ReadTransaction
     ) throws(EngineError) -> VersionVector {
         let reports = try reader.reports(of: scope)
+        let others = try Members.others(than: node.nodeID, in: reader)
         return Collection.stable(
             try reader.vector(of: scope),
-            reports: try others(reader).map { reports[$0.nodeID]?.vector }
+            reports: others.map { reports[$0.nodeID]?.vector }
         )
-    }
-
-    /// The other members of the cluster.
-    private func others(_ reader: ReadTransaction) throws(EngineError) -> [Members.Member] {
-        try Members.all(in: reader).filter { !$0.isRemoved && $0.nodeID != node.nodeID }
     }
 
     // MARK: Tombstones and conflicts
@@ -234,7 +230,8 @@ package struct Collector: Sendable {
         defer { node.endTransfer(of: scope) }
         let (members, removal) = try await node.gate.reading { [self] reader in
             let reports = try reader.reports(of: number)
-            let known = try others(reader).map { reports[$0.nodeID] }
+            let others = try Members.others(than: node.nodeID, in: reader)
+            let known = others.map { reports[$0.nodeID] }
             let members = known.contains(nil) ? nil : known.compactMap(\.self)
             let removed = try Members.all(in: reader).filter(\.isRemoved)
             return (members, removed.map(\.time).max())

@@ -82,8 +82,8 @@ extension Node {
     /// Other members that are to stay.
     private func otherMembers() async throws -> Set<Bytes> {
         try await gate.reading { [nodeID] reader in
-            let members = try Members.all(in: reader).filter { !$0.isRemoved }.map(\.nodeID)
-            return Set(members).subtracting(try Members.leaving(in: reader)).subtracting([nodeID])
+            let others = try Members.others(than: nodeID, in: reader).map(\.nodeID)
+            return Set(others).subtracting(try Members.leaving(in: reader))
         }
     }
 
@@ -91,8 +91,7 @@ extension Node {
     /// same time, the one with the smallest id.
     private func isLast() async throws -> Bool {
         try await gate.reading { [nodeID] reader in
-            let members = try Members.all(in: reader).filter { !$0.isRemoved }.map(\.nodeID)
-            let others = Set(members).subtracting([nodeID])
+            let others = Set(try Members.others(than: nodeID, in: reader).map(\.nodeID))
             return others.isSubset(of: try Members.leaving(in: reader))
                 && others.allSatisfy { precedes(nodeID, $0) }
         }

@@ -31,8 +31,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     var peerRun = Incarnation(0)
     var isClosing = false
     private var isClosed = false
-    /// Who waits for a sign of life.
-    private var challengers: [@Sendable (Bool) -> Void] = []
+    private var challengers = Challengers()
     var reason = "the peer closed the connection"
     var nextStream: UInt32 = 1
     /// Streams are never used twice, so a connection ends long before there are none left.
@@ -93,7 +92,8 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
             try connection.received(bytes, now: now)
             while !isClosing, let frame = try connection.next() { try handle(frame) }
             connection.reserveIncoming()
-            if !connection.isChallenged { answerChallengers(true) }
+            if connection.isChallenged { return }
+            for answer in challengers.take() { answer(true) }
         } catch {
             close(error.message)
         }
@@ -149,7 +149,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         isClosing = true
         isClosed = true
         node.peerRuns.leave(peerID, self)
-        answerChallengers(false)
+        for answer in challengers.take() { answer(false) }
         (pulls, pulled, timed) = ([:], [:], [])
         for transfer in transfers.values { transfer.stop(reason) }
         for reading in readings.values { reading.fail(lost) }
@@ -331,15 +331,8 @@ extension PeerConnection: PeerLink {
         onLoop { connection in
             if connection.isClosed { return answer(false) }
             var dice = NodeDice(connection.node.environment)
-            connection.challengers.append(answer)
+            connection.challengers.add(answer)
             connection.connection.challenge(dice.bytes(8), now: connection.node.environment.now())
         }
-    }
-
-    func answerChallengers(_ isAlive: Bool) {
-        if challengers.isEmpty { return }
-        let waiting = challengers
-        challengers = []
-        for answer in waiting { answer(isAlive) }
     }
 }

@@ -20,6 +20,19 @@ protocol PeerLink: AnyObject, Sendable {
     func challenge(_ answer: @escaping @Sendable (Bool) -> Void)
 }
 
+/// Who waits for a sign of life of the other end of a connection.
+struct Challengers {
+    private var waiting: [@Sendable (Bool) -> Void] = []
+
+    mutating func add(_ answer: @escaping @Sendable (Bool) -> Void) { waiting.append(answer) }
+
+    /// Those who are to be told, once; telling them may bring others.
+    mutating func take() -> [@Sendable (Bool) -> Void] {
+        defer { waiting = [] }
+        return waiting
+    }
+}
+
 package final class PeerRuns: Sendable {
     private struct Entry {
         let run: Incarnation

@@ -1,7 +1,7 @@
 // A bounded queue and the threads that empty it.
 //
-// The store blocks, so it has threads of its own: one writer, a few readers. `StoreGate` owns both
-// queues.
+// The store blocks, so it has threads of its own, which `StoreGate` owns: a writer, a flusher, and
+// readers of two kinds.
 
 import CumulusModel
 import Foundation

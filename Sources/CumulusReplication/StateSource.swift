@@ -236,7 +236,7 @@ package struct StateSource: Sendable {
             _ = try parts.number(DatabaseNumber.self)
             let incarnation = Incarnation(try parts.number())
             let seq = try reader.decoding(key) { () throws(MalformedBytes) in
-                try NumberedSeq(row: value).seq
+                try SeqRow(row: value).seq
             }
             heads[try parts.text(), default: VersionVector()][incarnation] = seq
         }

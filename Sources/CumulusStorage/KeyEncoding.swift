@@ -1,8 +1,7 @@
 // Order-preserving encoding: the bytes of a key compare as the tuple compares.
 //
 // Numbers stand big-endian, text is escaped and terminated, so that no name reaches across the
-// range of another. Used by
-// `Keyspace`; pinned by golden vectors, because keys are on disks.
+// range of another. Used by `Keyspace`; pinned by golden vectors, because keys are on disks.
 
 package import CumulusModel
 

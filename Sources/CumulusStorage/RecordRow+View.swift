@@ -1,7 +1,7 @@
 // Reads of a record row that skip what a fetch doesn't need: system fields and the body, nothing
 // else is taken apart.
 //
-// Called by FetchRecords and ListRecords. hot: once per fetched record.
+// Called by all that shows records: fetch, list, query, and changes. hot: once per fetched record.
 
 package import CumulusModel
 

@@ -243,6 +243,23 @@ package struct VectorRow: RowValue, Equatable {
     }
 }
 
+/// How far an incarnation's commits touched a zone, or were dropped from the log.
+package struct SeqRow: RowValue, Equatable {
+    package var seq: UInt64
+
+    package init(seq: UInt64) {
+        self.seq = seq
+    }
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.varint(seq)
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        seq = try reader.varint()
+    }
+}
+
 /// A small replicated value: the highest stamp wins.
 package struct RegisterRow: RowValue, Equatable {
     package var stamp: Stamp

@@ -54,9 +54,9 @@ package enum SearchWords {
         }
         for (index, byte) in text.enumerated() {
             guard byte < 0x80 else { return nil }
-            if isLetter(byte) {
+            if byte.isASCIILetter {
                 word.append(byte | 0x20)
-            } else if isDigit(byte) || byte == UInt8(ascii: "_") || joins(text, at: index) {
+            } else if byte.isASCIIDigit || byte == UInt8(ascii: "_") || joins(text, at: index) {
                 word.append(byte)
             } else {
                 end()
@@ -66,22 +66,16 @@ package enum SearchWords {
         return words
     }
 
-    private static func isLetter(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
-    }
-
-    private static func isDigit(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-    }
-
     private static func joins(_ text: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
         guard index > 0, index + 1 < text.count else { return false }
         let (before, after) = (text[index - 1], text[index + 1])
+        let areLetters = before.isASCIILetter && after.isASCIILetter
+        let areDigits = before.isASCIIDigit && after.isASCIIDigit
         return switch text[index] {
         case UInt8(ascii: "'"), UInt8(ascii: "."):
-            isLetter(before) && isLetter(after) || isDigit(before) && isDigit(after)
-        case UInt8(ascii: ":"): isLetter(before) && isLetter(after)
-        case UInt8(ascii: ","), UInt8(ascii: ";"): isDigit(before) && isDigit(after)
+            areLetters || areDigits
+        case UInt8(ascii: ":"): areLetters
+        case UInt8(ascii: ","), UInt8(ascii: ";"): areDigits
         default: false
         }
     }

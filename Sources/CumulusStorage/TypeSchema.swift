@@ -4,7 +4,6 @@
 
 package import CumulusModel
 
-///
 /// Fields go by their stored names, see `StoredName`.
 package struct TypeSchema: Hashable, Sendable {
     /// The type's own stored name.

@@ -27,7 +27,7 @@ extension RowReader where Self: ~Copyable {
         var floors = VersionVector()
         for (key, value) in try rows(.meta, .logFloors(of: scope)) {
             floors[try incarnation(in: key)] = try decoding(key) { () throws(MalformedBytes) in
-                try NumberedSeq(row: value).seq
+                try SeqRow(row: value).seq
             }
         }
         return floors
@@ -109,11 +109,11 @@ extension WriteTransaction {
         in scope: ScopeNumber
     ) throws(EngineError) {
         let key = RowKey.logFloor(scope, incarnation)
-        let floor: NumberedSeq? = try row(key)
+        let floor: SeqRow? = try row(key)
         let first = (floor?.seq ?? 0) + 1
         guard first <= seq else { return }
         deleteRange(.log, .commits(scope, incarnation, first...seq))
-        put(key, NumberedSeq(seq: seq))
+        put(key, SeqRow(seq: seq))
     }
 
     /// Drops the oldest places in the order of application, as far as a vector covers them and the
@@ -275,7 +275,7 @@ extension WriteTransaction {
         zone: String,
         to dot: Dot
     ) throws(EngineError) {
-        let known: NumberedSeq? = try row(.zoneHead(database, dot.incarnation, zone))
+        let known: SeqRow? = try row(.zoneHead(database, dot.incarnation, zone))
         let head = WriterState.Head(database: database, incarnation: dot.incarnation, zone: zone)
         // Not written yet, but part of this batch.
         let pending = state.heads[head] ?? 0

@@ -159,7 +159,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
         }
         for (head, seq) in state.heads {
             let key = RowKey.zoneHead(head.database, head.incarnation, head.zone)
-            put(key, NumberedSeq(seq: seq))
+            put(key, SeqRow(seq: seq))
         }
         if overlay.holdsZones { state.zonesVersion += 1 }
         state.node.latestTime = state.clock.latest
@@ -387,22 +387,5 @@ package struct Author: Sendable {
         self.user = user
         self.device = device
         self.isGuarded = isGuarded
-    }
-}
-
-/// The value of a zone head.
-package struct NumberedSeq: RowValue, Equatable {
-    package var seq: UInt64
-
-    package init(seq: UInt64) {
-        self.seq = seq
-    }
-
-    package func write(to writer: inout CanonicalWriter) {
-        writer.varint(seq)
-    }
-
-    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
-        seq = try reader.varint()
     }
 }

@@ -279,7 +279,7 @@ package struct DerivedRows {
             var parts = KeyReader(key)
             let scope: ScopeNumber = try parts.number()
             let incarnation = Incarnation(try parts.number())
-            floors[scope, default: VersionVector()][incarnation] = try NumberedSeq(row: value).seq
+            floors[scope, default: VersionVector()][incarnation] = try SeqRow(row: value).seq
             unknown.insert(RowKey.vector(scope, incarnation).bytes)
             for (key, _) in try rows(.zoneHead) {
                 var parts = KeyReader(key)
@@ -307,7 +307,7 @@ package struct DerivedRows {
             return differences.append("commit \(dot) changes a database that has no number")
         }
         let head = RowKey.zoneHead(database, dot.incarnation, zone.name)
-        expect(head, NumberedSeq(seq: dot.seq).rowBytes, .zoneHead)
+        expect(head, SeqRow(seq: dot.seq).rowBytes, .zoneHead)
     }
 
     // MARK: Comparison

@@ -317,7 +317,7 @@ package final class TestStore {
         )
         do {
             return try fetch.run(scopeNumber(), by: caller, in: reader)[0]
-        } catch FetchRecords.Failure.service(let error) {
+        } catch ReadFailure.service(let error) {
             throw error
         }
     }
@@ -340,7 +340,7 @@ package final class TestStore {
         )
         do {
             return try fetch.run(scope, scopeNumber(), by: caller, in: reader)
-        } catch FetchRecords.Failure.service(let error) {
+        } catch ReadFailure.service(let error) {
             throw error
         }
     }
@@ -355,7 +355,7 @@ package final class TestStore {
         let fetch = FetchDatabaseChanges(database: database, since: token, limit: limit)
         do {
             return try fetch.run(scope, scopeNumber(), by: caller, in: reader)
-        } catch FetchRecords.Failure.service(let error) {
+        } catch ReadFailure.service(let error) {
             throw error
         }
     }
@@ -396,7 +396,7 @@ package final class TestStore {
         let circumstances = QueryRecords.Circumstances(caller: caller, now: now) { refusal }
         do {
             return try request.run(scope, scopeNumber(), circumstances, in: reader)
-        } catch FetchRecords.Failure.service(let error) {
+        } catch ReadFailure.service(let error) {
             throw error
         }
     }

@@ -152,7 +152,7 @@ import Testing
             }
             #expect(error.code == .zoneNotFound)
             #expect(error.message.contains("Zone '\(name)' does not exist"))
-            #expect(throws: FetchRecords.Failure.self) {
+            #expect(throws: ReadFailure.self) {
                 try store.names(in: .private, zone: zone, by: .bob)
             }
             let zones = ModifyZones(

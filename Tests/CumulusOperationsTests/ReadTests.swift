@@ -131,9 +131,9 @@ import Testing
 
     @Test func zonesWithoutRecordsAndWithoutExistence() throws {
         #expect(try store.names(in: .private, by: .alice) == [])
-        #expect(throws: FetchRecords.Failure.self) {
+        #expect(throws: ReadFailure.self) {
             try store.names(in: .private, zone: ZoneAddress(name: "q"), by: .alice)
         }
-        #expect(throws: FetchRecords.Failure.self) { try store.names(in: .private, by: .anonymous) }
+        #expect(throws: ReadFailure.self) { try store.names(in: .private, by: .anonymous) }
     }
 }

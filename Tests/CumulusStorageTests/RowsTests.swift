@@ -42,7 +42,7 @@ import Testing
 
     @Test func theOtherRows() throws {
         try Self.check(NumberRow(number: .max))
-        try Self.check(NumberedSeq(seq: .max))
+        try Self.check(SeqRow(seq: .max))
         let dep = VersionVector([Incarnation(7): 2, Incarnation(1): 9])
         let first = VersionVector([Incarnation(7): 1])
         try Self.check(

@@ -1,5 +1,5 @@
-// Users and their access tokens: registers of the cluster's own scope, so that they will replicate
-// like everything else.
+// Users and their access tokens: registers of the cluster's own scope, so that they replicate like
+// everything else.
 //
 // A token is 32 random bytes; only its SHA-256 is stored. A user's record name is another one in
 // each container.

@@ -42,7 +42,7 @@ package struct FetchDatabaseChanges: Sendable {
         _ number: ScopeNumber,
         by caller: Caller,
         in reader: ReadTransaction
-    ) throws(FetchRecords.Failure) -> Page {
+    ) throws(ReadFailure) -> Page {
         do {
             let database = try Authorisation.database(self.database, for: caller)
             guard database.kind != .public else {
@@ -73,7 +73,7 @@ package struct FetchDatabaseChanges: Sendable {
             page.token.truncation = try reader.truncation(of: number)
             return page
         } catch {
-            throw FetchRecords.Failure(error)
+            throw ReadFailure(error)
         }
     }
 
@@ -138,7 +138,7 @@ package struct FetchDatabaseChanges: Sendable {
             _ = try parts.number(DatabaseNumber.self)
             let incarnation = Incarnation(try parts.number())
             let row = try reader.decoding(key) { () throws(MalformedBytes) in
-                try NumberedSeq(row: value)
+                try SeqRow(row: value)
             }
             heads[try parts.text(), default: VersionVector()][incarnation] = row.seq
         }

@@ -65,7 +65,7 @@ package struct FetchZoneChanges: Sendable {
         _ number: ScopeNumber,
         by caller: Caller,
         in reader: ReadTransaction
-    ) throws(FetchRecords.Failure) -> Page {
+    ) throws(ReadFailure) -> Page {
         do {
             let database = try Authorisation.database(self.database, for: caller)
             guard let found = try reader.findShown(zone, in: database, of: number, by: caller)
@@ -106,7 +106,7 @@ package struct FetchZoneChanges: Sendable {
                 )
             )
         } catch {
-            throw FetchRecords.Failure(error)
+            throw ReadFailure(error)
         }
     }
 

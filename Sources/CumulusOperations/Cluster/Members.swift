@@ -109,6 +109,14 @@ package enum Members {
         return register.value == nil
     }
 
+    /// The members beside a node, in the order of their ids.
+    package static func others(
+        than nodeID: Bytes,
+        in reader: ReadTransaction
+    ) throws(EngineError) -> [Member] {
+        try all(in: reader).filter { !$0.isRemoved && $0.nodeID != nodeID }
+    }
+
     /// All members, and those that were; in the order of their ids.
     package static func all(in reader: ReadTransaction) throws(EngineError) -> [Member] {
         try reader.members().map { nodeID, row in

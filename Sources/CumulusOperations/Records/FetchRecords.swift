@@ -22,19 +22,6 @@ package struct FetchRecords: Sendable {
         self.keys = keys
     }
 
-    package enum Failure: Error {
-        case service(ServiceError)
-        case engine(EngineError)
-
-        package init(_ error: any Error) {
-            switch error {
-            case let error as ServiceError: self = .service(error)
-            case let error as EngineError: self = .engine(error)
-            default: self = .engine(.failed("\(error)"))
-            }
-        }
-    }
-
     /// One result per id from `start` on, in their order, until the records have `byteLimit` bytes.
     ///
     /// At least one, if there is an id left. A record that can't be read fails alone.
@@ -48,7 +35,7 @@ package struct FetchRecords: Sendable {
         from start: Int = 0,
         byteLimit: Int = .max,
         damage: (String) -> Void = { _ in }
-    ) throws(Failure) -> [Result<RecordView, ServiceError>] {
+    ) throws(ReadFailure) -> [Result<RecordView, ServiceError>] {
         let database: DatabaseID
         do {
             database = try Authorisation.database(self.database, for: caller)

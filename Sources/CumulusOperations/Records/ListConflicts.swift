@@ -34,7 +34,7 @@ package struct ListConflicts: Sendable {
         before end: Bytes?,
         byteLimit: Int,
         in reader: ReadTransaction
-    ) throws(FetchRecords.Failure) -> Page {
+    ) throws(ReadFailure) -> Page {
         do {
             if caller.role == .anonymous { throw Authorisation.signInNeeded }
             var range = KeyRange.conflicts(of: scope)
@@ -67,7 +67,7 @@ package struct ListConflicts: Sendable {
             if rows.count < ListConflicts.pageRows { page.next = nil }
             return page
         } catch {
-            throw FetchRecords.Failure(error)
+            throw ReadFailure(error)
         }
     }
 

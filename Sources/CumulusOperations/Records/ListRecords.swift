@@ -31,7 +31,7 @@ package struct ListRecords: Sendable {
         _ scope: ScopeNumber,
         by caller: Caller,
         in reader: ReadTransaction
-    ) throws(FetchRecords.Failure) -> FoundZone {
+    ) throws(ReadFailure) -> FoundZone {
         do {
             let database = try Authorisation.database(self.database, for: caller)
             guard let found = try reader.findShown(zone, in: database, of: scope, by: caller) else {
@@ -39,7 +39,7 @@ package struct ListRecords: Sendable {
             }
             return found
         } catch {
-            throw FetchRecords.Failure(error)
+            throw ReadFailure(error)
         }
     }
 

@@ -96,7 +96,7 @@ package struct QueryRecords: Sendable {
         in reader: ReadTransaction,
         zones directory: ZoneDirectory = ZoneDirectory(),
         schemas: SchemaDirectory = SchemaDirectory()
-    ) throws(FetchRecords.Failure) -> Page {
+    ) throws(ReadFailure) -> Page {
         do {
             let database = try Authorisation.database(database, for: circumstances.caller)
             let zones = try zones(number, database, circumstances.caller, directory, reader)
@@ -132,7 +132,7 @@ package struct QueryRecords: Sendable {
             }
             return page
         } catch {
-            throw FetchRecords.Failure(error)
+            throw ReadFailure(error)
         }
     }
 

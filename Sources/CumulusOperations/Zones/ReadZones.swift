@@ -17,7 +17,7 @@ package struct ListZones: Sendable {
         _ scope: ScopeNumber,
         by caller: Caller,
         in reader: ReadTransaction
-    ) throws(FetchRecords.Failure) -> [FoundZone] {
+    ) throws(ReadFailure) -> [FoundZone] {
         let database: DatabaseID
         do {
             database = try Authorisation.database(self.database, for: caller)
@@ -47,7 +47,7 @@ package struct FetchZones: Sendable {
         _ scope: ScopeNumber,
         by caller: Caller,
         in reader: ReadTransaction
-    ) throws(FetchRecords.Failure) -> [Result<FoundZone, ServiceError>] {
+    ) throws(ReadFailure) -> [Result<FoundZone, ServiceError>] {
         let database: DatabaseID
         do {
             database = try Authorisation.database(self.database, for: caller)

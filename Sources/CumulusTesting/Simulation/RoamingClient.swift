@@ -59,7 +59,7 @@ package struct RoamingClient {
             counts["records", default: 0] += 1
             told = []
             try compareRecords(with: store)
-        } catch FetchRecords.Failure.service(let error) {
+        } catch ReadFailure.service(let error) {
             try note(error, "records")
             if error.code != .serviceUnavailable { (token, records, told) = (nil, [:], []) }
         }
@@ -132,7 +132,7 @@ package struct RoamingClient {
             counts["zones", default: 0] += 1
             guard before?.progress == nil else { return }
             try compareZones(with: store, page, since: before)
-        } catch FetchRecords.Failure.service(let error) {
+        } catch ReadFailure.service(let error) {
             try note(error, "zones")
             if error.code != .serviceUnavailable { (zonesToken, zones) = (nil, []) }
         }
