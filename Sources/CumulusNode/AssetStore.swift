@@ -140,7 +140,7 @@ package final class AssetStore: Sendable {
     package func write(_ chunks: [Chunk]) throws(ServiceError) -> Pack {
         let length = chunks.reduce(0) { $0 + $1.content.count }
         guard freeBytes().map({ $0 > diskReserve + UInt64(length) }) ?? true else {
-            throw StoreGate.diskFull
+            throw WriteStops.diskFull
         }
         let number = next.wrappingAdd(1, ordering: .relaxed).oldValue
         var offset = 0
@@ -162,7 +162,7 @@ package final class AssetStore: Sendable {
             try packs.write(number, chunks.map(\.content))
         } catch {
             switch error {
-            case .full: throw StoreGate.diskFull
+            case .full: throw WriteStops.diskFull
             case .failed(let why): throw ServiceError(.internalError, "no chunk was stored: \(why)")
             }
         }

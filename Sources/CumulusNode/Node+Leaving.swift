@@ -29,7 +29,7 @@ extension Node {
                 "no other member stays: nobody could have what this node has; stop it instead"
             )
         }
-        guard gate.stopWrites(Node.isLeaving) else { throw Node.isLeaving }
+        guard gate.stops.begin(Node.isLeaving) else { throw Node.isLeaving }
         do {
             // Behind what the writer was busy with.
             try await mark(isLeaving: true)
@@ -44,7 +44,7 @@ extension Node {
             leaving.store(false, ordering: .sequentiallyConsistent)
             // Where that fails, it is made up for while the node looks for its peers.
             try? await mark(isLeaving: false)
-            gate.resumeWrites()
+            gate.stops.resume()
             throw error
         }
         // Whoever takes the last commit of this node hangs up at once: it may say so, or not.
@@ -65,12 +65,12 @@ extension Node {
 
     /// Takes back what others were told by a leave that failed or was broken off.
     func stay() async {
-        guard !gate.hasStopped else { return }
+        guard !gate.stops.hasBegun else { return }
         let isMarked = try? await gate.reading { [nodeID] reader in
             try Members.leaving(in: reader).contains(nodeID)
                 && !Members.isRemoved(nodeID, in: reader)
         }
-        if isMarked == true, !gate.hasStopped { try? await mark(isLeaving: false) }
+        if isMarked == true, !gate.stops.hasBegun { try? await mark(isLeaving: false) }
     }
 
     private func mark(isLeaving: Bool) async throws {

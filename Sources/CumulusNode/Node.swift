@@ -316,10 +316,10 @@ package final class Node: Sendable {
     /// "ready", or why not.
     package var state: String {
         if isDraining { return "draining" }
-        if gate.hasStopped { return "leaving" }
+        if gate.stops.hasBegun { return "leaving" }
         if peerRuns.isTwin { return "id in use" }
         if PeerClocks.isWrong(clockLead) { return "clock wrong" }
-        if gate.isDiskFull { return "disk full" }
+        if gate.stops.isDiskFull { return "disk full" }
         return meter.damagedRows.value > 0 ? "damaged" : "ready"
     }
 

@@ -143,7 +143,7 @@ extension PeerConnection {
         let kind: StoreGate.Job.Kind = pull.commits.isEmpty ? .housekeeping : .commits
         let job = StoreGate.Job(kind) { transaction throws(EngineError) in
             let taken =
-                gate.isHeld(commits.scope)
+                gate.stops.isHeld(commits.scope)
                 ? (.unknownScope, commits.paused) : try commits.run(in: &transaction)
             return (taken, wantsReport ? try transaction.vector(of: commits.scope) : nil)
         } waits: {

@@ -19,7 +19,7 @@ extension PeerConnection {
     /// It doesn't write that down: the next report of all scopes tells it again.
     func report(_ vector: VersionVector, _ scope: ScopeID) {
         // What a node that is about to leave takes now it may not hand over, see `leave`.
-        let vector = node.gate.hasStopped ? VersionVector() : vector
+        let vector = node.gate.stops.hasBegun ? VersionVector() : vector
         let request = ReportRequest(
             vector: vector,
             isAnswer: true,
@@ -37,7 +37,7 @@ extension PeerConnection {
         onReader { [node] in
             try node.state(unless: known)
         } then: { connection, found in
-            if connection.node.gate.hasStopped { return }
+            if connection.node.gate.stops.hasBegun { return }
             let clock = connection.node.toldClock
             for (scope, vector, digest) in found {
                 let stream = connection.call(

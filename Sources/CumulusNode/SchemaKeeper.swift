@@ -163,7 +163,7 @@ package final class SchemaKeeper: Sendable {
         let drops = lens.typeDrops
         guard !drops.isEmpty, swept.withLock({ $0[number] != drops }) else { return }
         // While another node's state is taken, nothing else changes.
-        guard node.beginTransfer(of: scope) else { throw StoreGate.merging }
+        guard node.beginTransfer(of: scope) else { throw WriteStops.merging }
         defer { node.endTransfer(of: scope) }
         for zone in zones { try await sweep(zone, of: number, by: lens) }
         swept.withLock { $0[number] = drops }

@@ -181,7 +181,7 @@ final class StateTransfer: @unchecked Sendable {
     }
 
     private func merge() {
-        node.gate.hold(scope)
+        node.gate.stops.hold(scope)
         change(.commits, 0) { sync, transaction throws(EngineError) in
             try sync.merge(recordLimit: StateTransfer.mergedAtOnce, &transaction)
         } then: { transfer, isMerged in
@@ -196,7 +196,7 @@ final class StateTransfer: @unchecked Sendable {
         } then: { transfer, isDone in
             guard isDone else { return transfer.fail("the scope changed during the merge") }
             transfer.isOver = true
-            transfer.node.gate.release(transfer.scope)
+            transfer.node.gate.stops.release(transfer.scope)
             let now = transfer.node.environment.now()
             let milliseconds = now.milliseconds - transfer.began.milliseconds
             transfer.node.environment.logger.info(
@@ -284,7 +284,7 @@ final class StateTransfer: @unchecked Sendable {
 
     /// Only now, behind the steps that were queued, may others change the scope or take state.
     private func over(_ outcome: Outcome) {
-        node.gate.release(scope)
+        node.gate.stops.release(scope)
         ended(outcome)
     }
 }

@@ -378,6 +378,9 @@ import Testing
             for _ in 0..<3 {
                 let frames = upload(messages, client)
                 try client.send(frames.dropLast())
+                // Calls that are cancelled before a thread begins with them are dropped.
+                let threads = 2 * server.node.configuration.readers
+                #expect(try await eventually { packs.stalledWrites.value == threads })
                 try client.send(Frame(.cancel, stream: frames[0].stream))
                 #expect(throws: ServiceError.self) { _ = try client.answer(to: frames[0]) }
             }
@@ -445,11 +448,14 @@ final class FaultyPacks: PackFiles {
     private let packs = MemoryPacks()
     let isFull = Atomic<Bool>(false)
     let isStalled = Atomic<Bool>(false)
+    /// Writes that stood still so far.
+    let stalledWrites = Atomic<Int>(0)
     let stallsReads = Atomic<Bool>(false)
     /// As for a process that may open no more files.
     let isUnreadable = Atomic<Bool>(false)
 
     func write(_ pack: PackNumber, _ pieces: [ArraySlice<UInt8>]) throws(PackError) {
+        if isStalled.load(ordering: .relaxed) { stalledWrites.add(1) }
         while isStalled.load(ordering: .relaxed) { usleep(1_000) }
         if isFull.load(ordering: .relaxed) { throw .full }
         try packs.write(pack, pieces)

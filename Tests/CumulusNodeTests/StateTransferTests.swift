@@ -123,7 +123,7 @@ import Testing
         #expect(isWhole || outcomes.all == ["the connection broke"], "\(outcomes.all)")
         let reader = node.gate.latest(reach: .disk)
         #expect(try reader.rows(.meta, .all(.stagedZone)).isEmpty)
-        #expect(!node.gate.isHeld(scope))
+        #expect(!node.gate.stops.isHeld(scope))
         // It takes writes again.
         #expect(node.state == "ready")
     }

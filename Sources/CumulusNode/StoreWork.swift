@@ -1,0 +1,74 @@
+// What waits for the writer: requests of callers, and jobs of peers and of the node itself.
+//
+// Made by whoever wants a change, queued by `StoreGate`, done by `BatchWriter`.
+
+package import CumulusModel
+package import CumulusOperations
+package import CumulusStorage
+package import CumulusWire
+
+extension StoreGate {
+    package typealias Answer = Result<WriteRequest.Answer, ServiceError>
+
+    /// What the writer is to do, and whom it tells, on the loop.
+    package enum Work: Sendable {
+        case request(WriteRequest, CallToken, @Sendable (Answer) -> Void)
+        case job(Job)
+    }
+
+    /// A change that no client asked for: of a peer, or of the node itself.
+    package struct Job: Sendable {
+        package enum Kind: Sendable {
+            /// Brings in what others wait for, and needs room on the disk.
+            case commits
+            /// Concerns this node alone.
+            case housekeeping
+            /// So does this, and needs room on the disk.
+            case derived
+
+            var needsRoom: Bool { self != .housekeeping }
+            /// Whether others see a difference.
+            var isSeen: Bool { self == .commits }
+        }
+
+        let kind: Kind
+        let run: @Sendable (inout WriteTransaction) throws(EngineError) -> Progress
+        let refuse: @Sendable (ServiceError) -> Void
+
+        /// - Parameters:
+        ///   - change: Run in the writer; what it threw after is undone.
+        ///   - waits: Whether what came of it waits for other changes: if some of the same batch
+        ///     come behind it, it is run again.
+        ///   - completion: Called once, when the change is durable or was refused.
+        package init<Value: Sendable>(
+            _ kind: Kind,
+            _ change: @escaping @Sendable (inout WriteTransaction) throws(EngineError) -> Value,
+            waits: @escaping @Sendable (Value) -> Bool = { _ in false },
+            then completion: @escaping @Sendable (Result<Value, ServiceError>) -> Void
+        ) {
+            self.kind = kind
+            run = { (transaction: inout WriteTransaction) throws(EngineError) in
+                let value = try change(&transaction)
+                return ({ completion(.success(value)) }, waits(value))
+            }
+            refuse = { completion(.failure($0)) }
+        }
+    }
+
+    /// Work on its way to the writer.
+    package struct QueuedWrite: Sendable {
+        package var work: Work
+        package var byteCount: Int
+        package var loop: any FrameLoop
+
+        package init(_ work: Work, byteCount: Int, loop: any FrameLoop) {
+            self.work = work
+            self.byteCount = byteCount
+            self.loop = loop
+        }
+    }
+
+    /// Tells somebody how it went.
+    typealias Report = @Sendable () -> Void
+    typealias Progress = (report: Report, waits: Bool)
+}

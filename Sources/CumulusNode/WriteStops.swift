@@ -1,0 +1,78 @@
+// Why writes are refused for a while: the node is leaving, a state is merged in, the disk is full.
+//
+// Set by whoever does what writes would disturb; asked by the writer before each request.
+
+package import CumulusModel
+import CumulusOperations
+import Synchronization
+
+package final class WriteStops: Sendable {
+    private let stop = Mutex<ServiceError?>(nil)
+    private let held = Mutex<Set<ScopeID>>([])
+    private let diskFull = Atomic<Bool>(false)
+
+    /// Refuses what callers want to write, until `resume`; peers' commits are taken.
+    ///
+    /// False if they are refused already.
+    func begin(_ why: ServiceError) -> Bool {
+        stop.withLock { stop in
+            guard stop == nil else { return false }
+            stop = why
+            return true
+        }
+    }
+
+    func resume() {
+        stop.withLock { $0 = nil }
+    }
+
+    /// Whether callers' writes are refused until `resume`.
+    var hasBegun: Bool { stop.withLock { $0 != nil } }
+
+    /// Lets nothing change a scope until `release`, but what its holder does.
+    func hold(_ scope: ScopeID) {
+        held.withLock { _ = $0.insert(scope) }
+    }
+
+    func release(_ scope: ScopeID) {
+        held.withLock { _ = $0.remove(scope) }
+    }
+
+    package func isHeld(_ scope: ScopeID) -> Bool {
+        held.withLock { !$0.isEmpty && $0.contains(scope) }
+    }
+
+    /// Why a request is not to be done now; nil: it may be.
+    func refusal(of request: WriteRequest) -> ServiceError? {
+        stop.withLock { $0 } ?? (isHeld(request) ? WriteStops.merging : nil)
+    }
+
+    /// A marker changes every scope.
+    private func isHeld(_ request: WriteRequest) -> Bool {
+        if case .truncate = request.operation { return held.withLock { !$0.isEmpty } }
+        return isHeld(request.scope)
+    }
+
+    /// The disk is nearly full.
+    package var isDiskFull: Bool { diskFull.load(ordering: .relaxed) }
+
+    /// Whether that is news.
+    func noteDisk(isFull: Bool) -> Bool {
+        diskFull.exchange(isFull, ordering: .relaxed) != isFull
+    }
+
+    package static let merging: ServiceError = {
+        var error = ServiceError(
+            .zoneBusy,
+            "this node is taking in another node's state; try again in a moment, or elsewhere"
+        )
+        error.retryAfterMilliseconds = 500
+        return error
+    }()
+
+    package static let diskFull = ServiceError(
+        .serviceUnavailable,
+        .diskFull,
+        "the node's disk is nearly full, so it takes no writes; free space and try again"
+    )
+}
