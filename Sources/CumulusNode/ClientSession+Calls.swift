@@ -364,7 +364,7 @@ extension ClientSession {
             scope: try callScope(call.header),
             caller: identity.caller,
             requestID: requestID,
-            digest: WriteRequest.digest(of: call.message)
+            digest: WriteRequest.digest(of: call.message, method: call.header.method)
         )
         submit(call, request, try replicaWait(call, request.scope), encode)
     }

@@ -86,7 +86,10 @@ struct RequestParser {
             query: query,
             keys: try keys(request.keys),
             limit: limit == 0 ? limits.queryPageItems : min(limit, limits.itemsPerRequest),
-            question: WriteRequest.digest(of: request.question),
+            question: WriteRequest.digest(
+                of: request.question,
+                method: Method.recordsQuery.rawValue
+            ),
             limits: limits
         )
         parsed.counts = request.counts

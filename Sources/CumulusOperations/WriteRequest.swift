@@ -71,8 +71,13 @@ package struct WriteRequest: Sendable {
     }
 
     /// What tells a request from another one with the same id.
-    package static func digest(of content: Bytes) -> Bytes {
-        Bytes(SHA256.hash(data: content).prefix(16))
+    ///
+    /// - Parameter method: The number of the call that asks for it.
+    package static func digest(of content: Bytes, method: UInt32) -> Bytes {
+        var hash = SHA256()
+        withUnsafeBytes(of: method.bigEndian) { hash.update(bufferPointer: $0) }
+        hash.update(data: content)
+        return Bytes(hash.finalize().prefix(16))
     }
 
     /// The answer, and whether what was written is to stay.

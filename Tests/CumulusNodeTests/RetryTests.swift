@@ -73,6 +73,27 @@ import Testing
         }
     }
 
+    /// The bytes of a request for two deletions ask for nothing as a request for zones.
+    @Test func aRequestIDIsNotForAnotherMethod() async throws {
+        let token = try await makeToken(in: engine)
+        try await withServer(engine: engine) { server in
+            let client = try RawClient(greeting: server.endpoint, token: token)
+            let deletes = ModifyRecordsRequest.encoded(
+                database: .private,
+                policy: 0,
+                isAtomic: true,
+                saves: [],
+                deletes: ["first", "second"].map { WireRecordID(name: Bytes($0.utf8), zone: nil) }
+            )
+            try client.save([Record("first"), Record("second")])
+            _ = try client.modify(deletes, id: id)
+            let error = try error {
+                _ = try client.perform(.zonesModify, deletes, requestID: id)
+            }
+            #expect(error.code == .invalidArguments && error.reason == .requestIDReused)
+        }
+    }
+
     @Test func aRequestIDOfAnotherUserMeansNothing() async throws {
         let ada = try await makeToken(in: engine, user: "ada")
         let bob = try await makeToken(in: engine, user: "bob")

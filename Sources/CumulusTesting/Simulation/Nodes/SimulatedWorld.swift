@@ -217,7 +217,7 @@ final class SimulatedWorld: @unchecked Sendable {
             scope: SimulatedNode.scope,
             caller: caller,
             requestID: id,
-            digest: WriteRequest.digest(of: id.bytes)
+            digest: WriteRequest.digest(of: id.bytes, method: 0)
         )
         let work = StoreGate.Work.request(request, CallToken(deadline: time.now + 10_000)) {
             [weak self] answer in
