@@ -366,6 +366,54 @@ import Testing
         #expect(codes == Array(repeating: .referenceViolation, count: 399) + [.invalidArguments])
     }
 
+    /// As the one of a save that fails and the other of a delete that does; four times as many take
+    /// about four times the processor time.
+    @Test func longChainsThatFailAreNotQuadraticWork() throws {
+        func work(_ count: Int) throws -> Double {
+            let names = (0..<count).map { "c\(count)n\($0)" }
+            let fields = Dictionary(
+                uniqueKeysWithValues: (0..<100).map { ("f\($0)", Optional(FieldValue.int64(1))) }
+            )
+            let chain = zip(names, names.dropFirst() + ["none"]).map { name, parent in
+                SaveItem(name, fields, parent: parent)
+            }
+            let start = Self.processorTime
+            #expect(Set(try store.save(chain).codes) == [.referenceViolation])
+            let time = Self.processorTime - start
+            let upward =
+                [SaveItem(names[0])]
+                + zip(names.dropFirst(), names).map { name, parent in
+                    SaveItem(name, parent: parent)
+                }
+            #expect(
+                Set(try store.save(upward + [SaveItem("leaf", parent: names.last)]).codes) == [nil]
+            )
+            let second = Self.processorTime
+            let deletes = names.map { DeleteItem($0) }
+            #expect(Set(try store.delete(deletes).codes) == [.referenceViolation])
+            let sum = time + Self.processorTime - second
+            #expect(try store.delete(deletes + [DeleteItem("leaf")]).codes.allSatisfy { $0 == nil })
+            return sum
+        }
+        let few = try work(90)
+        let many = try work(360)
+        print("chains: \(few) and \(many) s")
+        #expect(many < 8 * few)
+    }
+
+    /// A save whose parent was to be deleted, and stays, is no orphan.
+    @Test func aParentWhoseDeletionFailsIsThere() throws {
+        try store.save([SaveItem("p"), SaveItem("c", parent: "p")])
+        let modify = ModifyRecords(
+            database: .private,
+            policy: .changedKeys,
+            saves: [SaveItem("d", parent: "p")],
+            deletes: [DeleteItem("p")]
+        )
+        #expect(try store.modify(modify, by: .alice).codes == [nil, .referenceViolation])
+        #expect(try store.names(in: .private, by: .alice) == ["c", "d", "p"])
+    }
+
     // MARK: Public database
 
     @Test func aCascadeMayDeleteOtherUsersChildren() throws {

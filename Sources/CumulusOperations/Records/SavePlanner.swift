@@ -174,8 +174,11 @@ struct SavePlanner {
             try checkStorable(type, name)
             if let column = schema.fields[name] {
                 if type.fits(column) { continue }
-                guard let field = converting(entry, of: content.fields, to: column) else {
+                guard isNumber(type, for: column) else {
                     throw .item(mismatch(name, column, type))
+                }
+                guard let field = content.fields.convertedToDouble(entry) else {
+                    throw .item(inexact(name))
                 }
                 converted.append(field: field)
             } else if !type.isEmptyList || !request.growsSchema {
@@ -308,16 +311,20 @@ struct SavePlanner {
     }
 
     /// An integer is accepted where the column holds doubles.
-    private func converting(
-        _ entry: RecordBody.Entry,
-        of fields: RecordBody,
-        to column: FieldType
-    ) -> Bytes? {
-        guard
-            entry.type == .one(.int64) && column == .one(.double)
-                || entry.type == .list(.int64) && column == .list(.double)
-        else { return nil }
-        return fields.convertedToDouble(entry)
+    private func isNumber(_ type: FieldType, for column: FieldType) -> Bool {
+        type == .one(.int64) && column == .one(.double)
+            || type == .list(.int64) && column == .list(.double)
+    }
+
+    private func inexact(_ name: String) -> ServiceError {
+        ServiceError(
+            .invalidArguments,
+            .invalidValue,
+            """
+            field '\(StoredName.shown(name))' holds DOUBLE, and no DOUBLE is the integer that was \
+            to be saved; save a DOUBLE
+            """
+        )
     }
 
     /// With its next save, a record forgets what it holds in fields that were dropped.
@@ -565,14 +572,16 @@ struct SavePlanner {
             return
         }
         guard let birth = try birth(of: parent, plan, in: &transaction) else {
-            throw .item(
-                ServiceError(
-                    .referenceViolation,
-                    "the parent '\(parent)' does not exist; save it first or in the same batch"
-                )
-            )
+            throw .item(SavePlanner.noParent(parent))
         }
         put.parent = Commit.ParentChange(recordName: parent, birth: birth)
+    }
+
+    static func noParent(_ name: String) -> ServiceError {
+        ServiceError(
+            .referenceViolation,
+            "the parent '\(name)' does not exist; save it first or in the same batch"
+        )
     }
 
     // MARK: Size

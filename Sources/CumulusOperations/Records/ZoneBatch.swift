@@ -1,9 +1,9 @@
 // The part of a modify request that concerns one zone: plan first, then one commit.
 //
 // The plan judges every item against the stored rows and against the other items. An item that
-// fails may be what another one relied on (a parent in the same batch), so planning is repeated
-// without the failed ones until nobody else fails. Only then does anything change. hot: once per
-// save.
+// fails may be what another one relied on, so planning is repeated without the failed ones until
+// nobody else fails; chains of parents, which may be as long as the request, fail in one go. Only
+// then does anything change. hot: once per save.
 
 import CumulusModel
 import CumulusStorage
@@ -49,18 +49,9 @@ struct ZoneBatch {
         try load(found, in: &transaction)
         noteFaults()
         let isAtomic = request.isAtomic && found.capabilities.contains(.atomic)
-        var plan = Plan()
-        var known = -1
-        while known != failures.count {
-            known = failures.count
-            plan = try makePlan(found, in: &transaction)
-            // One failure is enough to fail an atomic zone.
-            if isAtomic { break }
-        }
+        let plan = try settle(found, isAtomic: isAtomic, in: &transaction)
         if isAtomic && !failures.isEmpty {
-            for item in saves + deletes.map(deleteKey) where failures[item] == nil {
-                failures[item] = ModifyOutcome.atomicFailure
-            }
+            failRest(ModifyOutcome.atomicFailure)
             return report([], [], to: &outcome)
         }
         let results = try perform(plan, in: found, requestID, &transaction, &outcome)
@@ -136,7 +127,41 @@ struct ZoneBatch {
         var sum: Int { stored + added }
     }
 
-    private mutating func makePlan(
+    /// Rounds of planning: three are many, and a request that is made for it takes no more.
+    private static let mostRounds = 16
+
+    /// Plans until nobody else fails; in an atomic zone one failure is enough.
+    private mutating func settle(
+        _ found: FoundZone,
+        isAtomic: Bool,
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) -> Plan {
+        for _ in 0..<ZoneBatch.mostRounds {
+            let known = failures.count
+            var plan = try planDeletes(found, in: &transaction)
+            if failures.count > known, !isAtomic { continue }
+            try planSaves(found, &plan, in: &transaction)
+            if failures.count == known || isAtomic { return plan }
+            failOrphans()
+        }
+        failRest(
+            ModifyOutcome.Failure(
+                ServiceError(
+                    .limitExceeded,
+                    "these items rely on each other in too many ways; send them in several requests"
+                )
+            )
+        )
+        return Plan()
+    }
+
+    private mutating func failRest(_ failure: ModifyOutcome.Failure) {
+        for item in saves + deletes.map(deleteKey) where failures[item] == nil {
+            failures[item] = failure
+        }
+    }
+
+    private mutating func planDeletes(
         _ found: FoundZone,
         in transaction: inout WriteTransaction
     ) throws(EngineError) -> Plan {
@@ -149,6 +174,15 @@ struct ZoneBatch {
                 failures[deleteKey(index)] = failure
             }
         }
+        try checkChildren(of: plan, found, in: &transaction)
+        return plan
+    }
+
+    private mutating func planSaves(
+        _ found: FoundZone,
+        _ plan: inout Plan,
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) {
         let planner = SavePlanner(
             request: request,
             scope: scope,
@@ -163,8 +197,29 @@ struct ZoneBatch {
                 failures[index] = failure
             }
         }
-        try checkChildren(of: plan, found, in: &transaction)
-        return plan
+    }
+
+    /// Who was to get a parent that is not saved after all isn't either.
+    private mutating func failOrphans() {
+        var children: [String: [Int]] = [:]
+        var missing: [String] = []
+        for index in saves {
+            let name = request.saves[index].address.name
+            if failures[index] != nil {
+                missing.append(name)
+            } else if let parent = content(named: name)?.parent {
+                children[parent, default: []].append(index)
+            }
+        }
+        if children.isEmpty { return }
+        while let parent = missing.popLast() {
+            // One that is stored already is there.
+            guard rows[parent] == nil else { continue }
+            for child in children.removeValue(forKey: parent) ?? [] {
+                failures[child] = ModifyOutcome.Failure(SavePlanner.noParent(parent))
+                missing.append(request.saves[child].address.name)
+            }
+        }
     }
 
     private func planDelete(
@@ -224,33 +279,44 @@ struct ZoneBatch {
         return try? request.saves[index].content.get()
     }
 
-    /// A parent goes only together with its children.
+    /// A parent goes only together with its children, whoever is to take it along: one that stays
+    /// keeps its own parent, too.
     private mutating func checkChildren(
         of plan: Plan,
         _ found: FoundZone,
         in transaction: inout WriteTransaction
     ) throws(EngineError) {
         guard let zone = found.number else { return }
+        var parents: [String: [String]] = [:]
+        var staying: [(name: String, child: String)] = []
         for (name, birth) in plan.deletions {
             guard try isShown(name, in: zone, &transaction) else { continue }
             let children = try transaction.referrers(to: name, born: birth, .parent, in: zone)
-            var orphan: Referrer?
-            for child in children where orphan == nil && plan.dying[child.name] == nil {
-                guard !moves(child.name, awayFrom: name) else { continue }
-                if try isShown(child.name, in: zone, &transaction) { orphan = child }
+            for child in children.map(\.name) where !moves(child, awayFrom: name) {
+                if plan.dying[child] != nil {
+                    parents[child, default: []].append(name)
+                } else if try isShown(child, in: zone, &transaction) {
+                    staying.append((name, child))
+                    break
+                }
             }
-            guard let orphan, let item = plan.dying[name] else { continue }
-            failures[deleteKey(item)] = ModifyOutcome.Failure(
-                ServiceError(
-                    .referenceViolation,
-                    """
-                    Record delete would violate validating reference (record '\(orphan.name)' has \
-                    '\(name)' as its parent), rejecting update; delete the children first or in \
-                    the same batch
-                    """
-                )
-            )
         }
+        var seen: Set<String> = []
+        while let (name, child) = staying.popLast() {
+            guard seen.insert(name).inserted, let item = plan.dying[name] else { continue }
+            failures[deleteKey(item)] = ModifyOutcome.Failure(ZoneBatch.orphan(child, of: name))
+            for parent in parents[name] ?? [] { staying.append((parent, name)) }
+        }
+    }
+
+    private static func orphan(_ child: String, of parent: String) -> ServiceError {
+        ServiceError(
+            .referenceViolation,
+            """
+            Record delete would violate validating reference (record '\(child)' has '\(parent)' as \
+            its parent), rejecting update; delete the children first or in the same batch
+            """
+        )
     }
 
     /// A record whose type was dropped holds up nothing.
