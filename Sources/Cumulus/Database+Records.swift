@@ -104,6 +104,7 @@ extension Database {
     ) {
         defer { progress?.finish() }
         try checkUnique(recordsToSave.map(\.recordID) + recordIDsToDelete)
+        try checkIncrements(recordsToSave)
         let recordsToSave = try await uploading(recordsToSave, progress)
         var saveResults: [Record.ID: Result<Record, any Error>] = [:]
         var deleteResults: [Record.ID: Result<Void, any Error>] = [:]
@@ -252,6 +253,20 @@ extension Database {
             throw ServiceError(
                 .invalidArguments,
                 "record '\(id.recordName)' occurs twice in the request; name each record once"
+            )
+        }
+    }
+
+    private func checkIncrements(_ records: [Record]) throws {
+        for record in records {
+            guard let field = record.overflows.min() else { continue }
+            throw ServiceError(
+                .invalidArguments,
+                .invalidValue,
+                """
+                the increments of field '\(field)' of record '\(record.recordID.recordName)' don't \
+                fit into 64 bits together
+                """
             )
         }
     }

@@ -52,6 +52,25 @@ public enum FieldValue: Hashable, Sendable {
     public var list: [FieldValue]? { if case .list(let value) = self { value } else { nil } }
 }
 
+extension FieldValue {
+    /// Whether both hold the same: texts that only look the same, as "é" in one code point and in
+    /// two, are two values, as to the server.
+    public static func == (left: FieldValue, right: FieldValue) -> Bool {
+        switch (left, right) {
+        case (.string(let left), .string(let right)): left.utf8.elementsEqual(right.utf8)
+        case (.int64(let left), .int64(let right)): left == right
+        case (.double(let left), .double(let right)): left == right
+        case (.timestamp(let left), .timestamp(let right)): left == right
+        case (.bytes(let left), .bytes(let right)): left == right
+        case (.location(let left), .location(let right)): left == right
+        case (.reference(let left), .reference(let right)): left == right
+        case (.asset(let left), .asset(let right)): left == right
+        case (.list(let left), .list(let right)): left == right
+        default: false
+        }
+    }
+}
+
 extension FieldValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
     ExpressibleByFloatLiteral, ExpressibleByBooleanLiteral, ExpressibleByArrayLiteral
 {

@@ -70,6 +70,8 @@ public struct Record: Sendable {
     private var values: [String: FieldValue] = [:]
     private var changed: Set<String> = []
     package private(set) var increments: [String: Int64] = [:]
+    /// Fields whose increments don't fit into 64 bits together.
+    package private(set) var overflows: Set<String> = []
     /// nil: unchanged since the record was fetched or saved.
     package private(set) var changedParent: Reference??
 
@@ -109,7 +111,9 @@ public struct Record: Sendable {
     }
 
     private mutating func forgetIncrement(of key: String) {
-        if !increments.isEmpty { increments[key] = nil }
+        if increments.isEmpty { return }
+        increments[key] = nil
+        overflows.remove(key)
     }
 
     /// The parent in a sharing hierarchy.
@@ -143,10 +147,12 @@ public struct Record: Sendable {
 
     /// Adds to an INT64 field on the server, exactly once, whoever else adds at the same time.
     ///
-    /// The sum is in the record that the save returns. Beyond CloudKit.
+    /// The sum is in the record that the save returns. Where it doesn't fit into 64 bits, the save
+    /// fails with 12. Beyond CloudKit.
     public mutating func increment(_ key: String, by delta: Int64 = 1) {
         let (sum, overflow) = increments[key, default: 0].addingReportingOverflow(delta)
-        increments[key] = overflow ? (delta > 0 ? .max : .min) : sum
+        increments[key] = sum
+        if overflow { overflows.insert(key) }
     }
 
     /// Puts a value that came from the server in place: not a change.
@@ -170,7 +176,7 @@ public struct Record: Sendable {
     /// The state after the server accepted a save.
     package mutating func markSaved() {
         changed = []
-        increments = [:]
+        (increments, overflows) = ([:], [])
         changedParent = nil
         encrypted.markSaved()
     }

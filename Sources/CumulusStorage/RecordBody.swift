@@ -192,19 +192,23 @@ package struct RecordBody: Hashable, Sendable {
 
     /// The `Field` message of an INT64 or LIST<INT64> field, made DOUBLE or LIST<DOUBLE>.
     ///
-    /// nil if the field is neither.
+    /// nil if the field is neither, or holds a number that no DOUBLE is.
     package func convertedToDouble(_ entry: Entry) -> Bytes? {
         var reader = CanonicalReader(bytes, entry.value)
         var field = CanonicalWriter()
         field.field(1, bytes: bytes[entry.name])
         switch entry.type {
         case .one(.int64):
-            guard let value = try? reader.signed() else { return nil }
-            field.present(Int(FieldKind.double.rawValue), double: Double(value))
+            guard let value = try? reader.signed(), let value = Double(exactly: value)
+            else { return nil }
+            field.present(Int(FieldKind.double.rawValue), double: value)
         case .list(.int64):
             guard let numbers = try? RecordBody.numbers(&reader) else { return nil }
             var packed = CanonicalWriter()
-            for number in numbers { packed.fixed64(Double(number).bitPattern) }
+            for number in numbers {
+                guard let number = Double(exactly: number) else { return nil }
+                packed.fixed64(number.bitPattern)
+            }
             field.message(FieldCanonicaliser.listNumber) {
                 $0.present(Int(FieldKind.double.rawValue), bytes: packed.bytes)
             }

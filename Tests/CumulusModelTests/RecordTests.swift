@@ -44,6 +44,24 @@ import Testing
         #expect(record.increments.isEmpty)
     }
 
+    @Test func incrementsThatDoNotFitAreNoted() {
+        var record = Self.fetched()
+        record.increment("votes", by: .max)
+        #expect(record.overflows.isEmpty)
+        record.increment("votes", by: 5)
+        #expect(record.overflows == ["votes"])
+        record["votes"] = 1
+        #expect(record.overflows.isEmpty)
+    }
+
+    @Test func textsAreEqualCodePointByCodePoint() {
+        let (one, two) = (FieldValue.string("\u{E9}"), FieldValue.string("e\u{301}"))
+        #expect(one != two)
+        #expect(FieldValue.list([one]) != .list([two]))
+        #expect(one == .string("\u{E9}"))
+        #expect(Set([one, two, one]).count == 2)
+    }
+
     @Test func settingTheParentIsAChangeAlsoToNothing() {
         var record = Self.fetched()
         record.parent = nil

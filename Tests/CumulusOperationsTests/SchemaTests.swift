@@ -82,6 +82,15 @@ import Testing
         #expect(try save("n", ["ds": 1.5]) == .invalidArguments)
     }
 
+    /// What would be stored otherwise than it was saved is refused.
+    @Test func anIntegerThatNoDoubleIsIsRefused() throws {
+        let largest = 1 << 53
+        #expect(try save("n", ["d": 1.5, "ds": [1.5]]) == nil)
+        #expect(try save("n", ["d": .int64(Int64(largest)), "ds": [.int64(.min)]]) == nil)
+        #expect(try save("n", ["d": .int64(Int64(largest + 1))]) == .invalidArguments)
+        #expect(try save("n", ["ds": [1, .int64(.max)]]) == .invalidArguments)
+    }
+
     @Test func anEmptyListFitsEachListAndMakesNoField() throws {
         #expect(try save("n", ["l": .list([])]) == nil)
         #expect(try fields(of: "n") == WireField.body(["l": .list([])]))

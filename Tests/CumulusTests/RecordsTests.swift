@@ -176,6 +176,18 @@ import Testing
         try await server.stop()
     }
 
+    @Test func incrementsThatDoNotFitAreRefused() async throws {
+        let server = try await TestServer()
+        let container = try await server.container(user: "ada")
+        let database = container.privateCloudDatabase
+        var record = Record(recordType: "Counter", recordID: Record.ID(recordName: "counter"))
+        for _ in 0..<2 { record.increment("hits", by: .min) }
+        let error = await #expect(throws: ServiceError.self) { try await database.save(record) }
+        #expect(error?.code == .invalidArguments)
+        await container.close()
+        try await server.stop()
+    }
+
     @Test func incrementsAddUpUnderConcurrency() async throws {
         let server = try await TestServer()
         let container = try await server.container(user: "ada", connections: 4)
