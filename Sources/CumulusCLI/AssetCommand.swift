@@ -56,7 +56,7 @@ extension AssetCommand {
             }
             guard let saved else { return }
             let members = [JSON.Member("record", saved.json)] + transfer.members
-            output.show(.object(members), rows: saved.rows + [["", transfer.text("sent")]])
+            try output.show(.object(members), rows: saved.rows + [["", transfer.text("sent")]])
         }
 
         func record() throws -> Record {
@@ -115,7 +115,7 @@ extension AssetCommand {
                         try await database.copy(asset, in: range, to: handle, output)
                     }
                     try parts.finish(parts.piece, replaces: force)
-                    return format.show(
+                    return try format.show(
                         .object([JSON.Member("bytes", .integer(Int64(clamping: count)))]),
                         rows: [["\(ByteCount.text(count)) fetched"]]
                     )
@@ -125,7 +125,7 @@ extension AssetCommand {
                 }
                 guard let file = whole.fileURL else { return }
                 try parts.finish(file.path(percentEncoded: false), replaces: force)
-                format.show(.object(transfer.members), rows: [[transfer.text("fetched")]])
+                try format.show(.object(transfer.members), rows: [[transfer.text("fetched")]])
             }
         }
 
@@ -160,7 +160,7 @@ extension AssetCommand {
                 let asset = try await field.asset(of: database, in: zone.zoneID)
                 return (asset, try await database.status(of: asset))
             }
-            output.show(
+            try output.show(
                 [
                     "digest": .string(asset.digest.hex),
                     "size": .integer(Int64(clamping: asset.size)),
@@ -241,11 +241,7 @@ extension Database {
         while start < all.upperBound {
             let end = min(start + 4 << 20, all.upperBound)
             let piece = try await bytes(of: asset, in: start..<end)
-            do {
-                try handle.write(contentsOf: Data(piece))
-            } catch {
-                throw OutputProblem("\(name) can't be written: \(error.localizedDescription)")
-            }
+            try put(Data(piece), to: handle, name)
             start = end
         }
         return UInt64(all.count)

@@ -31,7 +31,7 @@ struct BackupCommand: AsyncParsableCommand {
         let made = try await connection.withOperator(timeout: 600) {
             try await $0.backUp(to: path)
         }
-        output.show(
+        try output.show(
             [
                 "backup": .string(path), "bytes": .integer(Int64(clamping: made.bytes)),
                 "files": .integer(Int64(made.files)),

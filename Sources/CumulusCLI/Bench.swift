@@ -66,7 +66,7 @@ struct Bench: AsyncParsableCommand {
             for path in paths {
                 report.figures += try await figures(of: path, cleanup)
             }
-            print(options.json ? try report.encoded() : report.table())
+            try StandardOutput.write(line: options.json ? report.encoded() : report.table())
             if let problem = report.problem {
                 complain(problem)
                 throw ExitCode.refused

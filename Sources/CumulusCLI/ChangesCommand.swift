@@ -93,15 +93,15 @@ extension ChangesCommand {
                         resultsLimit: limit
                     )
                     for change in changes.modifications {
-                        listing.add("changed", change.zoneID)
+                        try listing.add("changed", change.zoneID)
                     }
                     for deletion in changes.deletions {
-                        listing.add("\(deletion.reason)", deletion.zoneID)
+                        try listing.add("\(deletion.reason)", deletion.zoneID)
                     }
                     return (changes.changeToken, changes.moreComing)
                 }
             }
-            listing.end()
+            try listing.end()
             try tokens.write(token)
         }
     }
@@ -140,33 +140,33 @@ extension ChangesCommand {
                         .map { try $0.get().record }
                     // In one order, since the server promises none.
                     for record in records.sorted(by: { $0.name < $1.name }) {
-                        listing.add(record)
+                        try listing.add(record)
                     }
-                    for deletion in changes.deletions { listing.add(deletion) }
+                    for deletion in changes.deletions { try listing.add(deletion) }
                     return (changes.changeToken, changes.moreComing)
                 }
             }
-            listing.end()
+            try listing.end()
             try tokens.write(token)
         }
     }
 }
 
 extension Listing {
-    fileprivate mutating func add(_ change: String, _ zone: RecordZone.ID) {
-        add(
+    fileprivate mutating func add(_ change: String, _ zone: RecordZone.ID) throws {
+        try add(
             ["change": .string(change), "zoneName": .string(zone.zoneName)],
             row: [change, zone.zoneName]
         )
     }
 
-    fileprivate mutating func add(_ record: Record) {
-        add(["change": .string("saved"), "record": record.json], row: ["saved"] + record.row)
+    fileprivate mutating func add(_ record: Record) throws {
+        try add(["change": .string("saved"), "record": record.json], row: ["saved"] + record.row)
     }
 
-    fileprivate mutating func add(_ deletion: Database.RecordZoneChange.Deletion) {
+    fileprivate mutating func add(_ deletion: Database.RecordZoneChange.Deletion) throws {
         let name = deletion.recordID.recordName
-        add(
+        try add(
             [
                 "change": .string("deleted"), "recordName": .string(name),
                 "recordType": .string(deletion.recordType),

@@ -56,7 +56,7 @@ extension ClusterCommand {
         func run() async throws {
             if zones { return try await showZones() }
             let members = try await connection.withOperator { try await $0.members() }
-            output.show(
+            try output.show(
                 members,
                 columns: ["NODE", "ADDRESS", "STATE", "LACKS", "LAG", "HOLDS", "CLOCK", "HEARD"],
                 json: \.json,
@@ -78,9 +78,9 @@ extension ClusterCommand.Status {
         let columns = ["DATABASE", "OWNER", "ZONE", "RECORDS", "BYTES", "FORGETS", "DIGEST"]
         var listing = Listing(columns, isJSON: output.json)
         try await connection.withOperator { node in
-            try await node.zones(of: name, environment) { listing.add($0.json, row: $0.row) }
+            try await node.zones(of: name, environment) { try listing.add($0.json, row: $0.row) }
         }
-        listing.end()
+        try listing.end()
     }
 }
 
@@ -134,7 +134,7 @@ extension ClusterCommand {
                 _ = try await cluster.removeMember(found.nodeID)
                 return found.nodeID
             }
-            output.show(["node": .string(nodeID), "removed": .bool(true)], rows: [[nodeID]])
+            try output.show(["node": .string(nodeID), "removed": .bool(true)], rows: [[nodeID]])
         }
 
     }
@@ -179,7 +179,7 @@ extension ClusterCommand {
                 throw InputProblem("\(file) exists: nodes may be using it; name another file")
             }
             try KeyFile.write(Self.key(), to: file, isSecret: true)
-            output.show(["key": .string(file)], rows: [["made \(file)"]])
+            try output.show(["key": .string(file)], rows: [["made \(file)"]])
         }
 
         /// 32 random bytes, in hexadecimal digits.
@@ -216,7 +216,7 @@ extension ClusterCommand {
                 let peer = try await cluster.member(node)
                 return try await cluster.verify(with: peer.nodeID, repairs: repair)
             }
-            output.show(verdict.json, rows: verdict.rows)
+            try output.show(verdict.json, rows: verdict.rows)
             if verdict.different > verdict.repaired || verdict.damagedChunks > 0 {
                 throw ExitCode.failure
             }
@@ -242,7 +242,7 @@ extension ClusterCommand {
 
         func run() async throws {
             try await connection.withOperator(timeout: 60) { try await $0.leave() }
-            output.show(["left": .bool(true)], rows: [["the node left the cluster"]])
+            try output.show(["left": .bool(true)], rows: [["the node left the cluster"]])
         }
     }
 }
@@ -322,7 +322,7 @@ extension ClusterCommand {
 
         func run() async throws {
             let scopes = try await connection.withOperator { try await $0.truncate() }
-            output.show(
+            try output.show(
                 ["scopes": .integer(Int64(scopes))],
                 rows: [["marked \(scopes) scopes"]]
             )

@@ -67,7 +67,7 @@ extension ClusterCommand {
                 "peers": .string(peers.joined(separator: ",")),
             ]
             try KeyFile.write(settings.text, to: file)
-            output.show(
+            try output.show(
                 ["settings": .string(file), "peers": .array(peers.map(JSON.string))],
                 rows: [["made \(file)"]]
                     + (cluster == nil ? [["copy the cluster's key to \(clusterKey) there"]] : [])

@@ -25,8 +25,8 @@ struct ConfigCommand: AsyncParsableCommand {
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
-        func run() {
-            output.show(
+        func run() throws {
+            try output.show(
                 connection.settings,
                 columns: ["SETTING", "VALUE", "ORIGIN"],
                 json: { setting in

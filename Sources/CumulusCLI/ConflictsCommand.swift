@@ -63,11 +63,11 @@ extension ConflictsCommand {
             var count = 0
             try await whose.visit(connection) { conflict in
                 guard record.map({ $0 == conflict.recordName }) ?? true else { return true }
-                listing.add(conflict.json, row: conflict.row)
+                try listing.add(conflict.json, row: conflict.row)
                 count += 1
                 return count != limit
             }
-            listing.end()
+            try listing.end()
         }
     }
 
@@ -98,7 +98,7 @@ extension ConflictsCommand {
             guard let conflict = found.first else {
                 throw ServiceError(.unknownItem, "this node has no conflict '\(id)' to show you")
             }
-            output.show(conflict.json, rows: conflict.rows)
+            try output.show(conflict.json, rows: conflict.rows)
         }
     }
 }

@@ -26,7 +26,7 @@ extension ContainerCommand {
 
         func run() async throws {
             let existed = try await connection.withOperator { try await $0.createContainer(name) }
-            output.show(
+            try output.show(
                 ["container": .string(name), "existed": .bool(existed)],
                 rows: [["container", name], ["state", existed ? "existed already" : "created"]]
             )
@@ -44,7 +44,7 @@ extension ContainerCommand {
 
         func run() async throws {
             let names = try await connection.withOperator { try await $0.containers() }
-            output.show(
+            try output.show(
                 names,
                 columns: ["CONTAINER"],
                 json: { ["container": .string($0)] },

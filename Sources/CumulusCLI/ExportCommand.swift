@@ -51,7 +51,7 @@ struct ExportCommand: AsyncParsableCommand {
                 return
             }
             let count = try await exporter.write(toFile: output)
-            format.show(
+            try format.show(
                 ["exported": .integer(Int64(count)), "file": .string(output)],
                 rows: [["\(count) records in \(output)"]]
             )

@@ -85,19 +85,10 @@ struct Exporter {
             text += "\n"
             count += 1
             if text.utf8.count >= Exporter.chunkBytes {
-                try put(text, to: handle)
+                try put(Data(text.utf8), to: handle, "the output")
                 text.removeAll(keepingCapacity: true)
             }
         }
-        try put(text, to: handle)
-    }
-
-    private func put(_ text: String, to handle: FileHandle) throws {
-        do {
-            try handle.write(contentsOf: Data(text.utf8))
-        } catch {
-            let reason = (error as? CocoaError)?.underlying ?? error
-            throw OutputProblem("the output can't be written: \(reason.localizedDescription)")
-        }
+        try put(Data(text.utf8), to: handle, "the output")
     }
 }

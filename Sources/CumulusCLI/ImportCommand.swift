@@ -70,7 +70,7 @@ struct ImportCommand: AsyncParsableCommand {
             )
             return try await importer.run(into: container.database(with: database.scope))
         }
-        output.show(summary.json, rows: [[summary.text]])
+        try output.show(summary.json, rows: [[summary.text]])
         if let code = summary.exitCode(isStrict: strict) { throw code }
     }
 

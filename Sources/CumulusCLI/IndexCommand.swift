@@ -67,9 +67,9 @@ extension IndexCommand {
                 isJSON: output.json
             )
             for index in try await indexes.run(.list) {
-                listing.add(.object(index.members), row: index.row)
+                try listing.add(.object(index.members), row: index.row)
             }
-            listing.end()
+            try listing.end()
         }
     }
 
@@ -98,12 +98,12 @@ extension IndexCommand {
             for index in try await indexes.run(.verify, timeout: 600) {
                 faults += index.missing + index.wrong
                 unready += index.isReady ? 0 : 1
-                listing.add(
+                try listing.add(
                     .object(index.members + index.verdict),
                     row: index.row + index.verdictRow
                 )
             }
-            listing.end()
+            try listing.end()
             if unready > 0 {
                 complain(
                     "\(unready) not compared: see 'index list' for those that are being built."
@@ -137,7 +137,7 @@ extension IndexCommand {
             }
             progress.clear()
             let ready = found.filter(\.isReady).count
-            output.show(
+            try output.show(
                 ["indexes": .integer(Int64(found.count)), "ready": .integer(Int64(ready))],
                 rows: [
                     [

@@ -70,7 +70,7 @@ extension PolicyCommand {
             let existed = try await connection.withOperator {
                 try await $0.setMergePolicy(policy, in: name, environment)
             }
-            output.show(
+            try output.show(
                 .object(policy.members + [.init("existed", .bool(existed))]),
                 rows: [
                     ["type", type], ["merge", policy.text],
@@ -97,7 +97,7 @@ extension PolicyCommand {
             let policies = try await connection.withOperator {
                 try await $0.mergePolicies(in: name, environment)
             }
-            output.show(
+            try output.show(
                 policies,
                 columns: ["TYPE", "MERGE"],
                 json: { .object($0.members) },

@@ -92,7 +92,7 @@ struct QueryCommand: AsyncParsableCommand {
             let database = container.database(with: database.scope)
             if count {
                 let count = try await database.count(matching: query, inZoneWith: zoneID)
-                output.show(["count": .integer(Int64(count))], rows: [["\(count)"]])
+                try output.show(["count": .integer(Int64(count))], rows: [["\(count)"]])
             } else if explain {
                 try await explain(query, in: database, zoneID)
             } else {
@@ -111,7 +111,7 @@ struct QueryCommand: AsyncParsableCommand {
             inZoneWith: zoneID,
             resultsLimit: limit ?? Database.maximumResults
         )
-        output.show(
+        try output.show(
             [
                 "predicate": .string("\(query.predicate)"),
                 "plan": .string(work.plan),
@@ -147,7 +147,7 @@ struct QueryCommand: AsyncParsableCommand {
             for (_, result) in page.matchResults {
                 let record = try result.get()
                 let zone = showsZones ? [record.recordID.zoneID.zoneName] : []
-                listing.add(record.json, row: zone + record.row)
+                try listing.add(record.json, row: zone + record.row)
             }
             count += page.matchResults.count
             // A page may hold fewer than are wanted.
@@ -159,7 +159,7 @@ struct QueryCommand: AsyncParsableCommand {
                 resultsLimit: all ? limit ?? Database.maximumResults : left
             )
         }
-        listing.end()
+        try listing.end()
         if page.queryCursor != nil {
             complain("There are more; --all fetches them.")
         }

@@ -95,7 +95,7 @@ extension RecordCommand {
             }
             guard let saved else { return }
             let sent = asset.isEmpty ? [] : [["", transfer.text("sent")]]
-            output.show(saved.json, rows: saved.rows + sent)
+            try output.show(saved.json, rows: saved.rows + sent)
         }
 
         func record() throws -> Record {
@@ -151,9 +151,10 @@ extension RecordCommand {
             }
             let records = ids.compactMap { try? results[$0]?.get() }
             if output.json {
-                print(Table.array(records.map(\.json.text)))
+                try StandardOutput.write(line: Table.array(records.map(\.json.text)))
             } else if !records.isEmpty {
-                print(records.map { Table.aligned($0.rows) }.joined(separator: "\n\n"))
+                let tables = records.map { Table.aligned($0.rows) }
+                try StandardOutput.write(line: tables.joined(separator: "\n\n"))
             }
             try refuse(ids.map { ($0.recordName, results[$0]?.error) })
         }
@@ -180,7 +181,7 @@ extension RecordCommand {
             }
             let deleted = ids.filter { results[$0]?.error == nil }.map(\.recordName)
             if output.json || !deleted.isEmpty {
-                output.show(
+                try output.show(
                     deleted,
                     columns: ["DELETED"],
                     json: { ["recordName": .string($0)] },
@@ -221,11 +222,11 @@ extension RecordCommand {
                 )
                 var count = 0
                 for try await record in records {
-                    listing.add(record.json, row: record.row)
+                    try listing.add(record.json, row: record.row)
                     count += 1
                     if count == limit { break }
                 }
-                listing.end()
+                try listing.end()
             }
         }
     }

@@ -41,14 +41,14 @@ extension SchemaCommand {
             let text = try await connection.withOperator {
                 try await $0.schema(of: name, environment)
             }
-            guard let output else { return print(text, terminator: "") }
+            guard let output else { return try StandardOutput.write(text) }
             do {
                 try Data(text.utf8).write(to: URL(filePath: output), options: .atomic)
             } catch {
                 throw OutputProblem("the schema can't be written to \(output)")
             }
             let count = text.utf8.count
-            format.show(
+            try format.show(
                 ["bytes": .integer(Int64(count)), "file": .string(output)],
                 rows: [["\(count) bytes in \(output)"]]
             )
@@ -78,7 +78,7 @@ extension SchemaCommand {
 
         func run() async throws {
             let changes = try await change(file, connection, onlyValidates: false, drops: drop)
-            show(changes, done: "imported", output)
+            try show(changes, done: "imported", output)
         }
     }
 
@@ -100,7 +100,7 @@ extension SchemaCommand {
 
         func run() async throws {
             let changes = try await change(file, connection, onlyValidates: true, drops: true)
-            show(changes, done: nil, output)
+            try show(changes, done: nil, output)
         }
     }
 
@@ -118,7 +118,7 @@ extension SchemaCommand {
             let changes = try await connection.withOperator {
                 try await $0.deploySchema(of: name, onlyShows: true)
             }
-            show(changes, done: nil, output)
+            try show(changes, done: nil, output)
         }
     }
 
@@ -145,7 +145,7 @@ extension SchemaCommand {
             let changes = try await connection.withOperator {
                 try await $0.deploySchema(of: name, onlyShows: !yes)
             }
-            show(changes, done: yes ? "deployed" : nil, output)
+            try show(changes, done: yes ? "deployed" : nil, output)
             if !yes, !changes.isEmpty { complain("Nothing was changed yet; --yes deploys it.") }
         }
     }
@@ -174,7 +174,7 @@ extension SchemaCommand {
             let (changes, zones) = try await connection.withOperator {
                 try await $0.resetSchema(of: name, environment, onlyShows: !yes)
             }
-            show(changes, zones: zones, done: yes ? "made" : nil, output)
+            try show(changes, zones: zones, done: yes ? "made" : nil, output)
             let isThere = !changes.isEmpty || zones > 0
             if !yes, isThere { complain("Nothing was changed yet; --yes resets development.") }
         }
@@ -220,7 +220,7 @@ private func show(
     zones: Int? = nil,
     done: String?,
     _ output: OutputOptions
-) {
+) throws {
     let isEmpty = changes.isEmpty && zones ?? 0 == 0
     var members = [
         JSON.Member("changes", .array(changes.map { .string($0) })),
@@ -233,7 +233,7 @@ private func show(
     }
     parts.append(done ?? "not made yet")
     let summary = isEmpty ? "nothing to change" : parts.joined(separator: ", ")
-    output.show(.object(members), rows: changes.map { [$0] } + [[summary]])
+    try output.show(.object(members), rows: changes.map { [$0] } + [[summary]])
 }
 
 private func counted(_ count: Int, _ what: String) -> String {

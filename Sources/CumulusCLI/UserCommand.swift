@@ -26,7 +26,7 @@ extension UserCommand {
             let (user, existed) = try await connection.withOperator { node in
                 try await node.addUser(name, in: connection.containerName)
             }
-            output.show(
+            try output.show(
                 .object(user.members + [JSON.Member("existed", .bool(existed))]),
                 rows: [
                     ["user", user.name], ["recordName", user.recordName],
@@ -48,7 +48,7 @@ extension UserCommand {
 
         func run() async throws {
             let token = try await connection.withOperator { try await $0.addToken(forUser: name) }
-            output.show(["user": .string(name), "token": .string(token)], rows: [[token]])
+            try output.show(["user": .string(name), "token": .string(token)], rows: [[token]])
         }
     }
 
@@ -65,7 +65,7 @@ extension UserCommand {
             let users = try await connection.withOperator { node in
                 try await node.users(in: connection.containerName)
             }
-            output.show(
+            try output.show(
                 users,
                 columns: ["USER", "RECORD NAME", "ADDED"],
                 json: { .object($0.members) },

@@ -27,7 +27,7 @@ extension ZoneCommand {
             let zones = try await connection.withContainer { container in
                 try await container.database(with: database.scope).allRecordZones()
             }
-            output.show(zones)
+            try output.show(zones)
         }
     }
 
@@ -48,7 +48,7 @@ extension ZoneCommand {
                 try await container.database(with: database.scope)
                     .modifyRecordZones(saving: zones, deleting: []).saveResults
             }
-            output.show(zones.compactMap { try? results[$0.zoneID]?.get() })
+            try output.show(zones.compactMap { try? results[$0.zoneID]?.get() })
             try refuse(zones.map { ($0.zoneID.zoneName, results[$0.zoneID]?.error) })
         }
     }
@@ -70,7 +70,7 @@ extension ZoneCommand {
                 try await container.database(with: database.scope)
                     .modifyRecordZones(saving: [], deleting: ids).deleteResults
             }
-            output.show(
+            try output.show(
                 ids.filter { results[$0]?.error == nil }.map(\.zoneName),
                 columns: ["DELETED"],
                 json: { ["zoneName": .string($0)] },
@@ -82,8 +82,8 @@ extension ZoneCommand {
 }
 
 extension OutputOptions {
-    fileprivate func show(_ zones: [RecordZone]) {
-        show(
+    fileprivate func show(_ zones: [RecordZone]) throws {
+        try show(
             zones,
             columns: ["NAME", "CAPABILITIES"],
             json: { zone in

@@ -41,7 +41,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         let help = Main.helpMessage(for: command.type, columns: 400)
         #expect(help.contains("--json"))
         #expect(help.contains("Exit codes: 0 done, 1 "))
-        for code in ["64", "65", "69", "70", "74"] { #expect(help.contains(", \(code) ")) }
+        for code in ["64", "65", "69", "70", "74", "141"] { #expect(help.contains(", \(code) ")) }
         let name = command.words.joined(separator: " ")
         let examples = help.split(separator: "\n").filter { line in
             line.hasPrefix("  ") && (line + " ").contains(name + " ")
