@@ -37,13 +37,15 @@ extension AssetCommand {
         @Flag(help: "Make a list also of one file.") var list = false
         @OptionGroup var zone: ZoneOption
         @OptionGroup var database: DatabaseOption
+        @OptionGroup var replicas: ReplicasOption
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let record = try record()
             let transfer = AssetTransfer()
-            let saved = try await connection.withContainer(timeout: 60) { container in
+            let saved = try await connection.withContainer(timeout: 60, replicas: replicas) {
+                container in
                 let results = try await transfer.following { progress in
                     try await container.database(with: database.scope).modifyRecords(
                         saving: [record],
@@ -98,6 +100,9 @@ extension AssetCommand {
         func validate() throws {
             if format.json, output == "-" {
                 throw ValidationError("--json and the content can't both be standard output.")
+            }
+            if force, output == "-" {
+                throw ValidationError("Standard output replaces no file: leave out --force.")
             }
         }
 

@@ -120,6 +120,7 @@ extension ChangesCommand {
         @OptionGroup var tokens: ChangeTokenOptions
         @OptionGroup var keys: KeysOption
         @Option(help: "Which database.") var database = DatabaseOption.Name.private
+        @OptionGroup var encryption: EncryptionOption
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
@@ -127,7 +128,7 @@ extension ChangesCommand {
             let zoneID = RecordZone.ID(zoneName: zone)
             let columns = ["CHANGE", "NAME", "TYPE", "MODIFIED", "FIELDS"]
             var listing = Listing(columns, isJSON: output.json)
-            let token = try await connection.withContainer { container in
+            let token = try await connection.withContainer(encryption: encryption) { container in
                 let database = container.database(with: database.scope)
                 return try await tokens.fetch { token, limit in
                     let changes = try await database.recordZoneChanges(

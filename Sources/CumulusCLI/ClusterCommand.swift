@@ -50,8 +50,18 @@ extension ClusterCommand {
         )
 
         @Flag(help: "What the node holds of each zone of the container.") var zones = false
-        @OptionGroup var connection: Connection
+        @OptionGroup var scope: ScopeOptions
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
+
+        func validate() throws {
+            guard zones || !scope.isNamed else {
+                throw ValidationError(
+                    "Members are those of all containers: --container and --environment go with "
+                        + "--zones."
+                )
+            }
+        }
 
         func run() async throws {
             if zones { return try await showZones() }
@@ -74,7 +84,7 @@ extension ClusterCommand {
 
 extension ClusterCommand.Status {
     private func showZones() async throws {
-        let (name, environment) = (connection.containerName, try connection.environmentValue())
+        let (name, environment) = (scope.containerName, try scope.environmentValue())
         let columns = ["DATABASE", "OWNER", "ZONE", "RECORDS", "BYTES", "FORGETS", "DIGEST"]
         var listing = Listing(columns, isJSON: output.json)
         try await connection.withOperator { node in
@@ -125,7 +135,7 @@ extension ClusterCommand {
         )
 
         @Argument(help: "The node's id, or the first digits of it.") var node: String
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
@@ -208,7 +218,7 @@ extension ClusterCommand {
 
         @Argument(help: "The other node's id, or the first digits of it.") var node: String
         @Flag(help: "Take the other node's version of what differs.") var repair = false
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
@@ -237,7 +247,7 @@ extension ClusterCommand {
             )
         )
 
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
@@ -309,7 +319,7 @@ extension ClusterCommand {
         )
 
         @Flag(help: "Mark what the cluster has now as all that there is.") var yes = false
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func validate() throws {

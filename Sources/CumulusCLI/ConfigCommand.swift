@@ -22,20 +22,28 @@ struct ConfigCommand: AsyncParsableCommand {
             )
         )
 
+        @OptionGroup var replicas: ReplicasOption
+        @OptionGroup var encryption: EncryptionOption
+        @OptionGroup var role: OperatorOption
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
+        var settings: [Setting] {
+            let others = [role.setting, encryption.setting, replicas.setting]
+            return (connection.settings + others).sorted { $0.name < $1.name }
+        }
+
         func run() throws {
             try output.show(
-                connection.settings,
+                settings,
                 columns: ["SETTING", "VALUE", "ORIGIN"],
                 json: { setting in
                     [
-                        "setting": .string(setting.name), "value": .string(setting.value),
+                        "setting": .string(setting.name.rawValue), "value": .string(setting.value),
                         "origin": .string(setting.origin),
                     ]
                 },
-                row: { [$0.name, $0.value, $0.origin] }
+                row: { [$0.name.rawValue, $0.value, $0.origin] }
             )
         }
     }

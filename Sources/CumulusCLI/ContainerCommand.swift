@@ -21,7 +21,7 @@ extension ContainerCommand {
         )
 
         @Argument(help: "Name of the container.") var name: String
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
@@ -39,7 +39,7 @@ extension ContainerCommand {
             discussion: help("cumulus container list --operator-token-file operator.token")
         )
 
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {

@@ -26,6 +26,7 @@ struct ExportCommand: AsyncParsableCommand {
     @Option(help: "The file to write; standard output if left out.") var output: String?
     @OptionGroup var zone: ZoneOption
     @OptionGroup var database: DatabaseOption
+    @OptionGroup var encryption: EncryptionOption
     @OptionGroup var connection: Connection
     @OptionGroup var format: OutputOptions
 
@@ -38,12 +39,13 @@ struct ExportCommand: AsyncParsableCommand {
     func run() async throws {
         _ = try Names.checkSchemaName(ArraySlice(type.utf8), "record type")
         let standardTimeout = 10.0
-        try await connection.withContainer(timeout: standardTimeout) { container in
+        try await connection.withContainer(timeout: standardTimeout, encryption: encryption) {
+            container in
             let exporter = Exporter(
                 records: container.database(with: database.scope)
                     .allRecords(inZoneWith: zone.zoneID),
                 type: type,
-                patience: .seconds(connection.timeout ?? standardTimeout)
+                patience: .seconds(connection.nodes.timeout ?? standardTimeout)
             )
             guard let output else {
                 let count = try await exporter.write(to: .standardOutput)

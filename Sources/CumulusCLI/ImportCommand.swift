@@ -41,6 +41,8 @@ struct ImportCommand: AsyncParsableCommand {
     @Option(help: "Calls at a time.") var parallel = 4
     @OptionGroup var zone: ZoneOption
     @OptionGroup var database: DatabaseOption
+    @OptionGroup var replicas: ReplicasOption
+    @OptionGroup var encryption: EncryptionOption
     @OptionGroup var connection: Connection
     @OptionGroup var output: OutputOptions
 
@@ -56,7 +58,11 @@ struct ImportCommand: AsyncParsableCommand {
     func run() async throws {
         let (handle, size) = try open()
         let standardTimeout = 600.0
-        let summary = try await connection.withContainer(timeout: standardTimeout) { container in
+        let summary = try await connection.withContainer(
+            timeout: standardTimeout,
+            replicas: replicas,
+            encryption: encryption
+        ) { container in
             var importer = Importer(
                 lines: LineReader(handle),
                 type: type,
@@ -65,7 +71,7 @@ struct ImportCommand: AsyncParsableCommand {
                 isStrict: strict,
                 batchRecords: batch,
                 parallelCalls: parallel,
-                patience: .seconds(connection.timeout ?? standardTimeout),
+                patience: .seconds(connection.nodes.timeout ?? standardTimeout),
                 progress: Progress(total: size)
             )
             return try await importer.run(into: container.database(with: database.scope))

@@ -21,7 +21,8 @@ struct IndexCommand: AsyncParsableCommand {
 struct IndexOptions: ParsableArguments {
     @Argument(help: "Those of this record type; all if left out.") var type: String?
     @Option(help: "Only those on this field, as the schema names it.") var field: String?
-    @OptionGroup var connection: Connection
+    @OptionGroup var scope: ScopeOptions
+    @OptionGroup var connection: OperatorConnection
 
     func validate() throws {
         guard type != nil || field == nil else {
@@ -34,7 +35,7 @@ struct IndexOptions: ParsableArguments {
         _ action: NodeOperator.IndexAction,
         timeout: Double = 10
     ) async throws -> [NodeOperator.Index] {
-        let (name, environment) = (connection.containerName, try connection.environmentValue())
+        let (name, environment) = (scope.containerName, try scope.environmentValue())
         return try await connection.withOperator(timeout: timeout) {
             try await $0.indexes(
                 action,

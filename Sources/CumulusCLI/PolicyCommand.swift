@@ -40,7 +40,8 @@ extension PolicyCommand {
         @Option(help: "What keeps its latest value: fields or record.") private var merge: Unit?
         @Option(name: .customLong("group"), help: "Fields that change together: NAME,NAME….")
         private var groups: [String] = []
-        @OptionGroup var connection: Connection
+        @OptionGroup var scope: ScopeOptions
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func validate() throws {
@@ -65,7 +66,7 @@ extension PolicyCommand {
         }
 
         func run() async throws {
-            let (name, environment) = (connection.containerName, try connection.environmentValue())
+            let (name, environment) = (scope.containerName, try scope.environmentValue())
             let policy = NodeOperator.TypeMergePolicy(recordType: type, policy: policy)
             let existed = try await connection.withOperator {
                 try await $0.setMergePolicy(policy, in: name, environment)
@@ -89,11 +90,12 @@ extension PolicyCommand {
             )
         )
 
-        @OptionGroup var connection: Connection
+        @OptionGroup var scope: ScopeOptions
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let (name, environment) = (connection.containerName, try connection.environmentValue())
+            let (name, environment) = (scope.containerName, try scope.environmentValue())
             let policies = try await connection.withOperator {
                 try await $0.mergePolicies(in: name, environment)
             }

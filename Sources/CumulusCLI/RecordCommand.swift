@@ -53,6 +53,8 @@ extension RecordCommand {
         @Option(help: "What a save overwrites.") var policy = Policy.all
         @OptionGroup var zone: ZoneOption
         @OptionGroup var database: DatabaseOption
+        @OptionGroup var replicas: ReplicasOption
+        @OptionGroup var encryption: EncryptionOption
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
@@ -82,7 +84,11 @@ extension RecordCommand {
             let record = try record()
             let transfer = AssetTransfer()
             let timeout = asset.isEmpty ? 10.0 : 60
-            let saved = try await connection.withContainer(timeout: timeout) { container in
+            let saved = try await connection.withContainer(
+                timeout: timeout,
+                replicas: replicas,
+                encryption: encryption
+            ) { container in
                 let results = try await transfer.following { progress in
                     try await container.database(with: database.scope).modifyRecords(
                         saving: [record],
@@ -140,12 +146,13 @@ extension RecordCommand {
         @OptionGroup var keys: KeysOption
         @OptionGroup var zone: ZoneOption
         @OptionGroup var database: DatabaseOption
+        @OptionGroup var encryption: EncryptionOption
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let ids = names.map { Record.ID(recordName: $0, zoneID: zone.zoneID) }
-            let results = try await connection.withContainer { container in
+            let results = try await connection.withContainer(encryption: encryption) { container in
                 try await container.database(with: database.scope)
                     .records(for: ids, desiredKeys: keys.list)
             }
@@ -169,12 +176,13 @@ extension RecordCommand {
         @Argument(help: "Names of the records.") var names: [String]
         @OptionGroup var zone: ZoneOption
         @OptionGroup var database: DatabaseOption
+        @OptionGroup var replicas: ReplicasOption
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let ids = names.map { Record.ID(recordName: $0, zoneID: zone.zoneID) }
-            let results = try await connection.withContainer { container in
+            let results = try await connection.withContainer(replicas: replicas) { container in
                 try await container.database(with: database.scope)
                     .modifyRecords(saving: [], deleting: ids, atomically: false)
                     .deleteResults
@@ -205,6 +213,7 @@ extension RecordCommand {
         @Option(help: "How many records at most.") var limit: Int?
         @OptionGroup var zone: ZoneOption
         @OptionGroup var database: DatabaseOption
+        @OptionGroup var encryption: EncryptionOption
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
@@ -213,7 +222,7 @@ extension RecordCommand {
         }
 
         func run() async throws {
-            try await connection.withContainer { container in
+            try await connection.withContainer(encryption: encryption) { container in
                 let records = container.database(with: database.scope)
                     .allRecords(inZoneWith: zone.zoneID, desiredKeys: keys.list)
                 var listing = Listing(

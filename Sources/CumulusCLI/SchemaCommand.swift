@@ -27,7 +27,8 @@ extension SchemaCommand {
         )
 
         @Option(help: "The file to write; standard output if left out.") var output: String?
-        @OptionGroup var connection: Connection
+        @OptionGroup var scope: ScopeOptions
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var format: OutputOptions
 
         func validate() throws {
@@ -37,7 +38,7 @@ extension SchemaCommand {
         }
 
         func run() async throws {
-            let (name, environment) = (connection.containerName, try connection.environmentValue())
+            let (name, environment) = (scope.containerName, try scope.environmentValue())
             let text = try await connection.withOperator {
                 try await $0.schema(of: name, environment)
             }
@@ -73,11 +74,18 @@ extension SchemaCommand {
         @Argument(help: "The file, in the schema language.") var file: String
         @Flag(help: "Drop types and fields that the file lacks, with what records hold of them.")
         var drop = false
-        @OptionGroup var connection: Connection
+        @OptionGroup var scope: ScopeOptions
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let changes = try await change(file, connection, onlyValidates: false, drops: drop)
+            let changes = try await change(
+                file,
+                scope,
+                connection,
+                onlyValidates: false,
+                drops: drop
+            )
             try show(changes, done: "imported", output)
         }
     }
@@ -95,11 +103,18 @@ extension SchemaCommand {
         )
 
         @Argument(help: "The file, in the schema language.") var file: String
-        @OptionGroup var connection: Connection
+        @OptionGroup var scope: ScopeOptions
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let changes = try await change(file, connection, onlyValidates: true, drops: true)
+            let changes = try await change(
+                file,
+                scope,
+                connection,
+                onlyValidates: true,
+                drops: true
+            )
             try show(changes, done: nil, output)
         }
     }
@@ -110,11 +125,12 @@ extension SchemaCommand {
             discussion: help("cumulus schema diff --operator-token-file operator.token")
         )
 
-        @OptionGroup var connection: Connection
+        @OptionGroup var container: ContainerOption
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let name = connection.containerName
+            let name = container.name
             let changes = try await connection.withOperator {
                 try await $0.deploySchema(of: name, onlyShows: true)
             }
@@ -137,11 +153,12 @@ extension SchemaCommand {
         )
 
         @Flag(help: "Deploy, and not only say what would change.") var yes = false
-        @OptionGroup var connection: Connection
+        @OptionGroup var container: ContainerOption
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let name = connection.containerName
+            let name = container.name
             let changes = try await connection.withOperator {
                 try await $0.deploySchema(of: name, onlyShows: !yes)
             }
@@ -166,11 +183,12 @@ extension SchemaCommand {
         )
 
         @Flag(help: "Reset, and not only say what would change.") var yes = false
-        @OptionGroup var connection: Connection
+        @OptionGroup var scope: ScopeOptions
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let (name, environment) = (connection.containerName, try connection.environmentValue())
+            let (name, environment) = (scope.containerName, try scope.environmentValue())
             let (changes, zones) = try await connection.withOperator {
                 try await $0.resetSchema(of: name, environment, onlyShows: !yes)
             }
@@ -183,7 +201,8 @@ extension SchemaCommand {
 
 private func change(
     _ file: String,
-    _ connection: Connection,
+    _ scope: ScopeOptions,
+    _ connection: OperatorConnection,
     onlyValidates: Bool,
     drops: Bool
 ) async throws -> [String] {
@@ -198,7 +217,7 @@ private func change(
     } catch {
         throw InputProblem("\(file):\(error)")
     }
-    let (name, environment) = (connection.containerName, try connection.environmentValue())
+    let (name, environment) = (scope.containerName, try scope.environmentValue())
     return try await connection.withOperator {
         try await $0.importSchema(
             text,

@@ -10,7 +10,7 @@ struct StatusCommand: AsyncParsableCommand {
         discussion: help("cumulus status --operator-token-file cumulus-data/operator.token")
     )
 
-    @OptionGroup var connection: Connection
+    @OptionGroup var connection: OperatorConnection
     @OptionGroup var output: OutputOptions
 
     func run() async throws {

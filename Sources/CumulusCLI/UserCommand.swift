@@ -19,12 +19,13 @@ extension UserCommand {
         )
 
         @Argument(help: "Name of the user.") var name: String
-        @OptionGroup var connection: Connection
+        @OptionGroup var container: ContainerOption
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let (user, existed) = try await connection.withOperator { node in
-                try await node.addUser(name, in: connection.containerName)
+                try await node.addUser(name, in: container.name)
             }
             try output.show(
                 .object(user.members + [JSON.Member("existed", .bool(existed))]),
@@ -43,7 +44,7 @@ extension UserCommand {
         )
 
         @Argument(help: "Name of the user.") var name: String
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
@@ -58,12 +59,13 @@ extension UserCommand {
             discussion: help("cumulus user list --operator-token-file operator.token")
         )
 
-        @OptionGroup var connection: Connection
+        @OptionGroup var container: ContainerOption
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let users = try await connection.withOperator { node in
-                try await node.users(in: connection.containerName)
+                try await node.users(in: container.name)
             }
             try output.show(
                 users,

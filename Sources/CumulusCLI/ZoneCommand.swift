@@ -39,12 +39,13 @@ extension ZoneCommand {
 
         @Argument(help: "Names of the zones.") var names: [String]
         @OptionGroup var database: DatabaseOption
+        @OptionGroup var replicas: ReplicasOption
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let zones = names.map { RecordZone(zoneName: $0) }
-            let results = try await connection.withContainer { container in
+            let results = try await connection.withContainer(replicas: replicas) { container in
                 try await container.database(with: database.scope)
                     .modifyRecordZones(saving: zones, deleting: []).saveResults
             }
@@ -61,12 +62,13 @@ extension ZoneCommand {
 
         @Argument(help: "Names of the zones.") var names: [String]
         @OptionGroup var database: DatabaseOption
+        @OptionGroup var replicas: ReplicasOption
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let ids = names.map { RecordZone.ID(zoneName: $0) }
-            let results = try await connection.withContainer { container in
+            let results = try await connection.withContainer(replicas: replicas) { container in
                 try await container.database(with: database.scope)
                     .modifyRecordZones(saving: [], deleting: ids).deleteResults
             }

@@ -127,6 +127,46 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(Main.exitCode(for: try #require(error)) == ExitCode(64))
     }
 
+    /// An option that would change nothing is refused.
+    @Test(arguments: [
+        ["status", "--replicas", "1"], ["status", "--token", "t"], ["status", "--session", "f"],
+        ["status", "--container", "c"], ["status", "--endpoint", "a:1", "--endpoint", "b:2"],
+        ["status", "--endpoint", "a:1,b:2"], ["schema", "deploy", "--environment", "production"],
+        ["schema", "diff", "--environment", "production"],
+        ["user", "list", "--environment", "production"],
+        ["user", "token", "u", "--container", "c"],
+        ["cluster", "status", "--container", "c"],
+        ["cluster", "status", "--environment", "production"],
+        ["record", "get", "n", "--replicas", "1"],
+        ["record", "list", "--operator-token-file", "f"],
+        ["zone", "list", "--encryption-key-file", "f"],
+        ["query", "T", "--count", "--limit", "5"], ["query", "T", "--count", "--sort", "a"],
+        ["query", "T", "--count", "--keys", "a"], ["query", "T", "--count", "--near", "a,1,2"],
+        ["query", "T", "--explain", "--keys", "a"],
+        ["conflicts", "list", "--token", "t"], ["conflicts", "list", "--session", "f"],
+        ["conflicts", "list", "--mine", "--operator-token-file", "f"],
+        ["asset", "get", "r", "f", "-o", "-", "--force"],
+    ])
+    func anOptionThatDoesNothingIsRefused(words: [String]) throws {
+        let error = #expect(throws: (any Error).self) { try Main.parseAsRoot(words) }
+        #expect(Main.exitCode(for: try #require(error)) == ExitCode(64))
+    }
+
+    @Test(arguments: [
+        ["record", "save", "T", "n", "--replicas", "1"], ["record", "delete", "n", "--replicas=1"],
+        ["asset", "put", "T", "n", "f", "x", "--replicas", "1"],
+        ["import", "f", "--type=T", "--replicas=1"],
+        ["zone", "create", "Z", "--replicas", "1"], ["zone", "delete", "Z", "--replicas", "1"],
+        ["record", "get", "n", "--encryption-key-file", "f", "--session", "s", "--token", "t"],
+        ["schema", "export", "--environment", "production", "--container", "c"],
+        ["cluster", "status", "--zones", "--environment", "production", "--container", "c"],
+        ["conflicts", "list", "--mine", "--token", "t", "--session", "f"],
+        ["conflicts", "list", "--operator-token-file", "f"],
+    ])
+    func anOptionThatDoesSomethingIsTaken(words: [String]) throws {
+        _ = try Main.parseAsRoot(words)
+    }
+
     @Test(arguments: [
         ["--field", "a=1", "--field", "a=2"], ["--asset", "a=b", "--asset", "a=c"],
         ["--field", "a=1", "--asset", "a=b"], ["--field", "a=1", "--json-fields", "{\"a\": 2}"],
@@ -164,11 +204,11 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
     private func settings(
         _ variables: [String: String],
         _ words: String...
-    ) throws -> [String: Connection.Setting] {
-        try Connection.$variables.withValue(variables) {
+    ) throws -> [String: Setting] {
+        try Setting.$variables.withValue(variables) {
             let command = try Main.parseAsRoot(["config", "show"] + words)
             let show = try #require(command as? ConfigCommand.Show)
-            return Dictionary(uniqueKeysWithValues: show.connection.settings.map { ($0.name, $0) })
+            return Dictionary(uniqueKeysWithValues: show.settings.map { ($0.name.rawValue, $0) })
         }
     }
 
