@@ -52,10 +52,7 @@ struct Bench: AsyncParsableCommand {
     @OptionGroup var options: BenchOptions
 
     func validate() throws {
-        try options.validate()
-        guard ![.replicate, .lag, .query, .asset].contains(path) || options.endpoint == nil else {
-            throw ValidationError("The path '\(path)' has nodes of its own: leave out --endpoint")
-        }
+        try options.check(path)
     }
 
     func run() async throws {

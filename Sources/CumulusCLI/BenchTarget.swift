@@ -39,7 +39,7 @@ final class BenchTarget: Sendable {
         self.node = node
     }
 
-    private static let container = "iCloud.dev.cumulus"
+    static let container = "iCloud.dev.cumulus"
 
     // MARK: Life
 

@@ -146,6 +146,12 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["conflicts", "list", "--token", "t"], ["conflicts", "list", "--session", "f"],
         ["conflicts", "list", "--mine", "--operator-token-file", "f"],
         ["asset", "get", "r", "f", "-o", "-", "--force"],
+        ["bench", "lag", "--records", "5000"], ["bench", "fetch", "--megabytes", "5"],
+        ["bench", "idle", "--seconds", "5"], ["bench", "save", "--text", "f"],
+        ["bench", "save", "--idle-connections", "5"], ["bench", "asset", "--in-flight", "5"],
+        ["bench", "fetch", "--container", "c"], ["bench", "fetch", "--token", "t"],
+        ["bench", "fetch", "--endpoint", "a:1", "--token", "t", "--profile", "small"],
+        ["bench", "--endpoint", "a:1", "--token", "t", "--megabytes", "5"],
     ])
     func anOptionThatDoesNothingIsRefused(words: [String]) throws {
         let error = #expect(throws: (any Error).self) { try Main.parseAsRoot(words) }
@@ -162,6 +168,9 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["cluster", "status", "--zones", "--environment", "production", "--container", "c"],
         ["conflicts", "list", "--mine", "--token", "t", "--session", "f"],
         ["conflicts", "list", "--operator-token-file", "f"],
+        ["bench", "--records", "5000", "--idle-connections", "5", "--megabytes", "5"],
+        ["bench", "lag", "--in-flight", "5", "--seconds", "5", "--profile", "small", "--json"],
+        ["bench", "fetch", "--endpoint", "a:1", "--token", "t", "--container", "c"],
     ])
     func anOptionThatDoesSomethingIsTaken(words: [String]) throws {
         _ = try Main.parseAsRoot(words)
