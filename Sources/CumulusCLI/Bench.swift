@@ -21,7 +21,7 @@ struct Bench: AsyncParsableCommand {
             "cumulus bench replicate --records 1000000",
             "cumulus bench lag --seconds 5",
             "cumulus bench asset --megabytes 1000 --text access.log",
-            "cumulus bench all --endpoint 127.0.0.1:7420 --token cumulus_...",
+            "CUMULUS_TOKEN=cumulus_... cumulus bench all --endpoint 127.0.0.1:7420",
             note: """
                 Without --endpoint a private node is started, with its data in the current \
                 directory; both are gone at the end. The disk must be a real one. With --endpoint \

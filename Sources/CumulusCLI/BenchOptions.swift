@@ -37,10 +37,14 @@ struct BenchOptions: ParsableArguments {
     )
     private var givenProfile: String?
     @Option(help: "Load this node instead of a private one.") var endpoint: String?
-    @Option(help: "Access token of a user there.") var token: String?
+    @Option(
+        name: .customLong("token"),
+        help: "Access token of a user there. (default: that in CUMULUS_TOKEN)"
+    )
+    private var givenToken: String?
     @Option(
         name: .customLong("container"),
-        help: "Container there. (default: iCloud.dev.cumulus)"
+        help: "Container there. (default: that in CUMULUS_CONTAINER, or iCloud.dev.cumulus)"
     )
     private var givenContainer: String?
     @Flag(help: "Print JSON, with a sample per second.") var json = false
@@ -53,7 +57,12 @@ struct BenchOptions: ParsableArguments {
     var idleConnections: Int { givenIdleConnections ?? 10_000 }
     var megabytes: Int { givenMegabytes ?? 500 }
     var profile: String { givenProfile ?? "standard" }
-    var container: String { givenContainer ?? BenchTarget.container }
+    /// Of a user of the node of `endpoint`.
+    var token: String { Setting(.token, flag: givenToken).value }
+    /// Of the node of `endpoint`; a private one has its own.
+    var container: String {
+        Setting(.container, flag: givenContainer, standard: BenchTarget.container).value
+    }
 
     /// Records of one request of the path 'batch', and of those that save records beforehand.
     static let batchSize = 200
@@ -80,8 +89,10 @@ struct BenchOptions: ParsableArguments {
         guard ["small", "standard"].contains(profile) else {
             throw ValidationError("--profile: small or standard")
         }
-        guard endpoint == nil || token != nil else {
-            throw ValidationError("--endpoint needs --token, the access token of a user there")
+        guard endpoint == nil || !token.isEmpty else {
+            throw ValidationError(
+                "--endpoint needs the access token of a user there, in CUMULUS_TOKEN or --token"
+            )
         }
     }
 
@@ -95,7 +106,7 @@ struct BenchOptions: ParsableArguments {
         for (name, isGiven, paths) in uses where isGiven && !paths.contains(path) {
             throw ValidationError("The path '\(path)' has no use for \(name): leave it out.")
         }
-        let ofOthers = [("--token", token != nil), ("--container", givenContainer != nil)]
+        let ofOthers = [("--token", givenToken != nil), ("--container", givenContainer != nil)]
         let ofPrivate = [
             ("--profile", givenProfile != nil), ("--megabytes", givenMegabytes != nil),
             ("--text", text != nil),

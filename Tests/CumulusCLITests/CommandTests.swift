@@ -176,6 +176,20 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         _ = try Main.parseAsRoot(words)
     }
 
+    /// As for all commands, nobody has to show it to those who list processes.
+    @Test func theBenchTakesItsTokenFromTheEnvironment() throws {
+        let words = ["bench", "fetch", "--endpoint", "a:1"]
+        let variables = ["CUMULUS_TOKEN": "t", "CUMULUS_CONTAINER": "c"]
+        try Setting.$variables.withValue(variables) {
+            let bench = try #require(try Main.parseAsRoot(words) as? Bench)
+            #expect(bench.options.token == "t" && bench.options.container == "c")
+        }
+        let error = Setting.$variables.withValue([:]) {
+            #expect(throws: (any Error).self) { try Main.parseAsRoot(words) }
+        }
+        #expect(Main.message(for: try #require(error)).contains("CUMULUS_TOKEN"))
+    }
+
     @Test(arguments: [
         ["--field", "a=1", "--field", "a=2"], ["--asset", "a=b", "--asset", "a=c"],
         ["--field", "a=1", "--asset", "a=b"], ["--field", "a=1", "--json-fields", "{\"a\": 2}"],
