@@ -15,9 +15,10 @@ struct ConfigCommand: AsyncParsableCommand {
             discussion: help(
                 "CUMULUS_ENDPOINT=10.0.0.5:7420 cumulus config show --json",
                 note: """
-                    A flag goes before the environment (CUMULUS_ENDPOINT, CUMULUS_TOKEN, \
-                    CUMULUS_CONTAINER, CUMULUS_ENVIRONMENT, CUMULUS_OPERATOR_TOKEN_FILE), and \
-                    that before the default. Of the token only the beginning is shown.
+                    A flag goes before the environment \
+                    (\(Setting.Name.allCases.compactMap(\.variable).joined(separator: ", "))), \
+                    and that before the default; an empty variable is not set. Of the token only \
+                    the beginning is shown.
                     """
             )
         )

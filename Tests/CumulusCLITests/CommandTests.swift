@@ -243,6 +243,24 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(settings["environment"]?.value == "development")
     }
 
+    @Test func everyVariableIsNamed() throws {
+        let names = [
+            "ENDPOINT", "TOKEN", "CONTAINER", "ENVIRONMENT", "OPERATOR_TOKEN_FILE", "SESSION",
+            "ENCRYPTION_KEY_FILE", "TLS", "AUTHORITY",
+        ].map { "CUMULUS_\($0)" }
+        let variables = Dictionary(uniqueKeysWithValues: names.map { ($0, "always") })
+        var found = try settings(
+            variables.merging([
+                "CUMULUS_ENDPOINT": "a:1",
+                "CUMULUS_ENVIRONMENT": "production",
+            ]) { $1 }
+        ).values.map(\.origin)
+        found.removeAll { $0 == "default" }
+        #expect(Set(found) == Set(names.map { "environment \($0)" }))
+        let help = Main.helpMessage(for: ConfigCommand.Show.self, columns: 400)
+        #expect(names.filter { !help.contains($0) } == [])
+    }
+
     @Test func aFlagGoesBeforeTheEnvironmentAndThatBeforeTheDefault() throws {
         let variables = ["CUMULUS_ENDPOINT": "a:1", "CUMULUS_CONTAINER": "c", "CUMULUS_TOKEN": ""]
         let settings = try settings(variables, "--endpoint", "b:2,c:3", "--endpoint", "d:4")
