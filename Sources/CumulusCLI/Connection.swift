@@ -291,10 +291,10 @@ struct OperatorOption: ParsableArguments {
 
     private func token() throws -> String {
         guard let path = setting.file else {
-            throw ValidationError(
+            throw UsageProblem(
                 """
-                This needs the operator's token. Name its file, operator.token in the node's data \
-                directory, with --operator-token-file or CUMULUS_OPERATOR_TOKEN_FILE.
+                this needs the operator's token: name its file, operator.token in the node's data \
+                directory, with --operator-token-file or CUMULUS_OPERATOR_TOKEN_FILE
                 """
             )
         }

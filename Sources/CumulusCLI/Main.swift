@@ -59,6 +59,15 @@ struct Main: AsyncParsableCommand {
     }
 }
 
+/// Wrong usage that shows only when the command runs; the parser would advise about all commands.
+struct UsageProblem: Error {
+    var message: String
+
+    init(_ message: String) {
+        self.message = message
+    }
+}
+
 /// An error of the work itself: its line and its exit code.
 struct Failure {
     var message: String
@@ -75,6 +84,9 @@ struct Failure {
         case let error as ServiceError:
             message = "\(error)"
             code = error.isUnreachable ? .unreachable : .refused
+        case let problem as UsageProblem:
+            message = problem.message
+            code = .validationFailure
         case let problem as InputProblem:
             message = problem.message
             code = .badInput

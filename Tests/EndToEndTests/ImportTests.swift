@@ -341,6 +341,14 @@ import Testing
         #expect(run.errors.contains("'nowhere' is not of the form host:port"))
     }
 
+    /// And not how commands are used in general.
+    @Test func withoutTheOperatorsTokenACommandSaysWhatToName() async throws {
+        let run = try await CommandLineRun(["status"], variables: [:])
+        #expect(run.code == 64)
+        #expect(run.errors.split(separator: "\n").count == 1, "\(run.errors)")
+        #expect(run.errors.contains("--operator-token-file or CUMULUS_OPERATOR_TOKEN_FILE"))
+    }
+
     /// However long a command may go on while a node is there, it waits for one no longer than it
     /// was told.
     @Test(arguments: [["record", "get", "a"], ["export", "--type", "T", "--output", "lines"]])
