@@ -117,7 +117,14 @@ extension AssetCommand {
                 let asset = try await field.asset(of: database, in: zone.zoneID)
                 guard range == nil else {
                     let count = try await parts.write { handle in
-                        try await database.copy(asset, in: range, to: handle, output)
+                        let progress = Progress(total: nil)
+                        return try await database.copy(
+                            asset,
+                            in: range,
+                            to: handle,
+                            output,
+                            progress
+                        )
                     }
                     try parts.finish(parts.piece, replaces: force)
                     return try format.show(
@@ -139,7 +146,8 @@ extension AssetCommand {
                 let database = container.database(with: database.scope)
                 let asset = try await field.asset(of: database, in: zone.zoneID)
                 let handle = FileHandle.standardOutput
-                _ = try await database.copy(asset, in: range, to: handle, "standard output")
+                let progress = Progress.besideContent(total: nil)
+                _ = try await database.copy(asset, in: range, to: handle, "the output", progress)
             }
         }
     }
@@ -238,8 +246,11 @@ extension Database {
         _ asset: Asset,
         in range: ByteRange?,
         to handle: FileHandle,
-        _ name: String
+        _ name: String,
+        _ progress: Progress
     ) async throws -> UInt64 {
+        var progress = progress
+        defer { progress.clear() }
         let all = (range?.bytes ?? 0..<asset.size).clamped(to: 0..<asset.size)
         if all.isEmpty, range != nil { throw InputProblem("the file has only \(asset.size) bytes") }
         var start = all.lowerBound
@@ -248,6 +259,7 @@ extension Database {
             let piece = try await bytes(of: asset, in: start..<end)
             try put(Data(piece), to: handle, name)
             start = end
+            progress.update(start - all.lowerBound, of: UInt64(all.count))
         }
         return UInt64(all.count)
     }

@@ -28,8 +28,8 @@ struct BackupCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        let made = try await connection.withOperator(timeout: 600) {
-            try await $0.backUp(to: path)
+        let made = try await Progress.waiting(for: "making the backup") {
+            try await connection.withOperator(timeout: 600) { try await $0.backUp(to: path) }
         }
         try output.show(
             [

@@ -224,7 +224,9 @@ extension ClusterCommand {
         func run() async throws {
             let verdict = try await connection.withOperator(timeout: 3_600) { cluster in
                 let peer = try await cluster.member(node)
-                return try await cluster.verify(with: peer.nodeID, repairs: repair)
+                return try await Progress.waiting(for: "comparing with \(peer.nodeID)") {
+                    try await cluster.verify(with: peer.nodeID, repairs: repair)
+                }
             }
             try output.show(verdict.json, rows: verdict.rows)
             if verdict.different > verdict.repaired || verdict.damagedChunks > 0 {

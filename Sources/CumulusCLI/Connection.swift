@@ -357,7 +357,7 @@ struct ZoneOption: ParsableArguments {
 }
 
 extension Result where Failure == any Error {
-    fileprivate init(_ body: () async throws -> Success) async {
+    init(_ body: () async throws -> Success) async {
         do {
             self = .success(try await body())
         } catch {

@@ -41,11 +41,12 @@ struct ExportCommand: AsyncParsableCommand {
         let standardTimeout = 10.0
         try await connection.withContainer(timeout: standardTimeout, encryption: encryption) {
             container in
-            let exporter = Exporter(
+            var exporter = Exporter(
                 records: container.database(with: database.scope)
                     .allRecords(inZoneWith: zone.zoneID),
                 type: type,
-                patience: .seconds(connection.nodes.timeout ?? standardTimeout)
+                patience: .seconds(connection.nodes.timeout ?? standardTimeout),
+                progress: output == nil ? .besideContent(total: nil) : Progress(total: nil)
             )
             guard let output else {
                 let count = try await exporter.write(to: .standardOutput)

@@ -21,6 +21,7 @@ struct Exporter {
     let type: String
     /// How long the server may be away before an export to a file gives up.
     let patience: Duration
+    var progress: Progress
 
     private static let attempts = 20
     private static let chunkBytes = 256 << 10
@@ -29,7 +30,7 @@ struct Exporter {
     /// or a device, is written to and stays.
     ///
     /// Returns how many records it holds.
-    func write(toFile named: String) async throws -> Int {
+    mutating func write(toFile named: String) async throws -> Int {
         let files = FileManager.default
         let path = URL(filePath: named).resolvingSymlinksInPath().path(percentEncoded: false)
         let kind = try? files.attributesOfItem(atPath: path)[.type] as? FileAttributeType
@@ -53,7 +54,7 @@ struct Exporter {
         return count
     }
 
-    private func writeAll(to handle: FileHandle) async throws -> Int {
+    private mutating func writeAll(to handle: FileHandle) async throws -> Int {
         var end = ContinuousClock.now + patience
         var attempt = 0
         while true {
@@ -72,18 +73,20 @@ struct Exporter {
         }
     }
 
-    func write(to handle: FileHandle) async throws -> Int {
+    mutating func write(to handle: FileHandle) async throws -> Int {
         var count = 0
         try await write(to: handle, counting: &count)
         return count
     }
 
-    private func write(to handle: FileHandle, counting count: inout Int) async throws {
+    private mutating func write(to handle: FileHandle, counting count: inout Int) async throws {
+        defer { progress.clear() }
         var text = ""
         for try await record in records where record.recordType == type {
             record.line.write(to: &text)
             text += "\n"
             count += 1
+            progress.update(bytes: 0, records: count)
             if text.utf8.count >= Exporter.chunkBytes {
                 try put(Data(text.utf8), to: handle, "the output")
                 text.removeAll(keepingCapacity: true)

@@ -96,7 +96,10 @@ extension IndexCommand {
                 isJSON: output.json
             )
             var (faults, unready): (UInt64, Int) = (0, 0)
-            for index in try await indexes.run(.verify, timeout: 600) {
+            let compared = try await Progress.waiting(for: "comparing with all records") {
+                try await indexes.run(.verify, timeout: 600)
+            }
+            for index in compared {
                 faults += index.missing + index.wrong
                 unready += index.isReady ? 0 : 1
                 try listing.add(

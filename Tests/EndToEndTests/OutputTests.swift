@@ -1,4 +1,5 @@
-// What becomes of a command's output: a pipe that nobody reads any more, a disk that is full.
+// What becomes of a command's output: a pipe that nobody reads any more, a disk that is full, and
+// the bars that people see on a terminal.
 
 import CumulusTesting
 import Foundation
@@ -94,6 +95,86 @@ import Testing
             #expect(run.code == 74, "\(words)")
             #expect(run.errors.split(separator: "\n").count == 1, "\(words): \(run.errors)")
             #expect(run.errors.contains("No space left on device"), "\(words): \(run.errors)")
+        }
+    }
+
+    // MARK: Terminals
+
+    /// Runs a command with a terminal for its complaints; returns what people saw there.
+    private func watch(
+        _ words: [String],
+        _ variables: [String: String],
+        output: String? = nil
+    ) async throws -> String {
+        let terminal = try Terminal()
+        let process = try ChildProcess(
+            [try ChildProcess.builtProgram("cumulus")] + words,
+            variables: variables,
+            output: output ?? terminal.path,
+            errors: terminal.path
+        )
+        let ending = try await process.waitForEnd(seconds: 60)
+        let text = terminal.shown()
+        #expect(ending == .exit(0), "\(words): \(text)")
+        return text
+    }
+
+    @Test func longCommandsShowHowFarTheyAre() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let variables = try await variables(node)
+        try await fill(500, variables)
+        let place = ["--zone", "Notes", "--database", "private"]
+        let file = "\(folder.path)/notes.jsonl"
+        let put = ["asset", "put", "Photo", "front", "image", file] + place
+        let made = try await CommandLineRun(put, variables: variables)
+        #expect(made.code == 0, "\(made.errors)")
+        let get = ["asset", "get", "front", "image", "--output", "-"] + place
+        for (words, text) in [
+            (["export", "--type", "Note"] + place, "records"),
+            (["export", "--type", "Note", "--output", "\(folder.path)/copy"] + place, "records"),
+            (get, "[####"), (["backup", "\(folder.path)/backup"], "making the backup"),
+            (["index", "verify"], "comparing"),
+        ] {
+            let shown = try await watch(words, variables, output: "\(folder.path)/out")
+            #expect(shown.contains("\u{1B}[K") && shown.contains(text), "\(words): \(shown)")
+            // It is gone at the end.
+            let rest = shown.split(separator: "\r").last?.replacing("\u{1B}[K", with: "") ?? ""
+            #expect(rest.isEmpty || rest.contains("exported"), "\(words): \(shown)")
+        }
+        // Content and bar would stand in each other's lines.
+        let both = try await watch(["export", "--type", "Photo"] + place, variables)
+        #expect(both.contains("front") && !both.contains("\u{1B}[K"))
+    }
+}
+
+/// A terminal at which nobody sits.
+private final class Terminal {
+    let path: String
+    private let descriptor: Int32
+    /// Held, so that what was written stays after the command's end.
+    private let far: Int32
+
+    init() throws {
+        var (near, far): (Int32, Int32) = (-1, -1)
+        try #require(openpty(&near, &far, nil, nil, nil) == 0)
+        (descriptor, self.far) = (near, far)
+        path = try #require(ttyname(far).map { String(cString: $0) })
+    }
+
+    deinit {
+        close(far)
+        close(descriptor)
+    }
+
+    /// Everything that was written so far.
+    func shown() -> String {
+        var bytes: [UInt8] = []
+        var buffer: [UInt8] = Array(repeating: 0, count: 1 << 16)
+        _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
+        while true {
+            let count = read(descriptor, &buffer, buffer.count)
+            guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
+            bytes += buffer[..<count]
         }
     }
 }
