@@ -144,6 +144,34 @@ import Testing
         try await expectRefusal(second, naming: "127.0.0.1:\(port)")
     }
 
+    /// Also where it was about to be made with its parents, and where something else was before.
+    @Test(arguments: [
+        ["--listen", "192.0.2.1:7420", "--insecure"],
+        ["--listen", "nowhere.invalid:7420", "--insecure"],
+        ["--tls-certificate", "/dev/null", "--tls-key", "/dev/null"],
+        ["--cluster-key", "/nowhere/cluster.key"], ["--from-backup", "/nowhere/backup"],
+    ]) func aStartThatFailsLeavesNoData(arguments: [String]) async throws {
+        let first = try await NodeProcess.ready(data: folder.node)
+        let parent = "\(folder.path)/new"
+        func start(_ arguments: [String]) throws -> NodeProcess {
+            let data = ["--data", "\(parent)/data"]
+            return try NodeProcess(data: "\(folder.path)/other", arguments: data + arguments)
+        }
+        let taken = ["--listen", "127.0.0.1:\(try first.port)"]
+        for arguments in [arguments, taken] {
+            let refused = try start(arguments)
+            try await #expect(refused.waitForEnd() == .exit(1))
+            #expect(!FileManager.default.fileExists(atPath: parent), "\(refused.errors)")
+        }
+        try FileManager.default.createDirectory(
+            atPath: parent,
+            withIntermediateDirectories: false
+        )
+        let refused = try start(arguments)
+        try await #expect(refused.waitForEnd() == .exit(1))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: parent) == [])
+    }
+
     @Test func aLockedDirectoryIsNamed() async throws {
         let first = try await NodeProcess.ready(data: folder.node)
         let second = "\(folder.path)/second"
