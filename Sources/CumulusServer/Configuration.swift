@@ -153,9 +153,12 @@ struct Configuration {
         ),
     ]
 
+    /// Names the file with settings.
+    static let fileVariable = "CUMULUS_CONFIG"
+
     private(set) var values: [String: Value] = [:]
 
-    /// Gathers all values.
+    /// Gathers all values; an empty variable is one that is not set.
     ///
     /// `flags` holds what the command line named.
     init(
@@ -163,7 +166,8 @@ struct Configuration {
         environment: [String: String],
         file: String?
     ) throws {
-        let path = file ?? environment["CUMULUS_CONFIG"]
+        let environment = environment.filter { !$0.value.isEmpty }
+        let path = file ?? environment[Configuration.fileVariable]
         let fromFile = try path.map { try Configuration.read($0) } ?? [:]
         for setting in Configuration.settings {
             if let text = flags[setting.name] {

@@ -416,6 +416,32 @@ import Testing
         #expect(shown["threads"] == ["value": "7", "origin": "file \(file)"])
     }
 
+    /// As for the command line: what is empty says nothing.
+    @Test func anEmptyVariableIsNotSet() throws {
+        let shown = try show(
+            [],
+            environment: ["CUMULUS_CONFIG": "", "CUMULUS_THREADS": "", "CUMULUS_CONTAINER": ""]
+        )
+        #expect(shown.values.allSatisfy { $0["origin"] == "default" }, "\(shown)")
+        #expect(shown["threads"]?["value"] == "2")
+    }
+
+    @Test func everyVariableIsNamed() async throws {
+        let process = try ChildProcess(
+            [try NodeProcess.program, "config", "show", "--help"],
+            variables: ["COLUMNS": "400"],
+            output: "\(folder.path)/help",
+            errors: "/dev/null"
+        )
+        #expect(try await process.waitForEnd(seconds: 20) == .exit(0))
+        let help = try String(contentsOfFile: "\(folder.path)/help", encoding: .utf8)
+        let variables = try show([], environment: [:]).keys.map {
+            "CUMULUS_" + $0.uppercased().replacing("-", with: "_")
+        }
+        let missing = (variables + ["CUMULUS_CONFIG"]).filter { !help.contains($0) }
+        #expect(missing.isEmpty, "\(help)")
+    }
+
     /// Every name in it is a setting's.
     @Test func theExampleCanBeUsed() throws {
         let file = URL(filePath: #filePath)
