@@ -416,6 +416,16 @@ import Testing
         #expect(shown["threads"] == ["value": "7", "origin": "file \(file)"])
     }
 
+    @Test(arguments: ["1.5", "null", "[7]", "{}", "1e400"])
+    func aValueOfTheWrongKindIsNamed(value: String) async throws {
+        let file = "\(folder.path)/cumulus.json"
+        try #"{"threads": 7, "retentionDays": \#(value)}"#
+            .write(toFile: file, atomically: true, encoding: .utf8)
+        let refused = try NodeProcess(data: folder.node, arguments: ["--config", file])
+        let text = "'retentionDays' must be a text, a whole number, or true or false"
+        try await expectRefusal(refused, naming: text)
+    }
+
     /// As for the command line: what is empty says nothing.
     @Test func anEmptyVariableIsNotSet() throws {
         let shown = try show(
