@@ -14,10 +14,10 @@ struct ExportCommand: AsyncParsableCommand {
             "cumulus export --type Place | gzip > places.jsonl.gz",
             note: """
                 The lines have the form that 'cumulus import' reads, and are all from one moment. \
-                How many there were is said on standard error. The file of --output takes its name \
-                when it is complete; while the server is away such an export waits for it, for the \
-                time of --timeout. --json prints a summary to standard output, and so needs \
-                --output.
+                How many there were is said on standard error; a type or a zone that isn't there \
+                is an error. The file of --output takes its name when it is complete; while the \
+                server is away such an export waits for it, for the time of --timeout. --json \
+                prints a summary to standard output, and so needs --output.
                 """
         )
     )
@@ -42,8 +42,8 @@ struct ExportCommand: AsyncParsableCommand {
         try await connection.withContainer(timeout: standardTimeout, encryption: encryption) {
             container in
             var exporter = Exporter(
-                records: container.database(with: database.scope)
-                    .allRecords(inZoneWith: zone.zoneID),
+                database: container.database(with: database.scope),
+                zoneID: zone.zoneID,
                 type: type,
                 patience: .seconds(connection.nodes.timeout ?? standardTimeout),
                 progress: output == nil ? .besideContent(total: nil) : Progress(total: nil)

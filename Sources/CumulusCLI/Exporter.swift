@@ -1,7 +1,8 @@
 // Writes the records of one type, a line each, as they arrive.
 //
 // A list that breaks off leaves half of a moment. To a file it is started again from its beginning;
-// what went to a pipe can't be taken back, so there it is an error.
+// what went to a pipe can't be taken back, so there it is an error. No records of a type that isn't
+// there either are an error too: its name is misspelt.
 
 import Cumulus
 import CumulusModel
@@ -17,7 +18,8 @@ struct OutputProblem: Error, Equatable {
 }
 
 struct Exporter {
-    let records: RecordSequence
+    let database: Database
+    let zoneID: RecordZone.ID
     let type: String
     /// How long the server may be away before an export to a file gives up.
     let patience: Duration
@@ -82,6 +84,7 @@ struct Exporter {
     private mutating func write(to handle: FileHandle, counting count: inout Int) async throws {
         defer { progress.clear() }
         var text = ""
+        let records = database.allRecords(inZoneWith: zoneID)
         for try await record in records where record.recordType == type {
             record.line.write(to: &text)
             text += "\n"
@@ -92,6 +95,17 @@ struct Exporter {
                 text.removeAll(keepingCapacity: true)
             }
         }
+        if count == 0 { try await checkType() }
         try put(Data(text.utf8), to: handle, "the output")
+    }
+
+    /// Asks for nothing of the type: that tells whether there is one.
+    private func checkType() async throws {
+        let query = Query(recordType: type, predicate: .none)
+        do {
+            _ = try await database.count(matching: query, inZoneWith: zoneID)
+        } catch let error as ServiceError where error.code != .unknownItem {
+            // It is there, and can't be searched.
+        }
     }
 }

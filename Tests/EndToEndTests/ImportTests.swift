@@ -97,7 +97,9 @@ import Testing
         )
         // The rest follows only after the node was killed: the import can't have ended before.
         try pipe.fileHandleForWriting.write(contentsOf: Data(lines[..<150].joined().utf8))
-        while try await user.export().count < 10 {}
+        // Before the first record there is no such type.
+        let export = ["export", "--type", "Place"]
+        while try await user.cumulus(export).output.split(separator: "\n").count < 10 {}
         try await node.end(SIGKILL)
         try pipe.fileHandleForWriting.write(contentsOf: Data(lines[150...].joined().utf8))
         try pipe.fileHandleForWriting.close()
@@ -244,7 +246,9 @@ import Testing
         let node = try await NodeProcess.ready(data: folder.node)
         let user = try await User(of: node)
         _ = try await user.cumulus(["import", Self.fixture, "--type", "Place"])
-        for (type, count) in [("Place", 200), ("Palce", 0)] {
+        _ = try await user.cumulus(["record", "save", "Visit", "first"])
+        _ = try await user.cumulus(["record", "delete", "first"])
+        for (type, count) in [("Place", 200), ("Visit", 0)] {
             let run = try await user.cumulus(["export", "--type", type])
             #expect(run.code == 0 && run.errors == "\(count) records exported\n", "\(run.errors)")
             #expect(run.output.split(separator: "\n").count == count)
@@ -252,6 +256,24 @@ import Testing
         let refused = try await user.cumulus(["export", "--type", "_Place"])
         #expect(refused.code == 1 && refused.output.isEmpty)
         #expect(refused.errors.contains("record type '_Place' must begin with a letter"))
+    }
+
+    /// Nothing of what was never there is a mistake; it leaves no file.
+    @Test(arguments: [
+        (["--type", "Palce"], "Did not find record type: Palce"),
+        (["--type", "Place", "--zone", "Nowhere"], "'Nowhere'"),
+    ]) func anExportOfWhatIsNotThereIsRefused(words: [String], text: String) async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let user = try await User(of: node)
+        _ = try await user.cumulus(["import", Self.fixture, "--type", "Place"])
+        let file = "\(folder.path)/places.jsonl"
+        for output in [[], ["--output", file]] {
+            let run = try await user.cumulus(["export"] + words + output)
+            #expect(run.code == 1 && run.output.isEmpty)
+            #expect(run.errors.contains(text), "\(run.errors)")
+            #expect(run.errors.split(separator: "\n").count == 1, "\(run.errors)")
+        }
+        #expect(!FileManager.default.fileExists(atPath: file))
     }
 
     @Test func anExportThatCanNotBeWrittenEndsWith74() async throws {
