@@ -20,9 +20,12 @@ struct ImportCommand: AsyncParsableCommand {
                 {"$reference": {"recordName": "…", "action": "none"}} are the rest. In a new type \
                 the first value of a key decides its kind: write 1.0 for a decimal.
 
-                A line that can't be used is reported with its number, and the rest goes on. \
+                A line that can't be used is reported with its number, and the rest goes on; of \
+                more than three with one and the same mistake, the others are counted at the end. \
                 Running an import again gives the same data: a line replaces the fields that it \
-                names. While the server is away the import waits for it, for the time of --timeout.
+                names. While the server is away the import waits for it, for the time of \
+                --timeout. --json prints how many lines were saved and failed, and each mistake \
+                with its first line and how many lines have it, up to 1000 mistakes.
                 """
         )
     )

@@ -276,6 +276,36 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: file))
     }
 
+    /// A column of the wrong type is one mistake, however many lines have it.
+    @Test func oneMistakeIsToldAFewTimesAndCounted() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let user = try await User(of: node)
+        let file = "\(folder.path)/places.jsonl"
+        let lines = (1...900).map { number in
+            number == 500
+                ? "{" : #"{"recordName": "p\#(number)", "n": \#(number < 100 ? "1" : #""one""#)}"#
+        }
+        try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: file))
+        let words = ["import", file, "--type", "Place", "--parallel", "1", "--json"]
+        let run = try await user.cumulus(words)
+        #expect(run.code == 65)
+        let errors = run.errors.split(separator: "\n")
+        let numbers = errors.compactMap { line in
+            line.firstMatch(of: #/^cumulus: line (\d+): /#).flatMap { Int($0.1) }
+        }
+        #expect(numbers.sorted() == [100, 101, 102, 500], "\(run.errors)")
+        #expect(errors.count == 5, "\(run.errors)")
+        #expect(errors.last?.hasPrefix("cumulus: 797 more lines: ") == true, "\(run.errors)")
+        let summary = try JSONReader.read(run.output.utf8)
+        #expect(summary["saved"] == .integer(99) && summary["failed"] == .integer(801))
+        guard case .array(let mistakes)? = summary["errors"] else {
+            Issue.record("no errors in \(run.output)")
+            return
+        }
+        let told = mistakes.map { [$0["line"], $0["lines"]] }
+        #expect(told == [[.integer(100), .integer(800)], [.integer(500), .integer(1)]])
+    }
+
     @Test func anExportThatCanNotBeWrittenEndsWith74() async throws {
         let node = try await NodeProcess.ready(data: folder.node)
         let user = try await User(of: node)
