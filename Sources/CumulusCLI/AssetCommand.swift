@@ -37,13 +37,15 @@ extension AssetCommand {
         @Flag(help: "Make a list also of one file.") var list = false
         @OptionGroup var zone: ZoneOption
         @OptionGroup var database: DatabaseOption
+        @OptionGroup var replicas: ReplicasOption
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let record = try record()
             let transfer = AssetTransfer()
-            let saved = try await connection.withContainer(timeout: 60) { container in
+            let saved = try await connection.withContainer(timeout: 60, replicas: replicas) {
+                container in
                 let results = try await transfer.following { progress in
                     try await container.database(with: database.scope).modifyRecords(
                         saving: [record],
@@ -56,7 +58,7 @@ extension AssetCommand {
             }
             guard let saved else { return }
             let members = [JSON.Member("record", saved.json)] + transfer.members
-            output.show(.object(members), rows: saved.rows + [["", transfer.text("sent")]])
+            try output.show(.object(members), rows: saved.rows + [["", transfer.text("sent")]])
         }
 
         func record() throws -> Record {
@@ -99,6 +101,9 @@ extension AssetCommand {
             if format.json, output == "-" {
                 throw ValidationError("--json and the content can't both be standard output.")
             }
+            if force, output == "-" {
+                throw ValidationError("Standard output replaces no file: leave out --force.")
+            }
         }
 
         func run() async throws {
@@ -112,10 +117,17 @@ extension AssetCommand {
                 let asset = try await field.asset(of: database, in: zone.zoneID)
                 guard range == nil else {
                     let count = try await parts.write { handle in
-                        try await database.copy(asset, in: range, to: handle, output)
+                        let progress = Progress(total: nil)
+                        return try await database.copy(
+                            asset,
+                            in: range,
+                            to: handle,
+                            output,
+                            progress
+                        )
                     }
                     try parts.finish(parts.piece, replaces: force)
-                    return format.show(
+                    return try format.show(
                         .object([JSON.Member("bytes", .integer(Int64(clamping: count)))]),
                         rows: [["\(ByteCount.text(count)) fetched"]]
                     )
@@ -125,7 +137,7 @@ extension AssetCommand {
                 }
                 guard let file = whole.fileURL else { return }
                 try parts.finish(file.path(percentEncoded: false), replaces: force)
-                format.show(.object(transfer.members), rows: [[transfer.text("fetched")]])
+                try format.show(.object(transfer.members), rows: [[transfer.text("fetched")]])
             }
         }
 
@@ -134,7 +146,8 @@ extension AssetCommand {
                 let database = container.database(with: database.scope)
                 let asset = try await field.asset(of: database, in: zone.zoneID)
                 let handle = FileHandle.standardOutput
-                _ = try await database.copy(asset, in: range, to: handle, "standard output")
+                let progress = Progress.besideContent(total: nil)
+                _ = try await database.copy(asset, in: range, to: handle, "the output", progress)
             }
         }
     }
@@ -160,7 +173,7 @@ extension AssetCommand {
                 let asset = try await field.asset(of: database, in: zone.zoneID)
                 return (asset, try await database.status(of: asset))
             }
-            output.show(
+            try output.show(
                 [
                     "digest": .string(asset.digest.hex),
                     "size": .integer(Int64(clamping: asset.size)),
@@ -233,20 +246,20 @@ extension Database {
         _ asset: Asset,
         in range: ByteRange?,
         to handle: FileHandle,
-        _ name: String
+        _ name: String,
+        _ progress: Progress
     ) async throws -> UInt64 {
+        var progress = progress
+        defer { progress.clear() }
         let all = (range?.bytes ?? 0..<asset.size).clamped(to: 0..<asset.size)
         if all.isEmpty, range != nil { throw InputProblem("the file has only \(asset.size) bytes") }
         var start = all.lowerBound
         while start < all.upperBound {
             let end = min(start + 4 << 20, all.upperBound)
             let piece = try await bytes(of: asset, in: start..<end)
-            do {
-                try handle.write(contentsOf: Data(piece))
-            } catch {
-                throw OutputProblem("\(name) can't be written: \(error.localizedDescription)")
-            }
+            try put(Data(piece), to: handle, name)
             start = end
+            progress.update(start - all.lowerBound, of: UInt64(all.count))
         }
         return UInt64(all.count)
     }

@@ -17,12 +17,7 @@ final class AssetTransfer: Sendable {
             for await step in progress { bar.update(step) }
             bar.clear()
         }
-        let result: Result<Value, any Error>
-        do {
-            result = .success(try await transfer(progress))
-        } catch {
-            result = .failure(error)
-        }
+        let result = await Result { try await transfer(progress) }
         drawing.cancel()
         await drawing.value
         return try result.get()
@@ -69,19 +64,27 @@ enum ByteCount {
 extension Progress {
     /// Draws a transfer anew, at most ten times a second.
     mutating func update(_ step: AssetProgress.Step) {
-        let seconds = seconds
-        draw(Progress.line(step, seconds: seconds))
-    }
-
-    static func line(_ step: AssetProgress.Step, seconds: Double) -> String {
-        let rate = seconds > 0 ? UInt64(Double(step.completedBytes) / seconds) : 0
-        let total = ByteCount.text(step.totalBytes)
         let skipped =
             step.skippedBytes == 0 ? "" : "  \(ByteCount.text(step.skippedBytes)) skipped"
-        let count = "\(ByteCount.text(step.completedBytes)) of \(total)"
+        update(step.completedBytes, of: step.totalBytes, skipped)
+    }
+
+    mutating func update(_ bytes: UInt64, of total: UInt64, _ note: String = "") {
+        let seconds = seconds
+        draw(Progress.line(bytes, of: total, note, seconds: seconds))
+    }
+
+    static func line(
+        _ bytes: UInt64,
+        of total: UInt64,
+        _ note: String,
+        seconds: Double
+    ) -> String {
+        let rate = seconds > 0 ? UInt64(Double(bytes) / seconds) : 0
+        let count = "\(ByteCount.text(bytes)) of \(ByteCount.text(total))"
         return bar(
-            Double(step.completedBytes) / Double(max(1, step.totalBytes)),
-            "\(count)  \(ByteCount.text(rate))/s\(skipped)",
+            Double(bytes) / Double(max(1, total)),
+            "\(count)  \(ByteCount.text(rate))/s\(note)",
             seconds: seconds
         )
     }

@@ -24,14 +24,14 @@ struct BackupCommand: AsyncParsableCommand {
 
     @Argument(help: "The directory to make; an absolute path on the node's machine.")
     var path: String
-    @OptionGroup var connection: Connection
+    @OptionGroup var connection: OperatorConnection
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        let made = try await connection.withOperator(timeout: 600) {
-            try await $0.backUp(to: path)
+        let made = try await Progress.waiting(for: "making the backup") {
+            try await connection.withOperator(timeout: 600) { try await $0.backUp(to: path) }
         }
-        output.show(
+        try output.show(
             [
                 "backup": .string(path), "bytes": .integer(Int64(clamping: made.bytes)),
                 "files": .integer(Int64(made.files)),

@@ -21,7 +21,7 @@ struct Bench: AsyncParsableCommand {
             "cumulus bench replicate --records 1000000",
             "cumulus bench lag --seconds 5",
             "cumulus bench asset --megabytes 1000 --text access.log",
-            "cumulus bench all --endpoint 127.0.0.1:7420 --token cumulus_...",
+            "CUMULUS_TOKEN=cumulus_... cumulus bench all --endpoint 127.0.0.1:7420",
             note: """
                 Without --endpoint a private node is started, with its data in the current \
                 directory; both are gone at the end. The disk must be a real one. With --endpoint \
@@ -52,10 +52,7 @@ struct Bench: AsyncParsableCommand {
     @OptionGroup var options: BenchOptions
 
     func validate() throws {
-        try options.validate()
-        guard ![.replicate, .lag, .query, .asset].contains(path) || options.endpoint == nil else {
-            throw ValidationError("The path '\(path)' has nodes of its own: leave out --endpoint")
-        }
+        try options.check(path)
     }
 
     func run() async throws {
@@ -66,7 +63,7 @@ struct Bench: AsyncParsableCommand {
             for path in paths {
                 report.figures += try await figures(of: path, cleanup)
             }
-            print(options.json ? try report.encoded() : report.table())
+            try StandardOutput.write(line: options.json ? report.encoded() : report.table())
             if let problem = report.problem {
                 complain(problem)
                 throw ExitCode.refused

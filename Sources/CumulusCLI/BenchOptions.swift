@@ -1,32 +1,71 @@
 // The flags of `cumulus bench`.
 //
-// Read by every path; checked before anything is started.
+// Read by every path; checked before anything is started, also for those that the path has no use
+// for.
 
 import ArgumentParser
 
 struct BenchOptions: ParsableArguments {
-    @Option(help: "Seconds per figure.") var seconds = 10.0
-    @Option(help: "Records that are saved before anything is measured.") var records = 100_000
-    @Option(help: "Calls in flight.") var inFlight = 64
+    @Option(name: .customLong("seconds"), help: "Seconds per figure. (default: 10)")
+    private var givenSeconds: Double?
+    @Option(
+        name: .customLong("records"),
+        help: "Records that are saved before anything is measured. (default: 100000)"
+    )
+    private var givenRecords: Int?
+    @Option(name: .customLong("in-flight"), help: "Calls in flight. (default: 64)")
+    private var givenInFlight: Int?
     @Option(name: .customLong("connections"), help: "Connections that share them. (default: 4)")
-    var connectionLimit: Int?
-    @Option(help: "Connections of the path 'idle'.") var idleConnections = 10_000
-    @Option(help: "Megabytes of each file of the path 'asset'.") var megabytes = 500
+    private var givenConnections: Int?
+    @Option(
+        name: .customLong("idle-connections"),
+        help: "Connections of the path 'idle'. (default: 10000)"
+    )
+    private var givenIdleConnections: Int?
+    @Option(
+        name: .customLong("megabytes"),
+        help: "Megabytes of each file of the path 'asset'. (default: 500)"
+    )
+    private var givenMegabytes: Int?
     @Option(
         help: "Draw the lines of the path 'asset' from this text. (default: made-up words)",
         completion: .file()
     ) var text: String?
-    @Option(help: "Memory of the private node: small or standard.") var profile = "standard"
+    @Option(
+        name: .customLong("profile"),
+        help: "Memory of the private node: small or standard. (default: standard)"
+    )
+    private var givenProfile: String?
     @Option(help: "Load this node instead of a private one.") var endpoint: String?
-    @Option(help: "Access token of a user there.") var token: String?
-    @Option(help: "Container there.") var container = "iCloud.dev.cumulus"
+    @Option(
+        name: .customLong("token"),
+        help: "Access token of a user there. (default: that in CUMULUS_TOKEN)"
+    )
+    private var givenToken: String?
+    @Option(
+        name: .customLong("container"),
+        help: "Container there. (default: that in CUMULUS_CONTAINER, or iCloud.dev.cumulus)"
+    )
+    private var givenContainer: String?
     @Flag(help: "Print JSON, with a sample per second.") var json = false
+
+    var seconds: Double { givenSeconds ?? 10 }
+    var records: Int { givenRecords ?? 100_000 }
+    var inFlight: Int { givenInFlight ?? 64 }
+    /// Never more than calls: the rest would be idle.
+    var connections: Int { givenConnections ?? min(4, inFlight) }
+    var idleConnections: Int { givenIdleConnections ?? 10_000 }
+    var megabytes: Int { givenMegabytes ?? 500 }
+    var profile: String { givenProfile ?? "standard" }
+    /// Of a user of the node of `endpoint`.
+    var token: String { Setting(.token, flag: givenToken).value }
+    /// Of the node of `endpoint`; a private one has its own.
+    var container: String {
+        Setting(.container, flag: givenContainer, standard: BenchTarget.container).value
+    }
 
     /// Records of one request of the path 'batch', and of those that save records beforehand.
     static let batchSize = 200
-
-    /// Never more than calls: the rest would be idle.
-    var connections: Int { connectionLimit ?? min(4, inFlight) }
 
     func validate() throws {
         guard seconds >= 0.1, seconds <= 3_600 else {
@@ -50,8 +89,45 @@ struct BenchOptions: ParsableArguments {
         guard ["small", "standard"].contains(profile) else {
             throw ValidationError("--profile: small or standard")
         }
-        guard endpoint == nil || token != nil else {
-            throw ValidationError("--endpoint needs --token, the access token of a user there")
+        guard endpoint == nil || !token.isEmpty else {
+            throw ValidationError(
+                "--endpoint needs the access token of a user there, in CUMULUS_TOKEN or --token"
+            )
         }
+    }
+
+    // MARK: What does nothing
+
+    /// Refuses options that change nothing about a path: whoever gives one expects something of it.
+    func check(_ path: Bench.Path) throws {
+        guard ![.replicate, .lag, .query, .asset].contains(path) || endpoint == nil else {
+            throw ValidationError("The path '\(path)' has nodes of its own: leave out --endpoint.")
+        }
+        for (name, isGiven, paths) in uses where isGiven && !paths.contains(path) {
+            throw ValidationError("The path '\(path)' has no use for \(name): leave it out.")
+        }
+        let ofOthers = [("--token", givenToken != nil), ("--container", givenContainer != nil)]
+        let ofPrivate = [
+            ("--profile", givenProfile != nil), ("--megabytes", givenMegabytes != nil),
+            ("--text", text != nil),
+        ]
+        for (name, isGiven) in endpoint == nil ? ofOthers : ofPrivate where isGiven {
+            let node = endpoint == nil ? "A private node" : "The node of --endpoint"
+            throw ValidationError("\(node) has no use for \(name): leave it out.")
+        }
+    }
+
+    /// The options that are not for all paths: whether they are given, and what they are for.
+    private var uses: [(name: String, isGiven: Bool, paths: [Bench.Path])] {
+        let loaded: [Bench.Path] = [.all, .fetch, .save, .query, .replicate]
+        return [
+            ("--seconds", givenSeconds != nil, loaded + [.batch, .lag]),
+            ("--records", givenRecords != nil, loaded + [.batch]),
+            ("--in-flight", givenInFlight != nil, loaded + [.lag]),
+            ("--connections", givenConnections != nil, loaded + [.batch, .asset]),
+            ("--idle-connections", givenIdleConnections != nil, [.all, .idle]),
+            ("--megabytes", givenMegabytes != nil, [.all, .asset]),
+            ("--text", text != nil, [.all, .asset]),
+        ]
     }
 }

@@ -39,7 +39,7 @@ final class BenchTarget: Sendable {
         self.node = node
     }
 
-    private static let container = "iCloud.dev.cumulus"
+    static let container = "iCloud.dev.cumulus"
 
     // MARK: Life
 
@@ -48,7 +48,7 @@ final class BenchTarget: Sendable {
         _ cleanup: Cleanup
     ) async throws -> BenchTarget {
         if let endpoint = options.endpoint {
-            return BenchTarget(options, endpoint: endpoint, token: options.token ?? "")
+            return BenchTarget(options, endpoint: endpoint, token: options.token)
         }
         let directory = try BenchDirectory.make(cleanup)
         let node = try BenchProcess(

@@ -41,7 +41,7 @@ struct CertificateCommand: ParsableCommand {
     func run() throws {
         let authority = try PrivateAuthority(directory)
         let files = try authority.issue(names, days: days, now: Date())
-        output.show(
+        try output.show(
             [
                 "authority": .string(authority.file), "certificate": .string(files.certificate),
                 "key": .string(files.key), "until": .string(files.until.formatted(.iso8601)),

@@ -93,15 +93,15 @@ extension ChangesCommand {
                         resultsLimit: limit
                     )
                     for change in changes.modifications {
-                        listing.add("changed", change.zoneID)
+                        try listing.add("changed", change.zoneID)
                     }
                     for deletion in changes.deletions {
-                        listing.add("\(deletion.reason)", deletion.zoneID)
+                        try listing.add("\(deletion.reason)", deletion.zoneID)
                     }
                     return (changes.changeToken, changes.moreComing)
                 }
             }
-            listing.end()
+            try listing.end()
             try tokens.write(token)
         }
     }
@@ -120,6 +120,7 @@ extension ChangesCommand {
         @OptionGroup var tokens: ChangeTokenOptions
         @OptionGroup var keys: KeysOption
         @Option(help: "Which database.") var database = DatabaseOption.Name.private
+        @OptionGroup var encryption: EncryptionOption
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
@@ -127,7 +128,7 @@ extension ChangesCommand {
             let zoneID = RecordZone.ID(zoneName: zone)
             let columns = ["CHANGE", "NAME", "TYPE", "MODIFIED", "FIELDS"]
             var listing = Listing(columns, isJSON: output.json)
-            let token = try await connection.withContainer { container in
+            let token = try await connection.withContainer(encryption: encryption) { container in
                 let database = container.database(with: database.scope)
                 return try await tokens.fetch { token, limit in
                     let changes = try await database.recordZoneChanges(
@@ -140,33 +141,33 @@ extension ChangesCommand {
                         .map { try $0.get().record }
                     // In one order, since the server promises none.
                     for record in records.sorted(by: { $0.name < $1.name }) {
-                        listing.add(record)
+                        try listing.add(record)
                     }
-                    for deletion in changes.deletions { listing.add(deletion) }
+                    for deletion in changes.deletions { try listing.add(deletion) }
                     return (changes.changeToken, changes.moreComing)
                 }
             }
-            listing.end()
+            try listing.end()
             try tokens.write(token)
         }
     }
 }
 
 extension Listing {
-    fileprivate mutating func add(_ change: String, _ zone: RecordZone.ID) {
-        add(
+    fileprivate mutating func add(_ change: String, _ zone: RecordZone.ID) throws {
+        try add(
             ["change": .string(change), "zoneName": .string(zone.zoneName)],
             row: [change, zone.zoneName]
         )
     }
 
-    fileprivate mutating func add(_ record: Record) {
-        add(["change": .string("saved"), "record": record.json], row: ["saved"] + record.row)
+    fileprivate mutating func add(_ record: Record) throws {
+        try add(["change": .string("saved"), "record": record.json], row: ["saved"] + record.row)
     }
 
-    fileprivate mutating func add(_ deletion: Database.RecordZoneChange.Deletion) {
+    fileprivate mutating func add(_ deletion: Database.RecordZoneChange.Deletion) throws {
         let name = deletion.recordID.recordName
-        add(
+        try add(
             [
                 "change": .string("deleted"), "recordName": .string(name),
                 "recordType": .string(deletion.recordType),

@@ -50,13 +50,23 @@ extension ClusterCommand {
         )
 
         @Flag(help: "What the node holds of each zone of the container.") var zones = false
-        @OptionGroup var connection: Connection
+        @OptionGroup var scope: ScopeOptions
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
+
+        func validate() throws {
+            guard zones || !scope.isNamed else {
+                throw ValidationError(
+                    "Members are those of all containers: --container and --environment go with "
+                        + "--zones."
+                )
+            }
+        }
 
         func run() async throws {
             if zones { return try await showZones() }
             let members = try await connection.withOperator { try await $0.members() }
-            output.show(
+            try output.show(
                 members,
                 columns: ["NODE", "ADDRESS", "STATE", "LACKS", "LAG", "HOLDS", "CLOCK", "HEARD"],
                 json: \.json,
@@ -74,13 +84,13 @@ extension ClusterCommand {
 
 extension ClusterCommand.Status {
     private func showZones() async throws {
-        let (name, environment) = (connection.containerName, try connection.environmentValue())
+        let (name, environment) = (scope.containerName, try scope.environmentValue())
         let columns = ["DATABASE", "OWNER", "ZONE", "RECORDS", "BYTES", "FORGETS", "DIGEST"]
         var listing = Listing(columns, isJSON: output.json)
         try await connection.withOperator { node in
-            try await node.zones(of: name, environment) { listing.add($0.json, row: $0.row) }
+            try await node.zones(of: name, environment) { try listing.add($0.json, row: $0.row) }
         }
-        listing.end()
+        try listing.end()
     }
 }
 
@@ -125,7 +135,7 @@ extension ClusterCommand {
         )
 
         @Argument(help: "The node's id, or the first digits of it.") var node: String
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
@@ -134,7 +144,7 @@ extension ClusterCommand {
                 _ = try await cluster.removeMember(found.nodeID)
                 return found.nodeID
             }
-            output.show(["node": .string(nodeID), "removed": .bool(true)], rows: [[nodeID]])
+            try output.show(["node": .string(nodeID), "removed": .bool(true)], rows: [[nodeID]])
         }
 
     }
@@ -179,7 +189,7 @@ extension ClusterCommand {
                 throw InputProblem("\(file) exists: nodes may be using it; name another file")
             }
             try KeyFile.write(Self.key(), to: file, isSecret: true)
-            output.show(["key": .string(file)], rows: [["made \(file)"]])
+            try output.show(["key": .string(file)], rows: [["made \(file)"]])
         }
 
         /// 32 random bytes, in hexadecimal digits.
@@ -208,15 +218,17 @@ extension ClusterCommand {
 
         @Argument(help: "The other node's id, or the first digits of it.") var node: String
         @Flag(help: "Take the other node's version of what differs.") var repair = false
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let verdict = try await connection.withOperator(timeout: 3_600) { cluster in
                 let peer = try await cluster.member(node)
-                return try await cluster.verify(with: peer.nodeID, repairs: repair)
+                return try await Progress.waiting(for: "comparing with \(peer.nodeID)") {
+                    try await cluster.verify(with: peer.nodeID, repairs: repair)
+                }
             }
-            output.show(verdict.json, rows: verdict.rows)
+            try output.show(verdict.json, rows: verdict.rows)
             if verdict.different > verdict.repaired || verdict.damagedChunks > 0 {
                 throw ExitCode.failure
             }
@@ -237,12 +249,12 @@ extension ClusterCommand {
             )
         )
 
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             try await connection.withOperator(timeout: 60) { try await $0.leave() }
-            output.show(["left": .bool(true)], rows: [["the node left the cluster"]])
+            try output.show(["left": .bool(true)], rows: [["the node left the cluster"]])
         }
     }
 }
@@ -309,7 +321,7 @@ extension ClusterCommand {
         )
 
         @Flag(help: "Mark what the cluster has now as all that there is.") var yes = false
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func validate() throws {
@@ -322,7 +334,7 @@ extension ClusterCommand {
 
         func run() async throws {
             let scopes = try await connection.withOperator { try await $0.truncate() }
-            output.show(
+            try output.show(
                 ["scopes": .integer(Int64(scopes))],
                 rows: [["marked \(scopes) scopes"]]
             )

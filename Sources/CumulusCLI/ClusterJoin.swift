@@ -28,7 +28,7 @@ extension ClusterCommand {
         var clusterKey: String
         @Option(help: "Directory of the new node's data.") var data: String
         @Option(help: "Where the new node listens.") var listen = "127.0.0.1:7420"
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func validate() throws {
@@ -67,7 +67,7 @@ extension ClusterCommand {
                 "peers": .string(peers.joined(separator: ",")),
             ]
             try KeyFile.write(settings.text, to: file)
-            output.show(
+            try output.show(
                 ["settings": .string(file), "peers": .array(peers.map(JSON.string))],
                 rows: [["made \(file)"]]
                     + (cluster == nil ? [["copy the cluster's key to \(clusterKey) there"]] : [])
@@ -79,7 +79,7 @@ extension ClusterCommand {
         private func peers(_ members: [NodeOperator.Member]) -> [String] {
             let others = members.filter { !$0.isThis && !$0.isRemoved }.map(\.endpoint)
             let said = members.first(where: \.isThis)?.endpoint ?? ""
-            let first = said.isEmpty || isLocal(said) ? connection.endpoints[0] : said
+            let first = said.isEmpty || isLocal(said) ? connection.nodes.endpoints[0] : said
             return [first] + others.filter { !$0.isEmpty }.sorted()
         }
 

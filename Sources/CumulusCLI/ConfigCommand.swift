@@ -15,27 +15,36 @@ struct ConfigCommand: AsyncParsableCommand {
             discussion: help(
                 "CUMULUS_ENDPOINT=10.0.0.5:7420 cumulus config show --json",
                 note: """
-                    A flag goes before the environment (CUMULUS_ENDPOINT, CUMULUS_TOKEN, \
-                    CUMULUS_CONTAINER, CUMULUS_ENVIRONMENT, CUMULUS_OPERATOR_TOKEN_FILE), and \
-                    that before the default. Of the token only the beginning is shown.
+                    A flag goes before the environment \
+                    (\(Setting.Name.allCases.compactMap(\.variable).joined(separator: ", "))), \
+                    and that before the default; an empty variable is not set. Of the token only \
+                    the beginning is shown.
                     """
             )
         )
 
+        @OptionGroup var replicas: ReplicasOption
+        @OptionGroup var encryption: EncryptionOption
+        @OptionGroup var role: OperatorOption
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
-        func run() {
-            output.show(
-                connection.settings,
+        var settings: [Setting] {
+            let others = [role.setting, encryption.setting, replicas.setting]
+            return (connection.settings + others).sorted { $0.name < $1.name }
+        }
+
+        func run() throws {
+            try output.show(
+                settings,
                 columns: ["SETTING", "VALUE", "ORIGIN"],
                 json: { setting in
                     [
-                        "setting": .string(setting.name), "value": .string(setting.value),
+                        "setting": .string(setting.name.rawValue), "value": .string(setting.value),
                         "origin": .string(setting.origin),
                     ]
                 },
-                row: { [$0.name, $0.value, $0.origin] }
+                row: { [$0.name.rawValue, $0.value, $0.origin] }
             )
         }
     }

@@ -17,21 +17,38 @@ struct ConflictsCommand: AsyncParsableCommand {
         """
 }
 
-/// Whose conflicts.
+/// Whose conflicts, and as whom they are asked for.
 struct ConflictsOptions: ParsableArguments {
     @Flag(help: "As the signed-in user, of its own private database.") var mine = false
+    @OptionGroup var encryption: EncryptionOption
+    @OptionGroup var role: OperatorOption
+    @OptionGroup var connection: Connection
 
-    func visit(
-        _ connection: Connection,
-        _ visit: (RecordConflict) throws -> Bool
-    ) async throws {
+    func validate() throws {
+        guard !mine else {
+            if role.operatorTokenFile == nil { return }
+            throw ValidationError("With --mine a user asks: leave out --operator-token-file.")
+        }
+        try connection.nodes.checkSingle()
+        let ofUsers = [connection.token, connection.session, encryption.encryptionKeyFile]
+        guard ofUsers.allSatisfy({ $0 == nil }) else {
+            throw ValidationError(
+                "Without --mine the operator asks: --token, --session and --encryption-key-file "
+                    + "go with --mine."
+            )
+        }
+    }
+
+    func visit(_ visit: (RecordConflict) throws -> Bool) async throws {
         if mine {
-            try await connection.withContainer { try await $0.conflicts(visit) }
-        } else {
-            let (name, environment) = (connection.containerName, try connection.environmentValue())
-            try await connection.withOperator {
-                try await $0.conflicts(of: name, environment, visit)
+            return try await connection.withContainer(encryption: encryption) {
+                try await $0.conflicts(visit)
             }
+        }
+        let scope = connection.scope
+        let (name, environment) = (scope.containerName, try scope.environmentValue())
+        try await role.withOperator(of: connection.nodes) {
+            try await $0.conflicts(of: name, environment, visit)
         }
     }
 }
@@ -50,7 +67,6 @@ extension ConflictsCommand {
         @OptionGroup var whose: ConflictsOptions
         @Option(help: "Only those of records with this name.") var record: String?
         @Option(help: "How many at most.") var limit: Int?
-        @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
         func validate() throws {
@@ -61,13 +77,13 @@ extension ConflictsCommand {
             let columns = ["LOST AT", "DATABASE", "ZONE", "RECORD", "FIELD", "LOST", "ID"]
             var listing = Listing(columns, isJSON: output.json)
             var count = 0
-            try await whose.visit(connection) { conflict in
+            try await whose.visit { conflict in
                 guard record.map({ $0 == conflict.recordName }) ?? true else { return true }
-                listing.add(conflict.json, row: conflict.row)
+                try listing.add(conflict.json, row: conflict.row)
                 count += 1
                 return count != limit
             }
-            listing.end()
+            try listing.end()
         }
     }
 
@@ -82,13 +98,12 @@ extension ConflictsCommand {
 
         @Argument(help: "The conflict's id, or the first digits of it.") var id: String
         @OptionGroup var whose: ConflictsOptions
-        @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             var found: [RecordConflict] = []
             let wanted = id.lowercased()
-            try await whose.visit(connection) { conflict in
+            try await whose.visit { conflict in
                 if conflict.id.hasPrefix(wanted) { found.append(conflict) }
                 return found.count < 2
             }
@@ -98,7 +113,7 @@ extension ConflictsCommand {
             guard let conflict = found.first else {
                 throw ServiceError(.unknownItem, "this node has no conflict '\(id)' to show you")
             }
-            output.show(conflict.json, rows: conflict.rows)
+            try output.show(conflict.json, rows: conflict.rows)
         }
     }
 }

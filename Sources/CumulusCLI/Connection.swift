@@ -1,45 +1,32 @@
-// How a command reaches the server: the common options, and where each value comes from.
+// How a command reaches the server, as a user or as the operator: groups of options.
 //
-// Flag before environment before default. Every command that talks to a server has these options;
-// `cumulus config show` prints what they come to.
+// Each command has those groups whose every option does something for it. Where the values come
+// from is the business of `Setting`.
 
 import ArgumentParser
 import Cumulus
 import CumulusModel
 import Foundation
 
-struct Connection: ParsableArguments {
-    @Option(help: "Address of a node, host:port; several with commas, or repeated.")
+/// Which nodes, and how they are reached.
+struct NodeOptions: ParsableArguments {
+    @Option(
+        help: """
+            Address of a node, host:port; where a user asks, several with commas, or repeated.
+            """
+    )
     var endpoint: [String] = []
-    @Option(help: "Access token of a user.")
-    var token: String?
-    @Option(help: "Name of the container.")
-    var container: String?
-    @Option(help: "development or production.")
-    var environment: String?
-    @Option(help: "File with the operator's token, from the node's data directory.")
-    var operatorTokenFile: String?
-    @Option(help: "File that carries what was seen from one command to the next, on any node.")
-    var session: String?
     @Option(help: "Encrypt connections: automatic (all but those to this machine), always, never.")
     var tls: String?
     @Option(help: "PEM file with the authority whose certificates nodes show.")
     var authority: String?
-    @Option(help: "File with keys of encrypted fields, a line each; the first one seals.")
-    var encryptionKeyFile: String?
-    @Option(help: "How many other nodes are to hold a change before it is answered.")
-    var replicas: Int?
     @Option(help: "Seconds that a call may take, retries included (default: 10; long work: more).")
     var timeout: Double?
 
     func validate() throws {
-        _ = try environmentValue()
         _ = try tlsValue()
         guard timeout.map({ $0 > 0 && $0 <= 3_600 }) ?? true else {
             throw ValidationError("--timeout must be more than 0 and at most 3600 seconds.")
-        }
-        guard replicas.map({ (0...16).contains($0) }) ?? true else {
-            throw ValidationError("--replicas must be from 0 to 16.")
         }
         guard !endpoints.isEmpty else { throw ValidationError("--endpoint names no address.") }
         for endpoint in endpoints where !Container.Configuration.isAddress(endpoint) {
@@ -49,134 +36,32 @@ struct Connection: ParsableArguments {
         }
     }
 
-    // MARK: Settings
-
-    /// One value and where it comes from.
-    struct Setting: Equatable {
-        var name: String
-        var value: String
-        var origin: String
-    }
-
-    /// The environment's variables; replaced by tests.
-    @TaskLocal static var variables = ProcessInfo.processInfo.environment
-
-    private func setting(
-        _ name: String,
-        flag: String?,
-        variable: String?,
-        standard: String
-    ) -> Setting {
-        if let flag { return Setting(name: name, value: flag, origin: "flag") }
-        if let variable, let value = Connection.variables[variable], !value.isEmpty {
-            return Setting(name: name, value: value, origin: "environment \(variable)")
+    /// An operator asks one node; of several in the environment it is the first.
+    func checkSingle() throws {
+        guard endpoint.isEmpty || endpoints.count == 1 else {
+            throw ValidationError("This asks one node about itself: name one --endpoint.")
         }
-        return Setting(name: name, value: standard, origin: "default")
     }
 
     private var endpointSetting: Setting {
-        setting(
-            "endpoint",
+        Setting(
+            .endpoint,
             flag: endpoint.isEmpty ? nil : endpoint.joined(separator: ","),
-            variable: "CUMULUS_ENDPOINT",
             standard: "127.0.0.1:7420"
         )
     }
 
-    private var tokenSetting: Setting {
-        setting("token", flag: token, variable: "CUMULUS_TOKEN", standard: "")
-    }
+    private var tlsSetting: Setting { Setting(.tls, flag: tls, standard: "automatic") }
 
-    private var containerSetting: Setting {
-        setting(
-            "container",
-            flag: container,
-            variable: "CUMULUS_CONTAINER",
-            standard: "iCloud.dev.cumulus"
-        )
-    }
+    private var authoritySetting: Setting { Setting(.authority, flag: authority) }
 
-    private var environmentSetting: Setting {
-        setting(
-            "environment",
-            flag: environment,
-            variable: "CUMULUS_ENVIRONMENT",
-            standard: Environment.development.name
-        )
-    }
-
-    private var operatorTokenSetting: Setting {
-        setting(
-            "operator-token-file",
-            flag: operatorTokenFile,
-            variable: "CUMULUS_OPERATOR_TOKEN_FILE",
-            standard: ""
-        )
-    }
-
-    private var tlsSetting: Setting {
-        setting("tls", flag: tls, variable: "CUMULUS_TLS", standard: "automatic")
-    }
-
-    private var authoritySetting: Setting {
-        setting("authority", flag: authority, variable: "CUMULUS_AUTHORITY", standard: "")
-    }
-
-    private var encryptionKeySetting: Setting {
-        setting(
-            "encryption-key-file",
-            flag: encryptionKeyFile,
-            variable: "CUMULUS_ENCRYPTION_KEY_FILE",
-            standard: ""
-        )
-    }
-
-    private var replicasSetting: Setting {
-        setting(
-            "replicas",
-            flag: replicas.map { "\($0)" },
-            variable: nil,
-            standard: "as the node is set up"
-        )
-    }
-
-    private var sessionSetting: Setting {
-        setting("session", flag: session, variable: "CUMULUS_SESSION", standard: "")
-    }
-
-    /// All settings; of the token only its beginning.
     var settings: [Setting] {
-        var token = tokenSetting
-        if !token.value.isEmpty {
-            token.value = token.value.prefix(min(4, token.value.count / 2)) + "…"
-        }
-        let timeout = setting(
-            "timeout",
-            flag: timeout.map { "\($0)" },
-            variable: nil,
-            standard: "10.0"
-        )
-        return [
-            endpointSetting, token, containerSetting, environmentSetting, operatorTokenSetting,
-            sessionSetting, encryptionKeySetting, tlsSetting, authoritySetting, replicasSetting,
-            timeout,
-        ]
+        let timeout = Setting(.timeout, flag: timeout.map { "\($0)" }, standard: "10.0")
+        return [endpointSetting, tlsSetting, authoritySetting, timeout]
     }
-
-    var containerName: String { containerSetting.value }
 
     var endpoints: [String] {
         endpointSetting.value.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
-    }
-
-    func environmentValue() throws -> Environment {
-        let setting = environmentSetting
-        guard let environment = Environment(name: setting.value) else {
-            throw ValidationError(
-                "'\(setting.value)' is neither development nor production (\(setting.origin))."
-            )
-        }
-        return environment
     }
 
     private func tlsValue() throws -> Container.TLS {
@@ -189,36 +74,106 @@ struct Connection: ParsableArguments {
         return tls
     }
 
-    /// Which nodes, and how they are reached.
-    private func configuration(timeout standard: Double) throws -> Container.Configuration {
+    /// - Parameter standard: Seconds of a call, if no others are named.
+    func configuration(timeout standard: Double) throws -> Container.Configuration {
         var configuration = Container.Configuration(endpoints: endpoints)
         configuration.timeout = .seconds(timeout ?? standard)
         configuration.tls = try tlsValue()
-        configuration.authority = authoritySetting.value.isEmpty ? nil : authoritySetting.value
+        configuration.authority = authoritySetting.file
         return configuration
     }
+}
 
-    // MARK: Clients
+struct ContainerOption: ParsableArguments {
+    @Option(help: "Name of the container.")
+    var container: String?
+
+    var setting: Setting {
+        Setting(.container, flag: container, standard: "iCloud.dev.cumulus")
+    }
+
+    var name: String { setting.value }
+}
+
+/// A container and which of its two environments.
+struct ScopeOptions: ParsableArguments {
+    @OptionGroup var container: ContainerOption
+    @Option(help: "development or production.")
+    var environment: String?
+
+    func validate() throws {
+        _ = try environmentValue()
+    }
+
+    private var environmentSetting: Setting {
+        Setting(.environment, flag: environment, standard: Environment.development.name)
+    }
+
+    var settings: [Setting] { [container.setting, environmentSetting] }
+
+    /// Whether the command line names one.
+    var isNamed: Bool { container.container != nil || environment != nil }
+
+    var containerName: String { container.name }
+
+    func environmentValue() throws -> Environment {
+        let setting = environmentSetting
+        guard let environment = Environment(name: setting.value) else {
+            throw ValidationError(
+                "'\(setting.value)' is neither development nor production (\(setting.origin))."
+            )
+        }
+        return environment
+    }
+}
+
+// MARK: Users
+
+/// For commands that ask as a user.
+struct Connection: ParsableArguments {
+    @OptionGroup var nodes: NodeOptions
+    @OptionGroup var scope: ScopeOptions
+    @Option(help: "Access token of a user.")
+    var token: String?
+    @Option(help: "File that carries what was seen from one command to the next, on any node.")
+    var session: String?
+
+    private var tokenSetting: Setting { Setting(.token, flag: token) }
+
+    private var sessionSetting: Setting { Setting(.session, flag: session) }
+
+    /// Of the token only its beginning.
+    var settings: [Setting] {
+        var token = tokenSetting
+        if !token.value.isEmpty {
+            token.value = token.value.prefix(min(4, token.value.count / 2)) + "…"
+        }
+        return nodes.settings + scope.settings + [token, sessionSetting]
+    }
 
     /// Runs with a container and closes it after.
     ///
-    /// - Parameter directory: Where downloads of assets go; nil: the user's cache.
+    /// - Parameters:
+    ///   - directory: Where downloads of assets go; nil: the user's cache.
+    ///   - replicas: Of a command that changes something.
+    ///   - encryption: Of a command that shows or saves fields.
     func withContainer<Value>(
-        connections: Int = 1,
         timeout standard: Double = 10,
         assets directory: String? = nil,
+        replicas: ReplicasOption? = nil,
+        encryption: EncryptionOption? = nil,
         _ body: (Container) async throws -> Value
     ) async throws -> Value {
-        var configuration = try configuration(timeout: standard)
+        var configuration = try nodes.configuration(timeout: standard)
         configuration.assetDirectory = directory
-        configuration.environment = try environmentValue()
+        configuration.environment = try scope.environmentValue()
         configuration.accessToken = tokenSetting.value.isEmpty ? nil : tokenSetting.value
-        configuration.connections = connections
-        if let replicas { configuration.writeConcern = .replicated(replicas) }
+        configuration.connections = 1
+        if let count = replicas?.replicas { configuration.writeConcern = .replicated(count) }
         configuration.session = try readSession()
         try checkSession()
-        configuration.encryptionKeys = try readKeys()
-        let container = Container(identifier: containerName, configuration: configuration)
+        configuration.encryptionKeys = try encryption?.keys() ?? []
+        let container = Container(identifier: scope.containerName, configuration: configuration)
         let result = await Result { try await body(container) }
         let written = Result { try write(container.session) }
         await container.close()
@@ -228,27 +183,7 @@ struct Connection: ParsableArguments {
         return value
     }
 
-    private var sessionFile: String? {
-        let file = sessionSetting.value
-        return file.isEmpty ? nil : file
-    }
-
-    private func readKeys() throws -> [EncryptionKey] {
-        let file = encryptionKeySetting.value
-        guard !file.isEmpty else { return [] }
-        guard let text = try? String(contentsOfFile: file, encoding: .utf8) else {
-            throw InputProblem("the keys \(file) can't be read")
-        }
-        let keys = text.split(whereSeparator: \.isWhitespace).map {
-            EncryptionKey(text: String($0))
-        }
-        guard !keys.isEmpty, keys.allSatisfy({ $0 != nil }) else {
-            throw InputProblem(
-                "\(file) must hold keys of 64 hexadecimal digits, as 'openssl rand -hex 32' makes"
-            )
-        }
-        return keys.compactMap(\.self)
-    }
+    private var sessionFile: String? { sessionSetting.file }
 
     /// nil if there is no such file yet; any other one must hold what was seen.
     private func readSession() throws -> Session? {
@@ -288,27 +223,78 @@ struct Connection: ParsableArguments {
     private static func unwritable(_ sessionFile: String) -> OutputProblem {
         OutputProblem("the session can't be written to \(sessionFile)")
     }
+}
 
-    /// Runs as the node's operator.
+/// For commands that change something.
+struct ReplicasOption: ParsableArguments {
+    @Option(help: "How many other nodes are to hold a change before it is answered.")
+    var replicas: Int?
+
+    func validate() throws {
+        guard replicas.map({ (0...16).contains($0) }) ?? true else {
+            throw ValidationError("--replicas must be from 0 to 16.")
+        }
+    }
+
+    var setting: Setting {
+        Setting(.replicas, flag: replicas.map { "\($0)" }, standard: "as the node is set up")
+    }
+}
+
+/// For commands that show or save fields.
+struct EncryptionOption: ParsableArguments {
+    @Option(help: "File with keys of encrypted fields, a line each; the first one seals.")
+    var encryptionKeyFile: String?
+
+    var setting: Setting { Setting(.encryptionKeyFile, flag: encryptionKeyFile) }
+
+    func keys() throws -> [EncryptionKey] {
+        guard let file = setting.file else { return [] }
+        guard let text = try? String(contentsOfFile: file, encoding: .utf8) else {
+            throw InputProblem("the keys \(file) can't be read")
+        }
+        let keys = text.split(whereSeparator: \.isWhitespace).map {
+            EncryptionKey(text: String($0))
+        }
+        guard !keys.isEmpty, keys.allSatisfy({ $0 != nil }) else {
+            throw InputProblem(
+                "\(file) must hold keys of 64 hexadecimal digits, as 'openssl rand -hex 32' makes"
+            )
+        }
+        return keys.compactMap(\.self)
+    }
+}
+
+// MARK: The operator
+
+struct OperatorOption: ParsableArguments {
+    @Option(help: "File with the operator's token, from the node's data directory.")
+    var operatorTokenFile: String?
+
+    var setting: Setting { Setting(.operatorTokenFile, flag: operatorTokenFile) }
+
+    /// Runs as the operator of the first of the nodes.
+    ///
+    /// - Parameter standard: Seconds of a call, if no others are named.
     func withOperator<Value>(
+        of nodes: NodeOptions,
         timeout standard: Double = 10,
         _ body: (NodeOperator) async throws -> Value
     ) async throws -> Value {
-        var configuration = try configuration(timeout: standard)
-        configuration.endpoints = [endpoints[0]]
-        let node = NodeOperator(configuration, token: try operatorToken())
+        var configuration = try nodes.configuration(timeout: standard)
+        configuration.endpoints = [nodes.endpoints[0]]
+        let node = NodeOperator(configuration, token: try token())
         let result = await Result { try await body(node) }
         await node.close()
         return try result.get()
     }
 
-    private func operatorToken() throws -> String {
-        let path = operatorTokenSetting.value
-        guard !path.isEmpty else {
-            throw ValidationError(
+    private func token() throws -> String {
+        guard let path = setting.file else {
+            throw UsageProblem(
                 """
-                This needs the operator's token. Name its file, operator.token in the node's data \
-                directory, with --operator-token-file or CUMULUS_OPERATOR_TOKEN_FILE.
+                this needs the operator's token: name its file, operator.token in the node's data \
+                directory, with --operator-token-file or CUMULUS_OPERATOR_TOKEN_FILE
                 """
             )
         }
@@ -321,6 +307,25 @@ struct Connection: ParsableArguments {
         return token
     }
 }
+
+/// For commands that ask as a node's operator.
+struct OperatorConnection: ParsableArguments {
+    @OptionGroup var nodes: NodeOptions
+    @OptionGroup var role: OperatorOption
+
+    func validate() throws {
+        try nodes.checkSingle()
+    }
+
+    func withOperator<Value>(
+        timeout standard: Double = 10,
+        _ body: (NodeOperator) async throws -> Value
+    ) async throws -> Value {
+        try await role.withOperator(of: nodes, timeout: standard, body)
+    }
+}
+
+// MARK: Places
 
 /// Which database, for commands on records and zones.
 struct DatabaseOption: ParsableArguments {
@@ -352,7 +357,7 @@ struct ZoneOption: ParsableArguments {
 }
 
 extension Result where Failure == any Error {
-    fileprivate init(_ body: () async throws -> Success) async {
+    init(_ body: () async throws -> Success) async {
         do {
             self = .success(try await body())
         } catch {

@@ -21,12 +21,12 @@ extension ContainerCommand {
         )
 
         @Argument(help: "Name of the container.") var name: String
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let existed = try await connection.withOperator { try await $0.createContainer(name) }
-            output.show(
+            try output.show(
                 ["container": .string(name), "existed": .bool(existed)],
                 rows: [["container", name], ["state", existed ? "existed already" : "created"]]
             )
@@ -39,12 +39,12 @@ extension ContainerCommand {
             discussion: help("cumulus container list --operator-token-file operator.token")
         )
 
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let names = try await connection.withOperator { try await $0.containers() }
-            output.show(
+            try output.show(
                 names,
                 columns: ["CONTAINER"],
                 json: { ["container": .string($0)] },

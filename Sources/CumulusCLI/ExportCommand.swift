@@ -14,10 +14,10 @@ struct ExportCommand: AsyncParsableCommand {
             "cumulus export --type Place | gzip > places.jsonl.gz",
             note: """
                 The lines have the form that 'cumulus import' reads, and are all from one moment. \
-                How many there were is said on standard error. The file of --output takes its name \
-                when it is complete; while the server is away such an export waits for it, for the \
-                time of --timeout. --json prints a summary to standard output, and so needs \
-                --output.
+                How many there were is said on standard error; a type or a zone that isn't there \
+                is an error. The file of --output takes its name when it is complete; while the \
+                server is away such an export waits for it, for the time of --timeout. --json \
+                prints a summary to standard output, and so needs --output.
                 """
         )
     )
@@ -26,6 +26,7 @@ struct ExportCommand: AsyncParsableCommand {
     @Option(help: "The file to write; standard output if left out.") var output: String?
     @OptionGroup var zone: ZoneOption
     @OptionGroup var database: DatabaseOption
+    @OptionGroup var encryption: EncryptionOption
     @OptionGroup var connection: Connection
     @OptionGroup var format: OutputOptions
 
@@ -38,12 +39,14 @@ struct ExportCommand: AsyncParsableCommand {
     func run() async throws {
         _ = try Names.checkSchemaName(ArraySlice(type.utf8), "record type")
         let standardTimeout = 10.0
-        try await connection.withContainer(timeout: standardTimeout) { container in
-            let exporter = Exporter(
-                records: container.database(with: database.scope)
-                    .allRecords(inZoneWith: zone.zoneID),
+        try await connection.withContainer(timeout: standardTimeout, encryption: encryption) {
+            container in
+            var exporter = Exporter(
+                database: container.database(with: database.scope),
+                zoneID: zone.zoneID,
                 type: type,
-                patience: .seconds(connection.timeout ?? standardTimeout)
+                patience: .seconds(connection.nodes.timeout ?? standardTimeout),
+                progress: output == nil ? .besideContent(total: nil) : Progress(total: nil)
             )
             guard let output else {
                 let count = try await exporter.write(to: .standardOutput)
@@ -51,7 +54,7 @@ struct ExportCommand: AsyncParsableCommand {
                 return
             }
             let count = try await exporter.write(toFile: output)
-            format.show(
+            try format.show(
                 ["exported": .integer(Int64(count)), "file": .string(output)],
                 rows: [["\(count) records in \(output)"]]
             )

@@ -1,7 +1,8 @@
 // Writes the records of one type, a line each, as they arrive.
 //
 // A list that breaks off leaves half of a moment. To a file it is started again from its beginning;
-// what went to a pipe can't be taken back, so there it is an error.
+// what went to a pipe can't be taken back, so there it is an error. No records of a type that isn't
+// there either are an error too: its name is misspelt.
 
 import Cumulus
 import CumulusModel
@@ -17,10 +18,12 @@ struct OutputProblem: Error, Equatable {
 }
 
 struct Exporter {
-    let records: RecordSequence
+    let database: Database
+    let zoneID: RecordZone.ID
     let type: String
     /// How long the server may be away before an export to a file gives up.
     let patience: Duration
+    var progress: Progress
 
     private static let attempts = 20
     private static let chunkBytes = 256 << 10
@@ -29,7 +32,7 @@ struct Exporter {
     /// or a device, is written to and stays.
     ///
     /// Returns how many records it holds.
-    func write(toFile named: String) async throws -> Int {
+    mutating func write(toFile named: String) async throws -> Int {
         let files = FileManager.default
         let path = URL(filePath: named).resolvingSymlinksInPath().path(percentEncoded: false)
         let kind = try? files.attributesOfItem(atPath: path)[.type] as? FileAttributeType
@@ -53,7 +56,7 @@ struct Exporter {
         return count
     }
 
-    private func writeAll(to handle: FileHandle) async throws -> Int {
+    private mutating func writeAll(to handle: FileHandle) async throws -> Int {
         var end = ContinuousClock.now + patience
         var attempt = 0
         while true {
@@ -72,32 +75,37 @@ struct Exporter {
         }
     }
 
-    func write(to handle: FileHandle) async throws -> Int {
+    mutating func write(to handle: FileHandle) async throws -> Int {
         var count = 0
         try await write(to: handle, counting: &count)
         return count
     }
 
-    private func write(to handle: FileHandle, counting count: inout Int) async throws {
+    private mutating func write(to handle: FileHandle, counting count: inout Int) async throws {
+        defer { progress.clear() }
         var text = ""
+        let records = database.allRecords(inZoneWith: zoneID)
         for try await record in records where record.recordType == type {
             record.line.write(to: &text)
             text += "\n"
             count += 1
+            progress.update(bytes: 0, records: count)
             if text.utf8.count >= Exporter.chunkBytes {
-                try put(text, to: handle)
+                try put(Data(text.utf8), to: handle, "the output")
                 text.removeAll(keepingCapacity: true)
             }
         }
-        try put(text, to: handle)
+        if count == 0 { try await checkType() }
+        try put(Data(text.utf8), to: handle, "the output")
     }
 
-    private func put(_ text: String, to handle: FileHandle) throws {
+    /// Asks for nothing of the type: that tells whether there is one.
+    private func checkType() async throws {
+        let query = Query(recordType: type, predicate: .none)
         do {
-            try handle.write(contentsOf: Data(text.utf8))
-        } catch {
-            let reason = (error as? CocoaError)?.underlying ?? error
-            throw OutputProblem("the output can't be written: \(reason.localizedDescription)")
+            _ = try await database.count(matching: query, inZoneWith: zoneID)
+        } catch let error as ServiceError where error.code != .unknownItem {
+            // It is there, and can't be searched.
         }
     }
 }

@@ -20,9 +20,12 @@ struct ImportCommand: AsyncParsableCommand {
                 {"$reference": {"recordName": "…", "action": "none"}} are the rest. In a new type \
                 the first value of a key decides its kind: write 1.0 for a decimal.
 
-                A line that can't be used is reported with its number, and the rest goes on. \
+                A line that can't be used is reported with its number, and the rest goes on; of \
+                more than three with one and the same mistake, the others are counted at the end. \
                 Running an import again gives the same data: a line replaces the fields that it \
-                names. While the server is away the import waits for it, for the time of --timeout.
+                names. While the server is away the import waits for it, for the time of \
+                --timeout. --json prints how many lines were saved and failed, and each mistake \
+                with its first line and how many lines have it, up to 1000 mistakes.
                 """
         )
     )
@@ -41,6 +44,8 @@ struct ImportCommand: AsyncParsableCommand {
     @Option(help: "Calls at a time.") var parallel = 4
     @OptionGroup var zone: ZoneOption
     @OptionGroup var database: DatabaseOption
+    @OptionGroup var replicas: ReplicasOption
+    @OptionGroup var encryption: EncryptionOption
     @OptionGroup var connection: Connection
     @OptionGroup var output: OutputOptions
 
@@ -56,7 +61,11 @@ struct ImportCommand: AsyncParsableCommand {
     func run() async throws {
         let (handle, size) = try open()
         let standardTimeout = 600.0
-        let summary = try await connection.withContainer(timeout: standardTimeout) { container in
+        let summary = try await connection.withContainer(
+            timeout: standardTimeout,
+            replicas: replicas,
+            encryption: encryption
+        ) { container in
             var importer = Importer(
                 lines: LineReader(handle),
                 type: type,
@@ -65,12 +74,12 @@ struct ImportCommand: AsyncParsableCommand {
                 isStrict: strict,
                 batchRecords: batch,
                 parallelCalls: parallel,
-                patience: .seconds(connection.timeout ?? standardTimeout),
+                patience: .seconds(connection.nodes.timeout ?? standardTimeout),
                 progress: Progress(total: size)
             )
             return try await importer.run(into: container.database(with: database.scope))
         }
-        output.show(summary.json, rows: [[summary.text]])
+        try output.show(summary.json, rows: [[summary.text]])
         if let code = summary.exitCode(isStrict: strict) { throw code }
     }
 

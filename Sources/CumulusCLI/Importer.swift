@@ -18,6 +18,7 @@ struct Importer {
         var badLines = 0
         var refused = 0
         var seconds = 0.0
+        var mistakes = ImportMistakes()
 
         var failed: Int { badLines + refused }
 
@@ -25,6 +26,7 @@ struct Importer {
             [
                 "saved": .integer(Int64(saved)), "failed": .integer(Int64(failed)),
                 "seconds": .decimal((seconds * 1_000).rounded() / 1_000),
+                "errors": mistakes.json,
             ]
         }
 
@@ -113,7 +115,10 @@ struct Importer {
 
     /// Reads all lines, or with `isStrict` those up to the first that fails.
     mutating func run(into database: Database) async throws -> Summary {
-        defer { progress.clear() }
+        defer {
+            progress.clear()
+            for line in summary.mistakes.rest { complain(line) }
+        }
         try await withThrowingTaskGroup(of: Outcome.self) { calls in
             while !mustStop, let line = try lines.next() {
                 if let record = record(line) {
@@ -152,6 +157,7 @@ struct Importer {
     }
 
     private mutating func report(_ line: Int, _ message: String) {
+        guard summary.mistakes.add(message, line: line) else { return }
         progress.clear()
         complain("line \(line): \(message)")
     }
@@ -242,7 +248,7 @@ struct Importer {
             refusals.removeAll(where: \.isOrphan)
         }
         summary.refused += refusals.count
-        refuse(outcome.isUnknown ? refusals.prefix(1) : refusals[...])
+        refuse(refusals)
         if outcome.isUnknown { isUnknown = true }
         progress.update(bytes: lines.byteCount, records: summary.saved)
     }

@@ -21,7 +21,8 @@ struct IndexCommand: AsyncParsableCommand {
 struct IndexOptions: ParsableArguments {
     @Argument(help: "Those of this record type; all if left out.") var type: String?
     @Option(help: "Only those on this field, as the schema names it.") var field: String?
-    @OptionGroup var connection: Connection
+    @OptionGroup var scope: ScopeOptions
+    @OptionGroup var connection: OperatorConnection
 
     func validate() throws {
         guard type != nil || field == nil else {
@@ -34,7 +35,7 @@ struct IndexOptions: ParsableArguments {
         _ action: NodeOperator.IndexAction,
         timeout: Double = 10
     ) async throws -> [NodeOperator.Index] {
-        let (name, environment) = (connection.containerName, try connection.environmentValue())
+        let (name, environment) = (scope.containerName, try scope.environmentValue())
         return try await connection.withOperator(timeout: timeout) {
             try await $0.indexes(
                 action,
@@ -67,9 +68,9 @@ extension IndexCommand {
                 isJSON: output.json
             )
             for index in try await indexes.run(.list) {
-                listing.add(.object(index.members), row: index.row)
+                try listing.add(.object(index.members), row: index.row)
             }
-            listing.end()
+            try listing.end()
         }
     }
 
@@ -95,15 +96,18 @@ extension IndexCommand {
                 isJSON: output.json
             )
             var (faults, unready): (UInt64, Int) = (0, 0)
-            for index in try await indexes.run(.verify, timeout: 600) {
+            let compared = try await Progress.waiting(for: "comparing with all records") {
+                try await indexes.run(.verify, timeout: 600)
+            }
+            for index in compared {
                 faults += index.missing + index.wrong
                 unready += index.isReady ? 0 : 1
-                listing.add(
+                try listing.add(
                     .object(index.members + index.verdict),
                     row: index.row + index.verdictRow
                 )
             }
-            listing.end()
+            try listing.end()
             if unready > 0 {
                 complain(
                     "\(unready) not compared: see 'index list' for those that are being built."
@@ -137,7 +141,7 @@ extension IndexCommand {
             }
             progress.clear()
             let ready = found.filter(\.isReady).count
-            output.show(
+            try output.show(
                 ["indexes": .integer(Int64(found.count)), "ready": .integer(Int64(ready))],
                 rows: [
                     [

@@ -28,6 +28,8 @@ struct Main: AsyncParsableCommand {
     )
 
     static func main() async {
+        // A pipe that is closed is told by its error, before and after there are connections.
+        signal(SIGPIPE, SIG_IGN)
         do {
             var command = try await asyncParseAsRoot()
             if var command = command as? any AsyncParsableCommand {
@@ -35,21 +37,35 @@ struct Main: AsyncParsableCommand {
             } else {
                 try command.run()
             }
-            try flushOutput()
         } catch {
-            guard let failure = Failure(error) else { exit(withError: error) }
+            end(with: error)
+        }
+    }
+
+    private static func end(with error: any Error) -> Never {
+        if let failure = Failure(error) {
             complain(failure.message)
             exit(withError: failure.code)
         }
+        let text = fullMessage(for: error)
+        guard exitCode(for: error) == .success, !text.isEmpty else { exit(withError: error) }
+        // Help was asked for: the parser would not notice that it can't be written.
+        do {
+            try StandardOutput.write(line: text)
+        } catch {
+            end(with: error)
+        }
+        exit()
     }
 }
 
-/// What was printed may still wait in memory, and the disk be full.
-private func flushOutput() throws {
-    guard fflush(nil) != 0 else { return }
-    // Whoever reads may have seen enough.
-    if errno == EPIPE { throw ExitCode.badOutput }
-    throw OutputProblem("the output can't be written: \(String(cString: strerror(errno)))")
+/// Wrong usage that shows only when the command runs; the parser would advise about all commands.
+struct UsageProblem: Error {
+    var message: String
+
+    init(_ message: String) {
+        self.message = message
+    }
 }
 
 /// An error of the work itself: its line and its exit code.
@@ -68,6 +84,9 @@ struct Failure {
         case let error as ServiceError:
             message = "\(error)"
             code = error.isUnreachable ? .unreachable : .refused
+        case let problem as UsageProblem:
+            message = problem.message
+            code = .validationFailure
         case let problem as InputProblem:
             message = problem.message
             code = .badInput
@@ -107,6 +126,8 @@ extension ExitCode {
     static let unreachable = ExitCode(69)
     static let internalError = ExitCode(70)
     static let badOutput = ExitCode(74)
+    /// What a shell says of a process that SIGPIPE ended.
+    static let closedPipe = ExitCode(128 + SIGPIPE)
 }
 
 /// The end of a command's `--help`: examples, then the exit codes, the same everywhere.
@@ -119,7 +140,7 @@ func help(_ examples: String..., note: String? = nil) -> String {
 
         Exit codes: 0 done, 1 the server refused the call or an item of it, 64 wrong usage, \
         65 bad input, 69 the server can't be reached, 70 internal error, 74 the output can't be \
-        written.
+        written, 141 nobody reads it any more.
         """
 }
 

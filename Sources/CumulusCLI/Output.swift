@@ -1,4 +1,7 @@
 // What commands print: aligned columns for people, JSON for machines.
+//
+// All of it goes through `StandardOutput`: what can't be written is an error, at once, and so ends
+// also the fetching of what would come next.
 
 import ArgumentParser
 import Foundation
@@ -8,8 +11,8 @@ struct OutputOptions: ParsableArguments {
     @Flag(help: "Print JSON.") var json = false
 
     /// Prints one thing: an object, or its rows of name and value.
-    func show(_ object: @autoclosure () -> JSON, rows: @autoclosure () -> [[String]]) {
-        print(json ? object().text : Table.aligned(rows()))
+    func show(_ object: @autoclosure () -> JSON, rows: @autoclosure () -> [[String]]) throws {
+        try StandardOutput.write(line: json ? object().text : Table.aligned(rows()))
     }
 
     /// Prints many things: an array with an element per line, or a table.
@@ -18,45 +21,77 @@ struct OutputOptions: ParsableArguments {
         columns: [String],
         json element: (Thing) -> JSON,
         row: (Thing) -> [String]
-    ) {
-        if json {
-            print(Table.array(things.map { element($0).text }))
-        } else {
-            print(Table.aligned([columns] + things.map(row)))
+    ) throws {
+        try StandardOutput.write(
+            line: json
+                ? Table.array(things.map { element($0).text })
+                : Table.aligned([columns] + things.map(row))
+        )
+    }
+}
+
+enum StandardOutput {
+    static func write(_ text: String) throws {
+        try put(Data(text.utf8), to: .standardOutput, "the output")
+    }
+
+    static func write(line: String) throws {
+        try write(line + "\n")
+    }
+}
+
+/// Writes all of it, or says why it can't, by the name that people know the place by.
+///
+/// A pipe that nobody reads any more is no failure, since `head` has seen enough: the command ends
+/// as others do by SIGPIPE, with 141, and says nothing.
+func put(_ data: Data, to handle: FileHandle, _ name: String) throws {
+    var rest = data[...]
+    while !rest.isEmpty {
+        let count = rest.withUnsafeBytes { write(handle.fileDescriptor, $0.baseAddress, $0.count) }
+        if count >= 0 {
+            rest = rest.dropFirst(count)
+        } else if errno == EPIPE {
+            throw ExitCode.closedPipe
+        } else if errno != EINTR {
+            throw OutputProblem("\(name) can't be written: \(String(cString: strerror(errno)))")
         }
     }
 }
 
-/// Prints a list as it arrives, however long it is; a table is aligned a page at a time.
+/// Prints a list as it arrives, however long it is, a page at a time.
 struct Listing {
     let isJSON: Bool
     private var page: [[String]]
+    private var text = ""
     private var isEmpty = true
     private static let pageRows = 200
+    private static let pageBytes = 32 << 10
     private static let cellWidth = 80
 
     init(_ columns: [String], isJSON: Bool) {
         self.isJSON = isJSON
-        page = [columns]
+        page = isJSON ? [] : [columns]
     }
 
-    mutating func add(_ json: @autoclosure () -> JSON, row: @autoclosure () -> [String]) {
+    mutating func add(_ json: @autoclosure () -> JSON, row: @autoclosure () -> [String]) throws {
         if isJSON {
-            print(isEmpty ? "[\n" : ",\n", terminator: json().text)
+            text += (isEmpty ? "[\n" : ",\n") + json().text
         } else {
             page.append(row().map(Listing.shortened))
-            if page.count >= Listing.pageRows { flush() }
         }
         isEmpty = false
+        if page.count >= Listing.pageRows || text.utf8.count >= Listing.pageBytes { try flush() }
     }
 
-    mutating func end() {
-        if isJSON { print(isEmpty ? "[]" : "\n]") } else { flush() }
+    mutating func end() throws {
+        if isJSON { text += isEmpty ? "[]\n" : "\n]\n" }
+        try flush()
     }
 
-    private mutating func flush() {
-        if !page.isEmpty { print(Table.aligned(page)) }
-        page = []
+    private mutating func flush() throws {
+        if !page.isEmpty { text += Table.aligned(page) + "\n" }
+        try StandardOutput.write(text)
+        (page, text) = ([], "")
     }
 
     private static func shortened(_ cell: String) -> String {

@@ -40,7 +40,8 @@ extension PolicyCommand {
         @Option(help: "What keeps its latest value: fields or record.") private var merge: Unit?
         @Option(name: .customLong("group"), help: "Fields that change together: NAME,NAME….")
         private var groups: [String] = []
-        @OptionGroup var connection: Connection
+        @OptionGroup var scope: ScopeOptions
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func validate() throws {
@@ -65,12 +66,12 @@ extension PolicyCommand {
         }
 
         func run() async throws {
-            let (name, environment) = (connection.containerName, try connection.environmentValue())
+            let (name, environment) = (scope.containerName, try scope.environmentValue())
             let policy = NodeOperator.TypeMergePolicy(recordType: type, policy: policy)
             let existed = try await connection.withOperator {
                 try await $0.setMergePolicy(policy, in: name, environment)
             }
-            output.show(
+            try output.show(
                 .object(policy.members + [.init("existed", .bool(existed))]),
                 rows: [
                     ["type", type], ["merge", policy.text],
@@ -89,15 +90,16 @@ extension PolicyCommand {
             )
         )
 
-        @OptionGroup var connection: Connection
+        @OptionGroup var scope: ScopeOptions
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let (name, environment) = (connection.containerName, try connection.environmentValue())
+            let (name, environment) = (scope.containerName, try scope.environmentValue())
             let policies = try await connection.withOperator {
                 try await $0.mergePolicies(in: name, environment)
             }
-            output.show(
+            try output.show(
                 policies,
                 columns: ["TYPE", "MERGE"],
                 json: { .object($0.members) },

@@ -1,6 +1,7 @@
 // The progress bar on standard error: how far, how fast, how long still.
 //
-// Drawn by `Importer` and `AssetTransfer`. Nothing is drawn if standard error is no terminal.
+// Drawn by whatever takes long: imports, exports, files, indexes, and what a node does by itself.
+// Nothing is drawn if standard error is no terminal.
 
 import Foundation
 
@@ -14,6 +15,31 @@ struct Progress {
     init(total: Int?, isShown: Bool = isatty(2) == 1) {
         self.total = total
         self.isShown = isShown
+    }
+
+    /// Where content goes to standard output: both would stand in each other's lines on a terminal.
+    static func besideContent(total: Int?) -> Progress {
+        Progress(total: total, isShown: isatty(2) == 1 && isatty(1) == 0)
+    }
+
+    /// Says what is waited for and how long already, of work that tells nothing before it ends.
+    static func waiting<Value>(
+        for what: String,
+        _ body: () async throws -> Value
+    ) async throws -> Value {
+        let drawing = Task {
+            var progress = Progress(total: nil)
+            while !Task.isCancelled {
+                let seconds = Int(progress.seconds)
+                progress.draw("\(what), \(seconds) s")
+                try? await Task.sleep(for: .milliseconds(500))
+            }
+            progress.clear()
+        }
+        let result = await Result { try await body() }
+        drawing.cancel()
+        await drawing.value
+        return try result.get()
     }
 
     /// Seconds since the beginning.

@@ -49,6 +49,7 @@ struct QueryCommand: AsyncParsableCommand {
     @Option(help: "Zone that is searched; all of the private database if left out.")
     var zone: String?
     @OptionGroup var database: DatabaseOption
+    @OptionGroup var encryption: EncryptionOption
     @OptionGroup var connection: Connection
     @OptionGroup var output: OutputOptions
 
@@ -60,6 +61,15 @@ struct QueryCommand: AsyncParsableCommand {
         }
         guard [all, count, explain].count(where: \.self) <= 1 else {
             throw ValidationError("Give one of --all, --count and --explain.")
+        }
+        let shaping = [
+            ("--limit", count && limit != nil), ("--sort", count && sort != nil),
+            ("--near", count && near != nil),
+            ("--keys", (count || explain) && self.keys.keys != nil),
+        ]
+        for (name, isVain) in shaping where isVain {
+            let what = count ? "--count counts all records" : "--explain shows no records"
+            throw ValidationError("\(what): leave out \(name).")
         }
         do {
             _ = try query()
@@ -88,11 +98,11 @@ struct QueryCommand: AsyncParsableCommand {
     func run() async throws {
         let query = try query()
         let zoneID = zone.map { RecordZone.ID(zoneName: $0) }
-        try await connection.withContainer { container in
+        try await connection.withContainer(encryption: encryption) { container in
             let database = container.database(with: database.scope)
             if count {
                 let count = try await database.count(matching: query, inZoneWith: zoneID)
-                output.show(["count": .integer(Int64(count))], rows: [["\(count)"]])
+                try output.show(["count": .integer(Int64(count))], rows: [["\(count)"]])
             } else if explain {
                 try await explain(query, in: database, zoneID)
             } else {
@@ -111,7 +121,7 @@ struct QueryCommand: AsyncParsableCommand {
             inZoneWith: zoneID,
             resultsLimit: limit ?? Database.maximumResults
         )
-        output.show(
+        try output.show(
             [
                 "predicate": .string("\(query.predicate)"),
                 "plan": .string(work.plan),
@@ -147,7 +157,7 @@ struct QueryCommand: AsyncParsableCommand {
             for (_, result) in page.matchResults {
                 let record = try result.get()
                 let zone = showsZones ? [record.recordID.zoneID.zoneName] : []
-                listing.add(record.json, row: zone + record.row)
+                try listing.add(record.json, row: zone + record.row)
             }
             count += page.matchResults.count
             // A page may hold fewer than are wanted.
@@ -159,7 +169,7 @@ struct QueryCommand: AsyncParsableCommand {
                 resultsLimit: all ? limit ?? Database.maximumResults : left
             )
         }
-        listing.end()
+        try listing.end()
         if page.queryCursor != nil {
             complain("There are more; --all fetches them.")
         }

@@ -53,6 +53,8 @@ extension RecordCommand {
         @Option(help: "What a save overwrites.") var policy = Policy.all
         @OptionGroup var zone: ZoneOption
         @OptionGroup var database: DatabaseOption
+        @OptionGroup var replicas: ReplicasOption
+        @OptionGroup var encryption: EncryptionOption
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
@@ -82,7 +84,11 @@ extension RecordCommand {
             let record = try record()
             let transfer = AssetTransfer()
             let timeout = asset.isEmpty ? 10.0 : 60
-            let saved = try await connection.withContainer(timeout: timeout) { container in
+            let saved = try await connection.withContainer(
+                timeout: timeout,
+                replicas: replicas,
+                encryption: encryption
+            ) { container in
                 let results = try await transfer.following { progress in
                     try await container.database(with: database.scope).modifyRecords(
                         saving: [record],
@@ -95,7 +101,7 @@ extension RecordCommand {
             }
             guard let saved else { return }
             let sent = asset.isEmpty ? [] : [["", transfer.text("sent")]]
-            output.show(saved.json, rows: saved.rows + sent)
+            try output.show(saved.json, rows: saved.rows + sent)
         }
 
         func record() throws -> Record {
@@ -140,20 +146,22 @@ extension RecordCommand {
         @OptionGroup var keys: KeysOption
         @OptionGroup var zone: ZoneOption
         @OptionGroup var database: DatabaseOption
+        @OptionGroup var encryption: EncryptionOption
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let ids = names.map { Record.ID(recordName: $0, zoneID: zone.zoneID) }
-            let results = try await connection.withContainer { container in
+            let results = try await connection.withContainer(encryption: encryption) { container in
                 try await container.database(with: database.scope)
                     .records(for: ids, desiredKeys: keys.list)
             }
             let records = ids.compactMap { try? results[$0]?.get() }
             if output.json {
-                print(Table.array(records.map(\.json.text)))
+                try StandardOutput.write(line: Table.array(records.map(\.json.text)))
             } else if !records.isEmpty {
-                print(records.map { Table.aligned($0.rows) }.joined(separator: "\n\n"))
+                let tables = records.map { Table.aligned($0.rows) }
+                try StandardOutput.write(line: tables.joined(separator: "\n\n"))
             }
             try refuse(ids.map { ($0.recordName, results[$0]?.error) })
         }
@@ -168,19 +176,20 @@ extension RecordCommand {
         @Argument(help: "Names of the records.") var names: [String]
         @OptionGroup var zone: ZoneOption
         @OptionGroup var database: DatabaseOption
+        @OptionGroup var replicas: ReplicasOption
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let ids = names.map { Record.ID(recordName: $0, zoneID: zone.zoneID) }
-            let results = try await connection.withContainer { container in
+            let results = try await connection.withContainer(replicas: replicas) { container in
                 try await container.database(with: database.scope)
                     .modifyRecords(saving: [], deleting: ids, atomically: false)
                     .deleteResults
             }
             let deleted = ids.filter { results[$0]?.error == nil }.map(\.recordName)
             if output.json || !deleted.isEmpty {
-                output.show(
+                try output.show(
                     deleted,
                     columns: ["DELETED"],
                     json: { ["recordName": .string($0)] },
@@ -204,6 +213,7 @@ extension RecordCommand {
         @Option(help: "How many records at most.") var limit: Int?
         @OptionGroup var zone: ZoneOption
         @OptionGroup var database: DatabaseOption
+        @OptionGroup var encryption: EncryptionOption
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
@@ -212,7 +222,7 @@ extension RecordCommand {
         }
 
         func run() async throws {
-            try await connection.withContainer { container in
+            try await connection.withContainer(encryption: encryption) { container in
                 let records = container.database(with: database.scope)
                     .allRecords(inZoneWith: zone.zoneID, desiredKeys: keys.list)
                 var listing = Listing(
@@ -221,11 +231,11 @@ extension RecordCommand {
                 )
                 var count = 0
                 for try await record in records {
-                    listing.add(record.json, row: record.row)
+                    try listing.add(record.json, row: record.row)
                     count += 1
                     if count == limit { break }
                 }
-                listing.end()
+                try listing.end()
             }
         }
     }

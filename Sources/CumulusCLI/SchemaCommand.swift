@@ -27,7 +27,8 @@ extension SchemaCommand {
         )
 
         @Option(help: "The file to write; standard output if left out.") var output: String?
-        @OptionGroup var connection: Connection
+        @OptionGroup var scope: ScopeOptions
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var format: OutputOptions
 
         func validate() throws {
@@ -37,18 +38,18 @@ extension SchemaCommand {
         }
 
         func run() async throws {
-            let (name, environment) = (connection.containerName, try connection.environmentValue())
+            let (name, environment) = (scope.containerName, try scope.environmentValue())
             let text = try await connection.withOperator {
                 try await $0.schema(of: name, environment)
             }
-            guard let output else { return print(text, terminator: "") }
+            guard let output else { return try StandardOutput.write(text) }
             do {
                 try Data(text.utf8).write(to: URL(filePath: output), options: .atomic)
             } catch {
                 throw OutputProblem("the schema can't be written to \(output)")
             }
             let count = text.utf8.count
-            format.show(
+            try format.show(
                 ["bytes": .integer(Int64(count)), "file": .string(output)],
                 rows: [["\(count) bytes in \(output)"]]
             )
@@ -73,12 +74,19 @@ extension SchemaCommand {
         @Argument(help: "The file, in the schema language.") var file: String
         @Flag(help: "Drop types and fields that the file lacks, with what records hold of them.")
         var drop = false
-        @OptionGroup var connection: Connection
+        @OptionGroup var scope: ScopeOptions
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let changes = try await change(file, connection, onlyValidates: false, drops: drop)
-            show(changes, done: "imported", output)
+            let changes = try await change(
+                file,
+                scope,
+                connection,
+                onlyValidates: false,
+                drops: drop
+            )
+            try show(changes, done: "imported", output)
         }
     }
 
@@ -95,12 +103,19 @@ extension SchemaCommand {
         )
 
         @Argument(help: "The file, in the schema language.") var file: String
-        @OptionGroup var connection: Connection
+        @OptionGroup var scope: ScopeOptions
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let changes = try await change(file, connection, onlyValidates: true, drops: true)
-            show(changes, done: nil, output)
+            let changes = try await change(
+                file,
+                scope,
+                connection,
+                onlyValidates: true,
+                drops: true
+            )
+            try show(changes, done: nil, output)
         }
     }
 
@@ -110,15 +125,16 @@ extension SchemaCommand {
             discussion: help("cumulus schema diff --operator-token-file operator.token")
         )
 
-        @OptionGroup var connection: Connection
+        @OptionGroup var container: ContainerOption
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let name = connection.containerName
+            let name = container.name
             let changes = try await connection.withOperator {
                 try await $0.deploySchema(of: name, onlyShows: true)
             }
-            show(changes, done: nil, output)
+            try show(changes, done: nil, output)
         }
     }
 
@@ -137,15 +153,16 @@ extension SchemaCommand {
         )
 
         @Flag(help: "Deploy, and not only say what would change.") var yes = false
-        @OptionGroup var connection: Connection
+        @OptionGroup var container: ContainerOption
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let name = connection.containerName
+            let name = container.name
             let changes = try await connection.withOperator {
                 try await $0.deploySchema(of: name, onlyShows: !yes)
             }
-            show(changes, done: yes ? "deployed" : nil, output)
+            try show(changes, done: yes ? "deployed" : nil, output)
             if !yes, !changes.isEmpty { complain("Nothing was changed yet; --yes deploys it.") }
         }
     }
@@ -166,15 +183,16 @@ extension SchemaCommand {
         )
 
         @Flag(help: "Reset, and not only say what would change.") var yes = false
-        @OptionGroup var connection: Connection
+        @OptionGroup var scope: ScopeOptions
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let (name, environment) = (connection.containerName, try connection.environmentValue())
+            let (name, environment) = (scope.containerName, try scope.environmentValue())
             let (changes, zones) = try await connection.withOperator {
                 try await $0.resetSchema(of: name, environment, onlyShows: !yes)
             }
-            show(changes, zones: zones, done: yes ? "made" : nil, output)
+            try show(changes, zones: zones, done: yes ? "made" : nil, output)
             let isThere = !changes.isEmpty || zones > 0
             if !yes, isThere { complain("Nothing was changed yet; --yes resets development.") }
         }
@@ -183,7 +201,8 @@ extension SchemaCommand {
 
 private func change(
     _ file: String,
-    _ connection: Connection,
+    _ scope: ScopeOptions,
+    _ connection: OperatorConnection,
     onlyValidates: Bool,
     drops: Bool
 ) async throws -> [String] {
@@ -198,7 +217,7 @@ private func change(
     } catch {
         throw InputProblem("\(file):\(error)")
     }
-    let (name, environment) = (connection.containerName, try connection.environmentValue())
+    let (name, environment) = (scope.containerName, try scope.environmentValue())
     return try await connection.withOperator {
         try await $0.importSchema(
             text,
@@ -220,7 +239,7 @@ private func show(
     zones: Int? = nil,
     done: String?,
     _ output: OutputOptions
-) {
+) throws {
     let isEmpty = changes.isEmpty && zones ?? 0 == 0
     var members = [
         JSON.Member("changes", .array(changes.map { .string($0) })),
@@ -233,7 +252,7 @@ private func show(
     }
     parts.append(done ?? "not made yet")
     let summary = isEmpty ? "nothing to change" : parts.joined(separator: ", ")
-    output.show(.object(members), rows: changes.map { [$0] } + [[summary]])
+    try output.show(.object(members), rows: changes.map { [$0] } + [[summary]])
 }
 
 private func counted(_ count: Int, _ what: String) -> String {

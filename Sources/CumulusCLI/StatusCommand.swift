@@ -10,7 +10,7 @@ struct StatusCommand: AsyncParsableCommand {
         discussion: help("cumulus status --operator-token-file cumulus-data/operator.token")
     )
 
-    @OptionGroup var connection: Connection
+    @OptionGroup var connection: OperatorConnection
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
@@ -23,7 +23,7 @@ struct StatusCommand: AsyncParsableCommand {
         let rows =
             members.map { [$0.key, $0.value.plain] } + status.scopes.map { ["scope", $0.text] }
             + status.peers.map { ["peer", $0.text] }
-        output.show(.object(members + lists), rows: rows)
+        try output.show(.object(members + lists), rows: rows)
     }
 }
 

@@ -19,14 +19,15 @@ extension UserCommand {
         )
 
         @Argument(help: "Name of the user.") var name: String
-        @OptionGroup var connection: Connection
+        @OptionGroup var container: ContainerOption
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let (user, existed) = try await connection.withOperator { node in
-                try await node.addUser(name, in: connection.containerName)
+                try await node.addUser(name, in: container.name)
             }
-            output.show(
+            try output.show(
                 .object(user.members + [JSON.Member("existed", .bool(existed))]),
                 rows: [
                     ["user", user.name], ["recordName", user.recordName],
@@ -43,12 +44,12 @@ extension UserCommand {
         )
 
         @Argument(help: "Name of the user.") var name: String
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let token = try await connection.withOperator { try await $0.addToken(forUser: name) }
-            output.show(["user": .string(name), "token": .string(token)], rows: [[token]])
+            try output.show(["user": .string(name), "token": .string(token)], rows: [[token]])
         }
     }
 
@@ -58,14 +59,15 @@ extension UserCommand {
             discussion: help("cumulus user list --operator-token-file operator.token")
         )
 
-        @OptionGroup var connection: Connection
+        @OptionGroup var container: ContainerOption
+        @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let users = try await connection.withOperator { node in
-                try await node.users(in: connection.containerName)
+                try await node.users(in: container.name)
             }
-            output.show(
+            try output.show(
                 users,
                 columns: ["USER", "RECORD NAME", "ADDED"],
                 json: { .object($0.members) },

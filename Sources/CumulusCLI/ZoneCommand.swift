@@ -27,7 +27,7 @@ extension ZoneCommand {
             let zones = try await connection.withContainer { container in
                 try await container.database(with: database.scope).allRecordZones()
             }
-            output.show(zones)
+            try output.show(zones)
         }
     }
 
@@ -39,16 +39,17 @@ extension ZoneCommand {
 
         @Argument(help: "Names of the zones.") var names: [String]
         @OptionGroup var database: DatabaseOption
+        @OptionGroup var replicas: ReplicasOption
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let zones = names.map { RecordZone(zoneName: $0) }
-            let results = try await connection.withContainer { container in
+            let results = try await connection.withContainer(replicas: replicas) { container in
                 try await container.database(with: database.scope)
                     .modifyRecordZones(saving: zones, deleting: []).saveResults
             }
-            output.show(zones.compactMap { try? results[$0.zoneID]?.get() })
+            try output.show(zones.compactMap { try? results[$0.zoneID]?.get() })
             try refuse(zones.map { ($0.zoneID.zoneName, results[$0.zoneID]?.error) })
         }
     }
@@ -61,16 +62,17 @@ extension ZoneCommand {
 
         @Argument(help: "Names of the zones.") var names: [String]
         @OptionGroup var database: DatabaseOption
+        @OptionGroup var replicas: ReplicasOption
         @OptionGroup var connection: Connection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let ids = names.map { RecordZone.ID(zoneName: $0) }
-            let results = try await connection.withContainer { container in
+            let results = try await connection.withContainer(replicas: replicas) { container in
                 try await container.database(with: database.scope)
                     .modifyRecordZones(saving: [], deleting: ids).deleteResults
             }
-            output.show(
+            try output.show(
                 ids.filter { results[$0]?.error == nil }.map(\.zoneName),
                 columns: ["DELETED"],
                 json: { ["zoneName": .string($0)] },
@@ -82,8 +84,8 @@ extension ZoneCommand {
 }
 
 extension OutputOptions {
-    fileprivate func show(_ zones: [RecordZone]) {
-        show(
+    fileprivate func show(_ zones: [RecordZone]) throws {
+        try show(
             zones,
             columns: ["NAME", "CAPABILITIES"],
             json: { zone in

@@ -153,9 +153,12 @@ struct Configuration {
         ),
     ]
 
+    /// Names the file with settings.
+    static let fileVariable = "CUMULUS_CONFIG"
+
     private(set) var values: [String: Value] = [:]
 
-    /// Gathers all values.
+    /// Gathers all values; an empty variable is one that is not set.
     ///
     /// `flags` holds what the command line named.
     init(
@@ -163,7 +166,8 @@ struct Configuration {
         environment: [String: String],
         file: String?
     ) throws {
-        let path = file ?? environment["CUMULUS_CONFIG"]
+        let environment = environment.filter { !$0.value.isEmpty }
+        let path = file ?? environment[Configuration.fileVariable]
         let fromFile = try path.map { try Configuration.read($0) } ?? [:]
         for setting in Configuration.settings {
             if let text = flags[setting.name] {
@@ -194,18 +198,23 @@ struct Configuration {
             throw Problem(message: "the configuration file \(path) can't be read")
         }
         guard let object = try? JSONDecoder().decode([String: FileValue].self, from: data) else {
-            throw Problem(
-                message: """
-                    the configuration file \(path) is not a JSON object of texts, numbers and \
-                    true or false
-                    """
-            )
+            throw Problem(message: "the configuration file \(path) is not a JSON object")
         }
         var seen: Set<String> = []
         for key in keys(String(decoding: data, as: UTF8.self)) where !seen.insert(key).inserted {
             throw Problem(message: "the configuration file \(path) has '\(key)' twice")
         }
-        return object.mapValues(\.text)
+        return try object.reduce(into: [:]) { texts, member in
+            guard let text = member.value.text else {
+                throw Problem(
+                    message: """
+                        the configuration file \(path): '\(member.key)' must be a text, a whole \
+                        number, or true or false
+                        """
+                )
+            }
+            texts[member.key] = text
+        }
     }
 
     /// The keys as they stand in an object of plain values; the decoder drops one of two alike.
@@ -218,9 +227,9 @@ struct Configuration {
         }
     }
 
-    /// A value in the file: a text, a number, or true and false.
+    /// A value in the file: a text, a whole number, or true or false; nil for all others.
     private struct FileValue: Decodable {
-        let text: String
+        let text: String?
 
         init(from decoder: any Decoder) throws {
             let container = try decoder.singleValueContainer()
@@ -229,7 +238,7 @@ struct Configuration {
             } else if let number = try? container.decode(Int.self) {
                 text = String(number)
             } else {
-                text = try container.decode(String.self)
+                text = try? container.decode(String.self)
             }
         }
     }

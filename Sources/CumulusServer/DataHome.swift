@@ -8,17 +8,21 @@ import Foundation
 
 struct DataHome {
     let path: String
+    /// Directories that were missing, the outer ones first.
+    private var made: [String] = []
 
     /// Makes the directory where it is missing; its parents too.
     init(_ path: String) throws {
         self.path = path
         if path.isEmpty { throw Configuration.Problem(message: "data: name a directory") }
-        var made = path.hasPrefix("/") ? "" : "."
+        var place = path.hasPrefix("/") ? "" : "."
         for name in path.split(separator: "/") {
-            made += "/\(name)"
-            guard mkdir(made, 0o700) < 0, errno != EEXIST, !DataHome.isDirectory(made) else {
+            place += "/\(name)"
+            if mkdir(place, 0o700) == 0 {
+                made.append(place)
                 continue
             }
+            if errno == EEXIST || DataHome.isDirectory(place) { continue }
             throw Configuration.Problem(
                 message: "data: \(path) can't be made: \(String(cString: strerror(errno)))"
             )
@@ -26,6 +30,11 @@ struct DataHome {
         guard DataHome.isDirectory(path) else {
             throw Configuration.Problem(message: "data: \(path) is not a directory")
         }
+    }
+
+    /// Takes back the directories that were made, as far as nothing is in them.
+    func abandon() {
+        for place in made.reversed() { rmdir(place) }
     }
 
     private static func isDirectory(_ path: String) -> Bool {

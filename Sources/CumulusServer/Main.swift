@@ -141,6 +141,11 @@ struct Config: ParsableCommand {
             discussion: """
                 Example: CUMULUS_LISTEN=127.0.0.1:7500 cumulusd config show --json
 
+                A flag goes before the environment, that before the file of --config or \
+                \(Configuration.fileVariable), and that before the default. The variables are \
+                \(Configuration.settings.map(\.variable).joined(separator: ", ")); an empty one is \
+                not set.
+
                 Exit codes: 0 they can be used, 1 they can't, and why is said, 74 the \
                 output can't be written.
                 """

@@ -34,13 +34,6 @@ struct Wiring {
         let fileLimit = OpenFiles.raiseLimit()
         Allocator.giveBackSoon()
         let plan = try judge()
-        let directory = try DataHome(configuration.data)
-        try restore(to: directory)
-        try directory.checkStore()
-        // Before there is a store: a new key is made for a new one only.
-        let key = try directory.clusterKey(configuration["cluster-key"], environment())
-        let engine = try openEngine(directory)
-        let node = try openNode(plan.settings, engine, directory, clusterKey: key)
         let loops = EventLoops(threads: plan.threads)
         let listener = NIOFrameListener(
             host: plan.address.host,
@@ -53,19 +46,23 @@ struct Wiring {
             ),
             onRefusal: RefusedConnections(logger).note
         )
+        // Before anything is made on the disk.
+        do {
+            try await listener.probe()
+        } catch {
+            throw cannotListen(error)
+        }
+        let directory = try DataHome(configuration.data)
+        let key = try prepare(directory)
+        let engine = try openEngine(directory)
+        let node = try openNode(plan.settings, engine, directory, clusterKey: key)
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         node.start()
         let bound: String
         do {
             bound = try await listener.start { link, now in node.accept(link, now: now) }
         } catch {
-            throw Configuration.Problem(
-                message:
-                    """
-                    can't listen on \(configuration.listen): \(error); choose another address \
-                    with --listen, or end what listens there
-                    """
-            )
+            throw cannotListen(error)
         }
         say("cumulusd ready on \(bound)")
         logger.info(
@@ -89,6 +86,28 @@ struct Wiring {
     }
 
     // MARK: Parts
+
+    private func cannotListen(_ error: any Error) -> Configuration.Problem {
+        Configuration.Problem(
+            message: """
+                can't listen on \(configuration.listen): \(error); choose another address with \
+                --listen, or end what listens there
+                """
+        )
+    }
+
+    /// Makes what a store needs around it; returns the cluster's key.
+    private func prepare(_ directory: DataHome) throws -> [UInt8] {
+        do {
+            try restore(to: directory)
+            try directory.checkStore()
+            // Before there is a store: a new key is made for a new one only.
+            return try directory.clusterKey(configuration["cluster-key"], environment())
+        } catch {
+            directory.abandon()
+            throw error
+        }
+    }
 
     /// What the settings come to.
     private struct Plan {

@@ -51,6 +51,19 @@ package final class NIOFrameListener: FrameListener {
         self.onRefusal = onRefusal
     }
 
+    /// Throws if the address can't be listened on; gives it up again.
+    package func probe() async throws {
+        do {
+            let channel = try await ServerBootstrap(group: loops.group)
+                .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+                .bind(host: host, port: port)
+                .get()
+            try await channel.close()
+        } catch {
+            throw SocketProblem(error)
+        }
+    }
+
     package func start(_ make: @escaping MakeFrameHandler) async throws -> String {
         let channel: any Channel
         do {

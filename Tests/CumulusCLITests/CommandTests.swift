@@ -41,7 +41,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         let help = Main.helpMessage(for: command.type, columns: 400)
         #expect(help.contains("--json"))
         #expect(help.contains("Exit codes: 0 done, 1 "))
-        for code in ["64", "65", "69", "70", "74"] { #expect(help.contains(", \(code) ")) }
+        for code in ["64", "65", "69", "70", "74", "141"] { #expect(help.contains(", \(code) ")) }
         let name = command.words.joined(separator: " ")
         let examples = help.split(separator: "\n").filter { line in
             line.hasPrefix("  ") && (line + " ").contains(name + " ")
@@ -127,6 +127,69 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(Main.exitCode(for: try #require(error)) == ExitCode(64))
     }
 
+    /// An option that would change nothing is refused.
+    @Test(arguments: [
+        ["status", "--replicas", "1"], ["status", "--token", "t"], ["status", "--session", "f"],
+        ["status", "--container", "c"], ["status", "--endpoint", "a:1", "--endpoint", "b:2"],
+        ["status", "--endpoint", "a:1,b:2"], ["schema", "deploy", "--environment", "production"],
+        ["schema", "diff", "--environment", "production"],
+        ["user", "list", "--environment", "production"],
+        ["user", "token", "u", "--container", "c"],
+        ["cluster", "status", "--container", "c"],
+        ["cluster", "status", "--environment", "production"],
+        ["record", "get", "n", "--replicas", "1"],
+        ["record", "list", "--operator-token-file", "f"],
+        ["zone", "list", "--encryption-key-file", "f"],
+        ["query", "T", "--count", "--limit", "5"], ["query", "T", "--count", "--sort", "a"],
+        ["query", "T", "--count", "--keys", "a"], ["query", "T", "--count", "--near", "a,1,2"],
+        ["query", "T", "--explain", "--keys", "a"],
+        ["conflicts", "list", "--token", "t"], ["conflicts", "list", "--session", "f"],
+        ["conflicts", "list", "--mine", "--operator-token-file", "f"],
+        ["asset", "get", "r", "f", "-o", "-", "--force"],
+        ["bench", "lag", "--records", "5000"], ["bench", "fetch", "--megabytes", "5"],
+        ["bench", "idle", "--seconds", "5"], ["bench", "save", "--text", "f"],
+        ["bench", "save", "--idle-connections", "5"], ["bench", "asset", "--in-flight", "5"],
+        ["bench", "fetch", "--container", "c"], ["bench", "fetch", "--token", "t"],
+        ["bench", "fetch", "--endpoint", "a:1", "--token", "t", "--profile", "small"],
+        ["bench", "--endpoint", "a:1", "--token", "t", "--megabytes", "5"],
+    ])
+    func anOptionThatDoesNothingIsRefused(words: [String]) throws {
+        let error = #expect(throws: (any Error).self) { try Main.parseAsRoot(words) }
+        #expect(Main.exitCode(for: try #require(error)) == ExitCode(64))
+    }
+
+    @Test(arguments: [
+        ["record", "save", "T", "n", "--replicas", "1"], ["record", "delete", "n", "--replicas=1"],
+        ["asset", "put", "T", "n", "f", "x", "--replicas", "1"],
+        ["import", "f", "--type=T", "--replicas=1"],
+        ["zone", "create", "Z", "--replicas", "1"], ["zone", "delete", "Z", "--replicas", "1"],
+        ["record", "get", "n", "--encryption-key-file", "f", "--session", "s", "--token", "t"],
+        ["schema", "export", "--environment", "production", "--container", "c"],
+        ["cluster", "status", "--zones", "--environment", "production", "--container", "c"],
+        ["conflicts", "list", "--mine", "--token", "t", "--session", "f"],
+        ["conflicts", "list", "--operator-token-file", "f"],
+        ["bench", "--records", "5000", "--idle-connections", "5", "--megabytes", "5"],
+        ["bench", "lag", "--in-flight", "5", "--seconds", "5", "--profile", "small", "--json"],
+        ["bench", "fetch", "--endpoint", "a:1", "--token", "t", "--container", "c"],
+    ])
+    func anOptionThatDoesSomethingIsTaken(words: [String]) throws {
+        _ = try Main.parseAsRoot(words)
+    }
+
+    /// As for all commands, nobody has to show it to those who list processes.
+    @Test func theBenchTakesItsTokenFromTheEnvironment() throws {
+        let words = ["bench", "fetch", "--endpoint", "a:1"]
+        let variables = ["CUMULUS_TOKEN": "t", "CUMULUS_CONTAINER": "c"]
+        try Setting.$variables.withValue(variables) {
+            let bench = try #require(try Main.parseAsRoot(words) as? Bench)
+            #expect(bench.options.token == "t" && bench.options.container == "c")
+        }
+        let error = Setting.$variables.withValue([:]) {
+            #expect(throws: (any Error).self) { try Main.parseAsRoot(words) }
+        }
+        #expect(Main.message(for: try #require(error)).contains("CUMULUS_TOKEN"))
+    }
+
     @Test(arguments: [
         ["--field", "a=1", "--field", "a=2"], ["--asset", "a=b", "--asset", "a=c"],
         ["--field", "a=1", "--asset", "a=b"], ["--field", "a=1", "--json-fields", "{\"a\": 2}"],
@@ -164,11 +227,11 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
     private func settings(
         _ variables: [String: String],
         _ words: String...
-    ) throws -> [String: Connection.Setting] {
-        try Connection.$variables.withValue(variables) {
+    ) throws -> [String: Setting] {
+        try Setting.$variables.withValue(variables) {
             let command = try Main.parseAsRoot(["config", "show"] + words)
             let show = try #require(command as? ConfigCommand.Show)
-            return Dictionary(uniqueKeysWithValues: show.connection.settings.map { ($0.name, $0) })
+            return Dictionary(uniqueKeysWithValues: show.settings.map { ($0.name.rawValue, $0) })
         }
     }
 
@@ -178,6 +241,24 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(settings["endpoint"]?.value == "127.0.0.1:7420")
         #expect(settings["container"]?.value == "iCloud.dev.cumulus")
         #expect(settings["environment"]?.value == "development")
+    }
+
+    @Test func everyVariableIsNamed() throws {
+        let names = [
+            "ENDPOINT", "TOKEN", "CONTAINER", "ENVIRONMENT", "OPERATOR_TOKEN_FILE", "SESSION",
+            "ENCRYPTION_KEY_FILE", "TLS", "AUTHORITY",
+        ].map { "CUMULUS_\($0)" }
+        let variables = Dictionary(uniqueKeysWithValues: names.map { ($0, "always") })
+        var found = try settings(
+            variables.merging([
+                "CUMULUS_ENDPOINT": "a:1",
+                "CUMULUS_ENVIRONMENT": "production",
+            ]) { $1 }
+        ).values.map(\.origin)
+        found.removeAll { $0 == "default" }
+        #expect(Set(found) == Set(names.map { "environment \($0)" }))
+        let help = Main.helpMessage(for: ConfigCommand.Show.self, columns: 400)
+        #expect(names.filter { !help.contains($0) } == [])
     }
 
     @Test func aFlagGoesBeforeTheEnvironmentAndThatBeforeTheDefault() throws {

@@ -97,7 +97,9 @@ import Testing
         )
         // The rest follows only after the node was killed: the import can't have ended before.
         try pipe.fileHandleForWriting.write(contentsOf: Data(lines[..<150].joined().utf8))
-        while try await user.export().count < 10 {}
+        // Before the first record there is no such type.
+        let export = ["export", "--type", "Place"]
+        while try await user.cumulus(export).output.split(separator: "\n").count < 10 {}
         try await node.end(SIGKILL)
         try pipe.fileHandleForWriting.write(contentsOf: Data(lines[150...].joined().utf8))
         try pipe.fileHandleForWriting.close()
@@ -244,7 +246,9 @@ import Testing
         let node = try await NodeProcess.ready(data: folder.node)
         let user = try await User(of: node)
         _ = try await user.cumulus(["import", Self.fixture, "--type", "Place"])
-        for (type, count) in [("Place", 200), ("Palce", 0)] {
+        _ = try await user.cumulus(["record", "save", "Visit", "first"])
+        _ = try await user.cumulus(["record", "delete", "first"])
+        for (type, count) in [("Place", 200), ("Visit", 0)] {
             let run = try await user.cumulus(["export", "--type", type])
             #expect(run.code == 0 && run.errors == "\(count) records exported\n", "\(run.errors)")
             #expect(run.output.split(separator: "\n").count == count)
@@ -252,6 +256,54 @@ import Testing
         let refused = try await user.cumulus(["export", "--type", "_Place"])
         #expect(refused.code == 1 && refused.output.isEmpty)
         #expect(refused.errors.contains("record type '_Place' must begin with a letter"))
+    }
+
+    /// Nothing of what was never there is a mistake; it leaves no file.
+    @Test(arguments: [
+        (["--type", "Palce"], "Did not find record type: Palce"),
+        (["--type", "Place", "--zone", "Nowhere"], "'Nowhere'"),
+    ]) func anExportOfWhatIsNotThereIsRefused(words: [String], text: String) async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let user = try await User(of: node)
+        _ = try await user.cumulus(["import", Self.fixture, "--type", "Place"])
+        let file = "\(folder.path)/places.jsonl"
+        for output in [[], ["--output", file]] {
+            let run = try await user.cumulus(["export"] + words + output)
+            #expect(run.code == 1 && run.output.isEmpty)
+            #expect(run.errors.contains(text), "\(run.errors)")
+            #expect(run.errors.split(separator: "\n").count == 1, "\(run.errors)")
+        }
+        #expect(!FileManager.default.fileExists(atPath: file))
+    }
+
+    /// A column of the wrong type is one mistake, however many lines have it.
+    @Test func oneMistakeIsToldAFewTimesAndCounted() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let user = try await User(of: node)
+        let file = "\(folder.path)/places.jsonl"
+        let lines = (1...900).map { number in
+            number == 500
+                ? "{" : #"{"recordName": "p\#(number)", "n": \#(number < 100 ? "1" : #""one""#)}"#
+        }
+        try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: file))
+        let words = ["import", file, "--type", "Place", "--parallel", "1", "--json"]
+        let run = try await user.cumulus(words)
+        #expect(run.code == 65)
+        let errors = run.errors.split(separator: "\n")
+        let numbers = errors.compactMap { line in
+            line.firstMatch(of: #/^cumulus: line (\d+): /#).flatMap { Int($0.1) }
+        }
+        #expect(numbers.sorted() == [100, 101, 102, 500], "\(run.errors)")
+        #expect(errors.count == 5, "\(run.errors)")
+        #expect(errors.last?.hasPrefix("cumulus: 797 more lines: ") == true, "\(run.errors)")
+        let summary = try JSONReader.read(run.output.utf8)
+        #expect(summary["saved"] == .integer(99) && summary["failed"] == .integer(801))
+        guard case .array(let mistakes)? = summary["errors"] else {
+            Issue.record("no errors in \(run.output)")
+            return
+        }
+        let told = mistakes.map { [$0["line"], $0["lines"]] }
+        #expect(told == [[.integer(100), .integer(800)], [.integer(500), .integer(1)]])
     }
 
     @Test func anExportThatCanNotBeWrittenEndsWith74() async throws {
@@ -339,6 +391,14 @@ import Testing
         let run = try await CommandLineRun(["record", "get", "a", "--endpoint", "nowhere"])
         #expect(run.code == 64)
         #expect(run.errors.contains("'nowhere' is not of the form host:port"))
+    }
+
+    /// And not how commands are used in general.
+    @Test func withoutTheOperatorsTokenACommandSaysWhatToName() async throws {
+        let run = try await CommandLineRun(["status"], variables: [:])
+        #expect(run.code == 64)
+        #expect(run.errors.split(separator: "\n").count == 1, "\(run.errors)")
+        #expect(run.errors.contains("--operator-token-file or CUMULUS_OPERATOR_TOKEN_FILE"))
     }
 
     /// However long a command may go on while a node is there, it waits for one no longer than it

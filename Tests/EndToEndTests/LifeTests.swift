@@ -144,6 +144,34 @@ import Testing
         try await expectRefusal(second, naming: "127.0.0.1:\(port)")
     }
 
+    /// Also where it was about to be made with its parents, and where something else was before.
+    @Test(arguments: [
+        ["--listen", "192.0.2.1:7420", "--insecure"],
+        ["--listen", "nowhere.invalid:7420", "--insecure"],
+        ["--tls-certificate", "/dev/null", "--tls-key", "/dev/null"],
+        ["--cluster-key", "/nowhere/cluster.key"], ["--from-backup", "/nowhere/backup"],
+    ]) func aStartThatFailsLeavesNoData(arguments: [String]) async throws {
+        let first = try await NodeProcess.ready(data: folder.node)
+        let parent = "\(folder.path)/new"
+        func start(_ arguments: [String]) throws -> NodeProcess {
+            let data = ["--data", "\(parent)/data"]
+            return try NodeProcess(data: "\(folder.path)/other", arguments: data + arguments)
+        }
+        let taken = ["--listen", "127.0.0.1:\(try first.port)"]
+        for arguments in [arguments, taken] {
+            let refused = try start(arguments)
+            try await #expect(refused.waitForEnd() == .exit(1))
+            #expect(!FileManager.default.fileExists(atPath: parent), "\(refused.errors)")
+        }
+        try FileManager.default.createDirectory(
+            atPath: parent,
+            withIntermediateDirectories: false
+        )
+        let refused = try start(arguments)
+        try await #expect(refused.waitForEnd() == .exit(1))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: parent) == [])
+    }
+
     @Test func aLockedDirectoryIsNamed() async throws {
         let first = try await NodeProcess.ready(data: folder.node)
         let second = "\(folder.path)/second"
@@ -386,6 +414,42 @@ import Testing
             .write(toFile: file, atomically: true, encoding: .utf8)
         let shown = try show(["--config", file], environment: [:])
         #expect(shown["threads"] == ["value": "7", "origin": "file \(file)"])
+    }
+
+    @Test(arguments: ["1.5", "null", "[7]", "{}", "1e400"])
+    func aValueOfTheWrongKindIsNamed(value: String) async throws {
+        let file = "\(folder.path)/cumulus.json"
+        try #"{"threads": 7, "retentionDays": \#(value)}"#
+            .write(toFile: file, atomically: true, encoding: .utf8)
+        let refused = try NodeProcess(data: folder.node, arguments: ["--config", file])
+        let text = "'retentionDays' must be a text, a whole number, or true or false"
+        try await expectRefusal(refused, naming: text)
+    }
+
+    /// As for the command line: what is empty says nothing.
+    @Test func anEmptyVariableIsNotSet() throws {
+        let shown = try show(
+            [],
+            environment: ["CUMULUS_CONFIG": "", "CUMULUS_THREADS": "", "CUMULUS_CONTAINER": ""]
+        )
+        #expect(shown.values.allSatisfy { $0["origin"] == "default" }, "\(shown)")
+        #expect(shown["threads"]?["value"] == "2")
+    }
+
+    @Test func everyVariableIsNamed() async throws {
+        let process = try ChildProcess(
+            [try NodeProcess.program, "config", "show", "--help"],
+            variables: ["COLUMNS": "400"],
+            output: "\(folder.path)/help",
+            errors: "/dev/null"
+        )
+        #expect(try await process.waitForEnd(seconds: 20) == .exit(0))
+        let help = try String(contentsOfFile: "\(folder.path)/help", encoding: .utf8)
+        let variables = try show([], environment: [:]).keys.map {
+            "CUMULUS_" + $0.uppercased().replacing("-", with: "_")
+        }
+        let missing = (variables + ["CUMULUS_CONFIG"]).filter { !help.contains($0) }
+        #expect(missing.isEmpty, "\(help)")
     }
 
     /// Every name in it is a setting's.

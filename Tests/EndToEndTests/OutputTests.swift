@@ -1,0 +1,180 @@
+// What becomes of a command's output: a pipe that nobody reads any more, a disk that is full, and
+// the bars that people see on a terminal.
+
+import CumulusTesting
+import Foundation
+import Testing
+
+@testable import CumulusCLI
+
+@Suite(.timeLimit(.minutes(2))) struct OutputTests {
+    private let folder: TestFolder
+
+    init() throws {
+        folder = try TestFolder()
+    }
+
+    /// Words before which a shell puts `cumulus`, with this done to its output.
+    private static func shell(_ line: String) -> [String] { ["/bin/bash", "-c", line, "bash"] }
+
+    /// Signs in to a node as a user and as its operator.
+    private func variables(_ node: NodeProcess) async throws -> [String: String] {
+        [
+            "CUMULUS_ENDPOINT": try node.endpoint, "CUMULUS_TOKEN": try await node.makeToken(),
+            "CUMULUS_OPERATOR_TOKEN_FILE": node.operatorTokenFile,
+        ]
+    }
+
+    /// Saves some records of 300 bytes in the zone Notes, which queries may search.
+    private func fill(_ count: Int, _ variables: [String: String]) async throws {
+        let (schema, file) = ("\(folder.path)/app.ckdb", "\(folder.path)/notes.jsonl")
+        try #"DEFINE SCHEMA RECORD TYPE Note ("___recordID" REFERENCE QUERYABLE, text STRING);"#
+            .write(toFile: schema, atomically: true, encoding: .utf8)
+        let text = String(repeating: "x", count: 300)
+        try (0..<count).map { #"{"recordName":"n\#($0)","text":"\#(text)"}"# }
+            .joined(separator: "\n")
+            .write(toFile: file, atomically: true, encoding: .utf8)
+        for words in [
+            ["schema", "import", schema], ["zone", "create", "Notes", "--database", "private"],
+            ["import", file, "--type", "Note", "--zone", "Notes", "--database", "private"],
+        ] {
+            let run = try await CommandLineRun(words, variables: variables)
+            #expect(run.code == 0, "\(run.errors)")
+        }
+    }
+
+    // MARK: Pipes
+
+    /// As any tool does: the first lines are what its reader wanted, and the rest is not fetched.
+    ///
+    /// The output of each is longer than what a pipe holds.
+    @Test func aListEndsWithItsReader() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let variables = try await variables(node)
+        try await fill(2_000, variables)
+        let place = ["--zone", "Notes", "--database", "private"]
+        let token = "\(folder.path)/notes.token"
+        for words in [
+            ["record", "list"] + place, ["record", "list", "--json"] + place,
+            ["export", "--type", "Note"] + place, ["query", "Note", "--all"] + place,
+            ["query", "Note", "--all", "--json"] + place,
+            ["changes", "records", "Notes", "--token-file", token],
+            ["changes", "records", "Notes", "--token-file", token, "--json"],
+        ] {
+            let run = try await CommandLineRun(
+                words,
+                variables: variables,
+                prefix: Self.shell(#""$@" | head -n 1; exit ${PIPESTATUS[0]}"#)
+            )
+            #expect(run.code == 141, "\(words)")
+            #expect(run.errors.isEmpty, "\(words): \(run.errors)")
+            #expect(run.output.split(separator: "\n").count == 1, "\(words)")
+        }
+        // What nobody saw is shown again the next time.
+        #expect(!FileManager.default.fileExists(atPath: token))
+    }
+
+    // MARK: Full disks
+
+    @Test func whatCanNotBeWrittenEndsWith74() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let variables = try await variables(node)
+        try await fill(1, variables)
+        let place = ["--zone", "Notes", "--database", "private"]
+        for words in [
+            ["--help"], ["record", "list", "--help"], ["--version"], ["config", "show"], ["status"],
+            ["record", "list"] + place, ["record", "list", "--json"] + place,
+            ["export", "--type", "Note"] + place, ["record", "get", "n0"] + place,
+            ["schema", "export"],
+        ] {
+            let run = try await CommandLineRun(
+                words,
+                variables: variables,
+                prefix: Self.shell(#"exec "$@" >/dev/full"#)
+            )
+            #expect(run.code == 74, "\(words)")
+            #expect(run.errors.split(separator: "\n").count == 1, "\(words): \(run.errors)")
+            #expect(run.errors.contains("No space left on device"), "\(words): \(run.errors)")
+        }
+    }
+
+    // MARK: Terminals
+
+    /// Runs a command with a terminal for its complaints; returns what people saw there.
+    private func watch(
+        _ words: [String],
+        _ variables: [String: String],
+        output: String? = nil
+    ) async throws -> String {
+        let terminal = try Terminal()
+        let process = try ChildProcess(
+            [try ChildProcess.builtProgram("cumulus")] + words,
+            variables: variables,
+            output: output ?? terminal.path,
+            errors: terminal.path
+        )
+        let ending = try await process.waitForEnd(seconds: 60)
+        let text = terminal.shown()
+        #expect(ending == .exit(0), "\(words): \(text)")
+        return text
+    }
+
+    @Test func longCommandsShowHowFarTheyAre() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let variables = try await variables(node)
+        try await fill(500, variables)
+        let place = ["--zone", "Notes", "--database", "private"]
+        let file = "\(folder.path)/notes.jsonl"
+        let put = ["asset", "put", "Photo", "front", "image", file] + place
+        let made = try await CommandLineRun(put, variables: variables)
+        #expect(made.code == 0, "\(made.errors)")
+        let get = ["asset", "get", "front", "image", "--output", "-"] + place
+        for (words, text) in [
+            (["export", "--type", "Note"] + place, "records"),
+            (["export", "--type", "Note", "--output", "\(folder.path)/copy"] + place, "records"),
+            (get, "[####"), (["backup", "\(folder.path)/backup"], "making the backup"),
+            (["index", "verify"], "comparing"),
+        ] {
+            let shown = try await watch(words, variables, output: "\(folder.path)/out")
+            #expect(shown.contains("\u{1B}[K") && shown.contains(text), "\(words): \(shown)")
+            // It is gone at the end.
+            let rest = shown.split(separator: "\r").last?.replacing("\u{1B}[K", with: "") ?? ""
+            #expect(rest.isEmpty || rest.contains("exported"), "\(words): \(shown)")
+        }
+        // Content and bar would stand in each other's lines.
+        let both = try await watch(["export", "--type", "Photo"] + place, variables)
+        #expect(both.contains("front") && !both.contains("\u{1B}[K"))
+    }
+}
+
+/// A terminal at which nobody sits.
+private final class Terminal {
+    let path: String
+    private let descriptor: Int32
+    /// Held, so that what was written stays after the command's end.
+    private let far: Int32
+
+    init() throws {
+        var (near, far): (Int32, Int32) = (-1, -1)
+        try #require(openpty(&near, &far, nil, nil, nil) == 0)
+        (descriptor, self.far) = (near, far)
+        path = try #require(ttyname(far).map { String(cString: $0) })
+    }
+
+    deinit {
+        close(far)
+        close(descriptor)
+    }
+
+    /// Everything that was written so far.
+    func shown() -> String {
+        var bytes: [UInt8] = []
+        var buffer: [UInt8] = Array(repeating: 0, count: 1 << 16)
+        _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
+        while true {
+            let count = read(descriptor, &buffer, buffer.count)
+            guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
+            bytes += buffer[..<count]
+        }
+    }
+}
