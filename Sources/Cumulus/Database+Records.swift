@@ -174,7 +174,7 @@ extension Database {
     }
 
     /// Of what was sent the outcome may be unknown; of what wasn't it is not.
-    private static func unsent(after failure: ServiceError) -> ServiceError {
+    static func unsent(after failure: ServiceError) -> ServiceError {
         guard failure.code == .serverResponseLost else { return failure }
         return ServiceError(
             .networkFailure,
@@ -319,7 +319,7 @@ extension Database {
 
 extension Array {
     /// Neighbours in groups of at most `size`.
-    fileprivate func parts(of size: Int) -> [ArraySlice<Element>] {
+    func parts(of size: Int) -> [ArraySlice<Element>] {
         stride(from: 0, to: count, by: Swift.max(1, size)).map {
             self[$0..<Swift.min($0 + Swift.max(1, size), count)]
         }

@@ -22,16 +22,21 @@ extension Database {
     public func recordZones(
         for ids: [RecordZone.ID]
     ) async throws -> [RecordZone.ID: Result<RecordZone, any Error>] {
-        let request = FetchZonesRequest(database: databaseScope, ids: ids.map { WireZoneID($0) })
-        let messages = try await core.read(.zonesFetch, request.encoded())
-        let results = try decoding {
-            try messages.flatMap { try FetchZonesResponse.results(wire: $0) }
+        var found: [RecordZone.ID: Result<RecordZone, any Error>] = [:]
+        let limit = try await core.hello().limits.itemsPerRequest
+        for part in Array(Set(ids)).parts(of: limit) {
+            let wanted = part.map { WireZoneID($0) }
+            let request = FetchZonesRequest(database: databaseScope, ids: wanted)
+            let messages = try await core.read(.zonesFetch, request.encoded())
+            let results = try decoding {
+                try messages.flatMap { try FetchZonesResponse.results(wire: $0) }
+            }
+            try Database.check(results.count, of: part.count)
+            for (id, result) in zip(part, results) {
+                found[id] = result.mapError { $0 as any Error }
+            }
         }
-        try Database.check(results.count, of: ids.count)
-        return Dictionary(
-            zip(ids, results.map { $0.mapError { $0 as any Error } }),
-            uniquingKeysWith: { first, _ in first }
-        )
+        return found
     }
 
     /// Makes a zone.
@@ -55,6 +60,9 @@ extension Database {
     }
 
     /// Makes and deletes zones, in this order; each has a result of its own.
+    ///
+    /// What exceeds the server's limits is sent in parts. Where the first of them fails whole, so
+    /// does the call; after that the zones that it concerns, and those after them, do.
     public func modifyRecordZones(
         saving recordZonesToSave: [RecordZone],
         deleting recordZoneIDsToDelete: [RecordZone.ID]
@@ -62,29 +70,63 @@ extension Database {
         saveResults: [RecordZone.ID: Result<RecordZone, any Error>],
         deleteResults: [RecordZone.ID: Result<Void, any Error>]
     ) {
-        let request = ModifyZonesRequest(
-            database: databaseScope,
-            saves: recordZonesToSave.map { WireZoneID($0.zoneID) },
-            deletes: recordZoneIDsToDelete.map { WireZoneID($0) }
-        )
-        let messages = try await core.change(.zonesModify, request.encoded())
-        var saves: [ZoneResult] = []
-        var deletes: [ServiceError?] = []
-        for message in messages {
-            let answer = try decoding { try ModifyZonesResponse(wire: message) }
-            saves += answer.saves
-            deletes += answer.deletes
-        }
-        try Database.check(saves.count, of: recordZonesToSave.count)
-        try Database.check(deletes.count, of: recordZoneIDsToDelete.count)
         var saveResults: [RecordZone.ID: Result<RecordZone, any Error>] = [:]
-        for (zone, result) in zip(recordZonesToSave, saves) {
-            saveResults[zone.zoneID] = result.mapError { $0 as any Error }
-        }
         var deleteResults: [RecordZone.ID: Result<Void, any Error>] = [:]
-        for (id, error) in zip(recordZoneIDsToDelete, deletes) {
-            deleteResults[id] = error.map { .failure($0) } ?? .success(())
+        let limit = try await core.hello().limits.itemsPerRequest
+        let items =
+            recordZonesToSave.map { ZoneItem.save($0.zoneID) }
+            + recordZoneIDsToDelete.map { ZoneItem.delete($0) }
+        var failure: ServiceError?
+        for (number, part) in items.parts(of: limit).enumerated() {
+            var (saves, deletes) = ([RecordZone.ID](), [RecordZone.ID]())
+            for item in part {
+                switch item {
+                case .save(let id): saves.append(id)
+                case .delete(let id): deletes.append(id)
+                }
+            }
+            do {
+                if let failure { throw Database.unsent(after: failure) }
+                let answer = try await modify(saves, deletes)
+                for (id, result) in zip(saves, answer.saves) {
+                    saveResults[id] = result.mapError { $0 as any Error }
+                }
+                for (id, error) in zip(deletes, answer.deletes) {
+                    deleteResults[id] = error.map { .failure($0) } ?? .success(())
+                }
+            } catch let error as ServiceError where number > 0 {
+                failure = failure ?? error
+                for id in saves { saveResults[id] = .failure(error) }
+                for id in deletes { deleteResults[id] = .failure(error) }
+            }
         }
         return (saveResults, deleteResults)
+    }
+
+    private enum ZoneItem {
+        case save(RecordZone.ID)
+        case delete(RecordZone.ID)
+    }
+
+    /// One request, within the server's limits.
+    private func modify(
+        _ saving: [RecordZone.ID],
+        _ deleting: [RecordZone.ID]
+    ) async throws -> (saves: [ZoneResult], deletes: [ServiceError?]) {
+        let request = ModifyZonesRequest(
+            database: databaseScope,
+            saves: saving.map { WireZoneID($0) },
+            deletes: deleting.map { WireZoneID($0) }
+        )
+        let messages = try await core.change(.zonesModify, request.encoded())
+        var answer: (saves: [ZoneResult], deletes: [ServiceError?]) = ([], [])
+        for message in messages {
+            let part = try decoding { try ModifyZonesResponse(wire: message) }
+            answer.saves += part.saves
+            answer.deletes += part.deletes
+        }
+        try Database.check(answer.saves.count, of: saving.count)
+        try Database.check(answer.deletes.count, of: deleting.count)
+        return answer
     }
 }

@@ -1,4 +1,4 @@
-// Lists that are too long for one message.
+// What is too much for one message, or for one request.
 
 import Cumulus
 import CumulusModel
@@ -23,6 +23,34 @@ import Testing
         let found = Set(try await admin.users(in: nil).map(\.name))
         #expect(found.symmetricDifference(names).isEmpty)
         await admin.close()
+        try await server.stop()
+    }
+
+    /// A server that takes ten items at once: the client sends more in parts.
+    @Test(.timeLimit(.minutes(5))) func whatExceedsALimitIsSentInParts() async throws {
+        var limits = Limits.standard
+        limits.itemsPerRequest = 10
+        let server = try await TestServer(limits: limits)
+        let container = try await server.container(user: "ada")
+        let database = container.privateCloudDatabase
+        let zones = (0..<25).map { RecordZone(zoneName: "z\($0)") }
+        let made = try await database.modifyRecordZones(saving: zones, deleting: [])
+        #expect(try made.saveResults.values.map { try $0.get() }.count == 25)
+        let ids = zones.map(\.zoneID)
+        let found = try await database.recordZones(for: ids + ids)
+        #expect(try found.values.map { try $0.get() }.count == 25)
+        let gone = try await database.modifyRecordZones(saving: [], deleting: ids)
+        #expect(try gone.deleteResults.values.map { try $0.get() }.count == 25)
+
+        let names = (0..<25).map { Record.ID(recordName: "r\($0)") }
+        let records = names.map { Record(recordType: "Note", recordID: $0) }
+        let saved = try await database.modifyRecords(saving: records, deleting: [])
+        #expect(try saved.saveResults.values.map { try $0.get() }.count == 25)
+        let fetched = try await database.records(for: names)
+        #expect(try fetched.values.map { try $0.get() }.count == 25)
+        let deleted = try await database.modifyRecords(saving: [], deleting: names)
+        #expect(try deleted.deleteResults.values.map { try $0.get() }.count == 25)
+        await container.close()
         try await server.stop()
     }
 }

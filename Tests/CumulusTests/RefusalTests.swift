@@ -34,6 +34,29 @@ import Testing
         return error
     }
 
+    /// Nobody listens there: a thousand calls wait for a connection, and the next one is refused.
+    @Test func aThousandCallsWaitAndNoMore() async throws {
+        let container = container(["127.0.0.1:1"])
+        let codes = await withTaskGroup { group in
+            for _ in 0..<1_001 {
+                group.addTask { () -> ServiceError.Code? in
+                    do {
+                        _ = try await container.privateCloudDatabase.allRecordZones()
+                        return nil
+                    } catch {
+                        return (error as? ServiceError)?.code
+                    }
+                }
+            }
+            let first = await group.next()
+            group.cancelAll()
+            return await group.reduce(into: [first ?? nil]) { $0.append($1) }
+        }
+        #expect(codes.first == .requestRateLimited)
+        #expect(codes.dropFirst().allSatisfy { $0 == .operationCancelled })
+        await container.close()
+    }
+
     @Test(arguments: [
         ServiceError(.serviceUnavailable, .clockWrong, "its clock is wrong"),
         ServiceError(.serviceUnavailable, .diskFull, "its disk is full"),
