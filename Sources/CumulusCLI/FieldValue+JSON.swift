@@ -60,8 +60,8 @@ extension FieldValue {
     private static let unknown = InputProblem(
         """
         an object must be a location of latitude and longitude, or one of $date (a text), $bytes \
-        (base64), $reference ({"recordName": …, "zoneName": …, "action": …}), $location, $double \
-        and $asset; a whole field may be $encrypted or $sealed
+        (base64), $reference ({"recordName": …, "action": …}), $location, $double and $asset; a \
+        whole field may be $encrypted or $sealed
         """
     )
 
