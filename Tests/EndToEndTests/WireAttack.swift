@@ -1,5 +1,6 @@
 // An attacker with dice: sends valid frames with small damage, and sorts what the node makes of
-// each into verdicts.
+// each into verdicts. Some are the contract's golden requests, one of each method, others are made
+// to be accepted often.
 //
 // Behind each damaged frame stands a PING. The verdict is known when its PONG and the ends of all
 // calls are there, or the connection is closed: one of them has to come. What leaves the node
@@ -19,8 +20,10 @@ struct WireAttack {
     private var client: RawClient?
     private var stream: UInt32 = 1
     private var pings: UInt8 = 0
+    private let goldens: [(method: Method, request: Bytes)]
 
-    init(_ endpoint: String, token: String, seed: UInt64) {
+    init(_ endpoint: String, token: String, seed: UInt64) throws {
+        goldens = try WireAttack.readGoldens()
         self.endpoint = endpoint
         self.token = token
         dice = SeededGenerator(seed: seed)
@@ -197,7 +200,30 @@ struct WireAttack {
         return bytes
     }
 
+    /// The golden requests of all methods that the contract lists.
+    private static func readGoldens() throws -> [(method: Method, request: Bytes)] {
+        let files = try Golden.all()
+        let rows = try Golden.text("README.md").matches(of: /\| (\d+) \| `[A-Z_]+` \| `(\w+)`/)
+        return rows.flatMap { row -> [(method: Method, request: Bytes)] in
+            guard let number = UInt32(row.output.1), let method = Method(rawValue: number)
+            else { return [] }
+            return files.filter { $0.message == row.output.2 }.map { (method, $0.bytes) }
+        }
+    }
+
+    /// The methods whose golden requests are sent.
+    var goldenMethods: Set<Method> { Set(goldens.map(\.method)) }
+
     private mutating func validFrame() -> Frame {
+        switch Int.random(in: 0..<20, using: &dice) {
+        case 15...:
+            let golden = goldens[Int.random(in: goldens.indices, using: &dice)]
+            return call(golden.method, golden.request)
+        default: return ownFrame()
+        }
+    }
+
+    private mutating func ownFrame() -> Frame {
         switch Int.random(in: 0..<15, using: &dice) {
         case 0: call(.accountsWhoAmI, [])
         case 1: call(.recordsFetch, RawRequest.fetch(["one", "two"]))

@@ -19,7 +19,8 @@ import Testing
     @Test(.timeLimit(.minutes(60))) func damagedFramesHarmNobodyElse() async throws {
         let node = try await NodeProcess.ready(data: folder.node)
         let token = try await node.makeToken()
-        var attack = WireAttack(try node.endpoint, token: token, seed: Chaos.seed)
+        var attack = try WireAttack(try node.endpoint, token: token, seed: Chaos.seed)
+        #expect(attack.goldenMethods == Set(Method.allCases))
         // What a node needs once, for its first callers, is no growth.
         for _ in 0..<500 { try attack.sendOne() }
         let before = node.residentBytes
