@@ -146,7 +146,9 @@ struct Connection: ParsableArguments {
     var settings: [Setting] {
         var token = tokenSetting
         if !token.value.isEmpty {
-            token.value = token.value.prefix(min(4, token.value.count / 2)) + "…"
+            // Behind what all tokens begin with, four of 64 digits tell one from another.
+            let count = token.value.count
+            token.value = token.value.prefix(count == 72 ? 12 : min(4, count / 2)) + "…"
         }
         return nodes.settings + scope.settings + [token, sessionSetting]
     }

@@ -271,6 +271,8 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
     }
 
     @Test func aTokenIsNeverShownWhole() throws {
+        let token = "cumulus_" + String(repeating: "0123456789abcdef", count: 4)
+        #expect(try settings(["CUMULUS_TOKEN": token])["token"]?.value == "cumulus_0123…")
         let settings = try settings(["CUMULUS_TOKEN": "cumulus_0123456789"])
         #expect(settings["token"]?.value == "cumu…")
         #expect(try self.settings([:], "--token", "abc")["token"]?.value == "a…")
