@@ -17,6 +17,8 @@ package struct ClientEnvironment: Sendable {
     package var dialer: any FrameDialer
     /// What runs the client's own tasks; nil: the system's threads.
     package var executor: (any TaskExecutor)?
+    /// One of the threads that serve the connections, another one each time where there are more.
+    package var connectionExecutor: @Sendable () -> any TaskExecutor
 
     package init(
         now: @escaping @Sendable () -> Instant,
@@ -24,7 +26,8 @@ package struct ClientEnvironment: Sendable {
         random: @escaping @Sendable () -> UInt64,
         sleep: @escaping @Sendable (Int64) async throws -> Void,
         dialer: any FrameDialer,
-        executor: (any TaskExecutor)? = nil
+        executor: (any TaskExecutor)? = nil,
+        connectionExecutor: @escaping @Sendable () -> any TaskExecutor
     ) {
         self.now = now
         self.wallClock = wallClock
@@ -32,6 +35,7 @@ package struct ClientEnvironment: Sendable {
         self.sleep = sleep
         self.dialer = dialer
         self.executor = executor
+        self.connectionExecutor = connectionExecutor
     }
 
     /// What runs the connections of all containers of this process: a thread for every two
@@ -47,7 +51,8 @@ package struct ClientEnvironment: Sendable {
             wallClock: { Int64(Date().timeIntervalSince1970 * 1_000) },
             random: { UInt64.random(in: .min ... .max) },
             sleep: { try await Task.sleep(for: .milliseconds($0)) },
-            dialer: NIOFrameDialer(loops: loops, trust: trust)
+            dialer: NIOFrameDialer(loops: loops, trust: trust),
+            connectionExecutor: { loops.next() }
         )
     }
 }

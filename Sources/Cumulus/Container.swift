@@ -158,6 +158,21 @@ public struct Container: Sendable {
         return Record.ID(recordName: name)
     }
 
+    /// The thread that serves connections, as an executor; where a process has several, another one
+    /// each time.
+    ///
+    /// A task that prefers it makes its calls without changing threads, which spares most of what a
+    /// small call costs a client:
+    ///
+    /// ```swift
+    /// let executor = container.connectionExecutor
+    /// Task(executorPreference: executor) { try await database.record(for: id) }
+    /// ```
+    ///
+    /// For programs that make very many calls. Such a task must neither wait for anything but by
+    /// `await` nor compute for long: all connections of the process stand still meanwhile.
+    public var connectionExecutor: any TaskExecutor { core.environment.connectionExecutor() }
+
     /// Ends all connections.
     ///
     /// Calls in flight fail; later ones do too.

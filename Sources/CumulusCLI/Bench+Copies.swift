@@ -102,8 +102,9 @@ extension Bench {
         let start = Date()
         let waits = try await withThrowingTaskGroup(of: [Double].self) { group in
             for writer in 0..<count {
-                let database = containers[writer % containers.count].privateCloudDatabase
-                group.addTask {
+                let container = containers[writer % containers.count]
+                let database = container.privateCloudDatabase
+                group.addTask(executorPreference: container.connectionExecutor) {
                     var (waits, number): ([Double], Int) = ([], writer)
                     while Date().timeIntervalSince(start) < seconds {
                         let begun = DispatchTime.now().uptimeNanoseconds

@@ -121,11 +121,11 @@ extension BenchFigure {
         defer { progress.end() }
         var rehearsal = load
         rehearsal.seconds = min(1, load.seconds / 5)
-        _ = try await rehearsal.run(operation)
+        _ = try await rehearsal.run(on: target.executor, operation)
 
         let start = Date()
         let before = BenchMeter(target)
-        let outcome = try await load.run(operation)
+        let outcome = try await load.run(on: target.executor, operation)
         let use = BenchMeter(target).use(since: before)
 
         let operations = outcome.operations * perCall

@@ -1,7 +1,8 @@
 // A closed loop: so many callers, each starts its next operation when its last one has ended.
 //
-// Every path but `idle` runs in it. Each caller counts for itself, so that measuring costs the
-// client next to nothing; a failed operation ends the run.
+// Every path but `idle` runs in it, on the thread of the client's connections: changing threads
+// would cost more than the client's own part of a call. Each caller counts for itself, so that
+// measuring costs next to nothing; a failed operation ends the run.
 
 import CumulusModel
 import Foundation
@@ -35,12 +36,15 @@ struct BenchLoad {
     typealias Operation = @Sendable (inout SeededGenerator) async throws -> Void
 
     @concurrent
-    func run(_ operation: @escaping Operation) async throws -> Outcome {
+    func run(
+        on executor: any TaskExecutor,
+        _ operation: @escaping Operation
+    ) async throws -> Outcome {
         let start = BenchLoad.now()
         let end = start + UInt64(seconds * 1e9)
         let outcomes = try await withThrowingTaskGroup(of: Outcome.self) { group in
             for caller in 0..<callers {
-                group.addTask {
+                group.addTask(executorPreference: executor) {
                     try await BenchLoad.call(
                         operation,
                         SeededGenerator(seed: UInt64(caller)),

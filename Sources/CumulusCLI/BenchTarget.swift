@@ -115,6 +115,9 @@ final class BenchTarget: Sendable {
         node?.stop()
     }
 
+    /// Runs callers on the thread of the connections.
+    var executor: any TaskExecutor { container.connectionExecutor }
+
     /// What the private node has used so far.
     var serverUse: ProcessUse? { node.flatMap { ProcessUse.of($0.id) } }
 

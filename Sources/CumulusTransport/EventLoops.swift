@@ -4,7 +4,7 @@
 // per event loop, so that work for the connections of one loop can be recognised and handed over
 // together.
 
-package import CumulusWire
+import CumulusWire
 package import NIOCore
 package import NIOPosix
 import Synchronization
@@ -20,12 +20,12 @@ package final class EventLoops: Sendable {
         self.loops = loops
     }
 
-    package func frameLoop(_ loop: any EventLoop) -> any FrameLoop {
+    package func frameLoop(_ loop: any EventLoop) -> NIOFrameLoop {
         loops[ObjectIdentifier(loop)] ?? NIOFrameLoop(loop)
     }
 
     /// Any of the loops, in turn.
-    package func next() -> any FrameLoop {
+    package func next() -> NIOFrameLoop {
         frameLoop(group.next())
     }
 
@@ -38,9 +38,9 @@ package final class EventLoops: Sendable {
 
 /// One event loop, with a queue of its own before it.
 ///
-/// Work that comes while the loop is busy is handed over in one go, and wakes the loop once. hot:
-/// once per call.
-package final class NIOFrameLoop: FrameLoop {
+/// Work that comes while the loop is busy is handed over in one go, and wakes the loop once. Tasks
+/// can prefer it, and then call without changing threads. hot: once per call.
+package final class NIOFrameLoop: FrameLoop, TaskExecutor {
     private struct Queue {
         var work: [@Sendable () -> Void] = []
         /// The loop ends: nobody would do the work.
@@ -62,6 +62,12 @@ package final class NIOFrameLoop: FrameLoop {
         }
         // Not under the lock: the loop wakes and wants it.
         if isFirst { loop.execute { self.runQueue() } }
+    }
+
+    /// Runs a step of a task that prefers this thread.
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        execute { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 
     func refuseWork() {

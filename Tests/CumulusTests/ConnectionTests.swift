@@ -39,6 +39,30 @@ import Testing
         try await server.stop()
     }
 
+    @Test func tasksThatPreferTheThreadOfTheConnectionsStayOnIt() async throws {
+        let server = try await TestServer()
+        let container = server.container()
+        let database = container.publicCloudDatabase
+        let missing = [Record.ID(recordName: "none")]
+        let threads = try await withThrowingTaskGroup(of: [Int].self) { group in
+            let executor = container.connectionExecutor
+            for _ in 0..<8 {
+                group.addTask(executorPreference: executor) {
+                    var threads = [pthread_self().hashValue]
+                    for _ in 0..<20 {
+                        _ = try await database.records(for: missing)
+                        threads.append(pthread_self().hashValue)
+                    }
+                    return threads
+                }
+            }
+            return try await group.reduce(into: Set<Int>()) { $0.formUnion($1) }
+        }
+        #expect(threads.count == 1)
+        await container.close()
+        try await server.stop()
+    }
+
     #if os(Linux)
         /// A server that has a container for each of its users has no thread for each.
         @Test func manyContainersShareTheirThreads() async throws {

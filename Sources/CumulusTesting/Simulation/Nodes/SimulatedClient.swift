@@ -76,7 +76,8 @@ final class SimulatedClient: @unchecked Sendable {
             random: { process.random() },
             sleep: { try await process.sleep($0) },
             dialer: SimulatedDialer(network, SimulatedClient.machine(number), process),
-            executor: process
+            executor: process,
+            connectionExecutor: { process }
         )
         container = Container(
             identifier: SimulatedNode.container,
