@@ -112,7 +112,7 @@ struct AssetDownload: Sendable {
     /// Whether another try may go better.
     private func isPassing(_ error: ServiceError) -> Bool {
         let mayComeYet = error.reason == .assetIncomplete && error.retryAfterMilliseconds != nil
-        return error.code == .networkFailure || mayComeYet || core.isRetryable(error)
+        return error.code == .networkFailure || mayComeYet || error.isPassing
             || error.reason == .deadline
     }
 

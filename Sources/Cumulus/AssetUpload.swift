@@ -209,7 +209,7 @@ struct AssetUpload: Sendable {
             throw Interruption(
                 why: ServiceError(.networkFailure, "the connection was lost during an upload")
             )
-        case .refused(let error) where core.isRetryable(error) || error.reason == .assetNotPrepared:
+        case .refused(let error) where error.isPassing || error.reason == .assetNotPrepared:
             throw Interruption(why: error)
         // The node found bytes that are not what they were when they were hashed.
         case .refused(let error) where error.reason == .invalidValue: throw AssetSource.modified

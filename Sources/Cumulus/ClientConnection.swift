@@ -45,7 +45,7 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
     }
 
     init(
-        _ settings: ClientCore.Settings,
+        _ settings: ClientSettings,
         link: any FrameLink,
         clock: @escaping @Sendable () -> Instant,
         notify: @escaping @Sendable (ClientConnection, Event) -> Void

@@ -115,7 +115,7 @@ public struct Container: Sendable {
         hello.token = Array((configuration.accessToken ?? "").utf8)
         hello.features = .causalTokens
         core = ClientCore(
-            ClientCore.Settings(configuration, hello: hello),
+            ClientSettings(configuration, hello: hello),
             environment: environment
         )
     }
@@ -193,7 +193,7 @@ extension TLSTrust {
     }
 }
 
-extension ClientCore.Settings {
+extension ClientSettings {
     init(_ configuration: Container.Configuration, hello: Hello) {
         // Longer ones have no number in milliseconds.
         let timeout = min(configuration.timeout, .seconds(Int32.max))

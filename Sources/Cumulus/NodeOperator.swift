@@ -161,7 +161,7 @@ package struct NodeOperator: Sendable {
         hello.softwareVersion = Release.version
         hello.token = Array(token.utf8)
         core = ClientCore(
-            ClientCore.Settings(configuration, hello: hello),
+            ClientSettings(configuration, hello: hello),
             environment: .system(trust: TLSTrust(configuration))
         )
     }

@@ -1,0 +1,38 @@
+// What a client was told, once and for all: where its nodes are, who calls, and how patient it is.
+//
+// `Container` and `NodeOperator` make it of their configuration.
+
+import CumulusModel
+import CumulusWire
+
+struct ClientSettings: Sendable {
+    var endpoints: [String]
+    /// What the first calls must see already.
+    var session: [Bytes] = []
+    var connections: Int
+    /// Other nodes that are to hold a change; nil: as the node is set up.
+    var replicas: UInt32?
+    var hello: Hello
+    var assetDirectory = ""
+    var assetCacheBytes: UInt64 = 1 << 30
+    /// What seals and opens encrypted fields.
+    var keyring = Keyring([], container: "")
+    /// Milliseconds that a call may take, retries included.
+    var callMilliseconds: Int64
+    var waitingLimit = 1_000
+    /// How long a server that owes an answer may say nothing, twice, before it is given up.
+    var silenceMilliseconds: Int64 = 10_000
+    /// Later only in a test: see `ClientConnection.lastStream`.
+    var firstStream: UInt32 = 1
+    /// Between two attempts: doubled with each, up to the longest, with jitter.
+    var firstBackoffMilliseconds: Int64 = 50
+    var longestBackoffMilliseconds: Int64 = 2_000
+
+    /// How long to wait after so many attempts that failed, less the first one.
+    func backoff(_ attempt: Int, _ random: @escaping @Sendable () -> UInt64) -> Int64 {
+        let doubled = firstBackoffMilliseconds << Int64(min(attempt, 16))
+        let longest = min(doubled, longestBackoffMilliseconds)
+        var dice = ClientDice(random: random)
+        return Int64.random(in: longest / 2...longest, using: &dice)
+    }
+}

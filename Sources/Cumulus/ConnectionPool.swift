@@ -1,0 +1,393 @@
+// The connections of a client: made when they are first needed, made again when they are lost, and
+// lent to calls.
+//
+// Owned by `ClientCore`. A call takes one that is open, or waits for one; at most `waitingLimit`
+// calls wait. hot: twice per call.
+
+import CumulusModel
+import CumulusTransport
+import CumulusWire
+import Synchronization
+
+final class ConnectionPool: Sendable {
+    /// A connection that a call may use.
+    struct Lease: Sendable {
+        let slot: Int
+        let connection: ClientConnection
+        let hello: ServerHello
+        /// What to add to our wall clock to get the server's.
+        let clockOffset: Int64
+    }
+
+    private enum SlotState {
+        case idle
+        case connecting
+        case open(Lease)
+    }
+
+    private struct Slot {
+        var state = SlotState.idle
+        var inFlight = 0
+        /// Failed attempts since the last success.
+        var failures = 0
+        /// Endpoints that were given up: which one is next.
+        var turn = 0
+        /// The attempt whose connection this is; what older ones report means nothing any more.
+        var attempt: UInt64 = 0
+    }
+
+    private struct Waiter {
+        let id: UInt64
+        let resume: @Sendable (Result<Lease, ServiceError>) -> Void
+        /// Ends the waiting when its time is up.
+        var timer: Task<Void, Never>?
+    }
+
+    private struct State {
+        var slots: [Slot]
+        var waiters: [Waiter] = []
+        var nextWaiter: UInt64 = 0
+        var nextSlot = 0
+        var lastProblem = "no answer came in time"
+        /// Leases that were not given back yet, also those of connections that are lost.
+        var leases = 0
+        /// All that were greeted and have not ended, those of a draining server too.
+        var connections: [ObjectIdentifier: ClientConnection] = [:]
+        var isClosed = false
+        /// What came of the endpoints that were tried since a node last took this client: how it
+        /// was refused, or nil: nobody answered.
+        var verdicts: [String: ServiceError?] = [:]
+        /// Waits for the last lease of a container that is closed.
+        var onLastRelease: [@Sendable () -> Void] = []
+        /// Connections that are being made.
+        var attempts: [UInt64: Task<Void, Never>] = [:]
+        var nextAttempt: UInt64 = 0
+    }
+
+    private let settings: ClientSettings
+    private let environment: ClientEnvironment
+    /// Told which token covers what a run of a node answers from now on.
+    private let reached: @Sendable (_ run: UInt64, _ token: Bytes) -> Void
+    private let state: Mutex<State>
+
+    init(
+        _ settings: ClientSettings,
+        _ environment: ClientEnvironment,
+        reached: @escaping @Sendable (_ run: UInt64, _ token: Bytes) -> Void
+    ) {
+        self.settings = settings
+        self.environment = environment
+        self.reached = reached
+        let slots = Array(repeating: Slot(), count: max(1, settings.connections))
+        state = Mutex(State(slots: slots))
+    }
+
+    /// What the server said about itself on a connection that is open now; nil if there is none.
+    var hello: ServerHello? {
+        state.withLock { state in
+            for slot in state.slots {
+                if case .open(let lease) = slot.state { return lease.hello }
+            }
+            return nil
+        }
+    }
+
+    /// What a call ends with that couldn't be sent in its time.
+    var unreachable: ServiceError {
+        let problem = state.withLock { $0.lastProblem }
+        return ServiceError(
+            .networkFailure,
+            "could not reach \(settings.endpoints.joined(separator: ", ")): \(problem)"
+        )
+    }
+
+    // MARK: Leases
+
+    /// An open connection with room for a call; given back with `release`.
+    func acquire(until deadline: Instant) async throws -> Lease {
+        if let lease = try state.withLock({ try take(&$0) }) { return lease }
+        let waiterID = Mutex<UInt64>(0)
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let added = state.withLock { state in
+                    add(&state) { continuation.resume(with: $0) }
+                }
+                let id: UInt64
+                switch added {
+                case .success(let added): id = added
+                case .failure(let error): return continuation.resume(throwing: error)
+                }
+                waiterID.withLock { $0 = id }
+                connect()
+                // A lease may have become free just before this call began to wait.
+                serveWaiters()
+                expire(id, at: deadline)
+                if Task.isCancelled { fail(id, ClientCore.cancelled) }
+            }
+        } onCancel: {
+            fail(waiterID.withLock { $0 }, ClientCore.cancelled)
+        }
+    }
+
+    private func add(
+        _ state: inout State,
+        _ resume: @escaping @Sendable (Result<Lease, ServiceError>) -> Void
+    ) -> Result<UInt64, ServiceError> {
+        // Those who waited then have been told.
+        if state.isClosed { return .failure(ConnectionPool.isClosed) }
+        guard state.waiters.count < settings.waitingLimit else {
+            return .failure(
+                ServiceError(
+                    .requestRateLimited,
+                    .overloaded,
+                    "\(settings.waitingLimit) calls are waiting for a connection already"
+                )
+            )
+        }
+        state.nextWaiter += 1
+        state.waiters.append(Waiter(id: state.nextWaiter, resume: resume))
+        return .success(state.nextWaiter)
+    }
+
+    private static let isClosed = ServiceError(.operationCancelled, "the container was closed")
+
+    /// An open connection with room for a call; nil if there is none at the moment.
+    private func take(_ state: inout State) throws -> Lease? {
+        if state.isClosed { throw ConnectionPool.isClosed }
+        var best: (slot: Int, lease: Lease)?
+        for offset in state.slots.indices {
+            let index = (state.nextSlot + offset) % state.slots.count
+            guard case .open(let lease) = state.slots[index].state,
+                state.slots[index].inFlight < lease.hello.limits.streamsPerConnection
+            else { continue }
+            let isBetter = best.map { state.slots[index].inFlight < state.slots[$0.slot].inFlight }
+            if isBetter ?? true { best = (index, lease) }
+        }
+        guard let best else { return nil }
+        state.nextSlot = (best.slot + 1) % state.slots.count
+        state.slots[best.slot].inFlight += 1
+        state.leases += 1
+        return best.lease
+    }
+
+    func release(_ lease: Lease) {
+        let toResume = state.withLock { state -> [@Sendable () -> Void] in
+            state.leases -= 1
+            if isCurrent(lease, state) { state.slots[lease.slot].inFlight -= 1 }
+            guard state.leases == 0 else { return [] }
+            defer { state.onLastRelease = [] }
+            return state.onLastRelease
+        }
+        for resume in toResume { resume() }
+        serveWaiters()
+    }
+
+    /// Gives up a connection: calls that are under way end as they may.
+    func retire(_ lease: Lease, _ why: String) {
+        let attempt = state.withLock { isCurrent(lease, $0) ? $0.slots[lease.slot].attempt : nil }
+        guard let attempt else { return }
+        lose(lease.slot, attempt, why)
+        lease.connection.link.loop.execute { lease.connection.retire() }
+    }
+
+    /// Waits until no call uses a connection any more.
+    ///
+    /// Only for a closed container: calls of an open one go on and on.
+    private func lastRelease() async {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if state.leases > 0 { state.onLastRelease.append { continuation.resume() } }
+                return state.leases == 0
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+
+    private func isCurrent(_ lease: Lease, _ state: State) -> Bool {
+        guard case .open(let current) = state.slots[lease.slot].state else { return false }
+        return current.connection === lease.connection
+    }
+
+    private func serveWaiters() {
+        while true {
+            let served = state.withLock { state -> (Waiter, Lease)? in
+                guard !state.waiters.isEmpty, let lease = try? take(&state) else { return nil }
+                return (state.waiters.removeFirst(), lease)
+            }
+            guard let (waiter, lease) = served else { return }
+            waiter.timer?.cancel()
+            waiter.resume(.success(lease))
+        }
+    }
+
+    private func expire(_ id: UInt64, at deadline: Instant) {
+        let rest = deadline.milliseconds - environment.now().milliseconds
+        let timer = Task(executorPreference: environment.executor) { [self] in
+            guard (try? await environment.sleep(max(0, rest))) != nil else { return }
+            fail(id, unreachable)
+        }
+        let isWaiting = state.withLock { state in
+            guard let index = state.waiters.lastIndex(where: { $0.id == id }) else { return false }
+            state.waiters[index].timer = timer
+            return true
+        }
+        if !isWaiting { timer.cancel() }
+    }
+
+    private func fail(_ id: UInt64, _ error: ServiceError) {
+        let waiter = state.withLock { state -> Waiter? in
+            guard let index = state.waiters.firstIndex(where: { $0.id == id }) else { return nil }
+            return state.waiters.remove(at: index)
+        }
+        waiter?.timer?.cancel()
+        waiter?.resume(.failure(error))
+    }
+
+    // MARK: Connections
+
+    /// Begins to connect every slot that is idle.
+    private func connect() {
+        if settings.endpoints.isEmpty {
+            return failWaiters(
+                ServiceError(.invalidArguments, "the container's configuration names no endpoint")
+            )
+        }
+        state.withLock { state in
+            guard !state.isClosed else { return }
+            for slot in state.slots.indices {
+                guard case .idle = state.slots[slot].state else { continue }
+                state.nextAttempt += 1
+                let attempt = state.nextAttempt
+                state.slots[slot].state = .connecting
+                state.slots[slot].attempt = attempt
+                state.attempts[attempt] = Task(executorPreference: environment.executor) {
+                    await self.connect(slot, attempt)
+                    self.state.withLock { $0.attempts[attempt] = nil }
+                }
+            }
+        }
+    }
+
+    private func connect(_ slot: Int, _ attempt: UInt64) async {
+        let (failures, turn) = state.withLock { ($0.slots[slot].failures, $0.slots[slot].turn) }
+        if failures > 0 {
+            let pause = settings.backoff(failures - 1, environment.random)
+            try? await environment.sleep(pause)
+        }
+        if Task.isCancelled { return }
+        let endpoint = settings.endpoints[(slot + turn) % settings.endpoints.count]
+        let settings = settings
+        let clock = environment.now
+        do {
+            let notify: @Sendable (ClientConnection, ClientConnection.Event) -> Void = {
+                [weak self] in self?.handle($1, of: $0, at: endpoint, in: slot, attempt)
+            }
+            try await environment.dialer.connect(to: endpoint) { link, _ in
+                ClientConnection(settings, link: link, clock: clock, notify: notify)
+            }
+        } catch {
+            if case NIOFrameDialer.Failure.untrusted(let reason) = error {
+                note(ServiceError(.networkFailure, reason), of: endpoint)
+            } else {
+                note(nil, of: endpoint)
+            }
+            lose(slot, attempt, "\(error)")
+        }
+    }
+
+    private func handle(
+        _ event: ClientConnection.Event,
+        of connection: ClientConnection,
+        at endpoint: String,
+        in slot: Int,
+        _ attempt: UInt64
+    ) {
+        switch event {
+        case .opened(let hello):
+            let lease = Lease(
+                slot: slot,
+                connection: connection,
+                hello: hello,
+                clockOffset: hello.clock &- environment.wallClock()
+            )
+            let isWanted = state.withLock { state in
+                guard !state.isClosed, state.slots[slot].attempt == attempt else { return false }
+                let turn = state.slots[slot].turn
+                state.slots[slot] = Slot(state: .open(lease), turn: turn, attempt: attempt)
+                state.verdicts = [:]
+                state.connections[ObjectIdentifier(connection)] = connection
+                return true
+            }
+            guard isWanted else { return connection.close() }
+            serveWaiters()
+        case .reached(let run, let token): reached(run, token)
+        // One that is busy may take it at the next try.
+        case .refused(let error): if !error.isPassing { note(error, of: endpoint) }
+        case .draining: lose(slot, attempt, "the server is shutting down")
+        case .closed(let reason):
+            state.withLock { $0.connections[ObjectIdentifier(connection)] = nil }
+            lose(slot, attempt, reason)
+        }
+    }
+
+    /// A connection is of no use any more, or never was.
+    ///
+    /// Connects again if somebody waits.
+    private func lose(_ slot: Int, _ attempt: UInt64, _ problem: String) {
+        let isNeeded = state.withLock { state -> Bool in
+            guard state.slots[slot].attempt == attempt else { return false }
+            let (failures, turn) = (state.slots[slot].failures, state.slots[slot].turn)
+            state.slots[slot] = Slot(failures: failures + 1, turn: turn + 1)
+            state.lastProblem = problem
+            return !state.waiters.isEmpty
+        }
+        if isNeeded { connect() }
+    }
+
+    /// A node doesn't want this client; or, with nil, can't be reached.
+    ///
+    /// Once all were tried and one of them refused, waiting longer won't help anybody.
+    private func note(_ verdict: ServiceError?, of endpoint: String) {
+        let refusal = state.withLock { state -> ServiceError? in
+            if let verdict {
+                state.verdicts.updateValue(verdict, forKey: endpoint)
+            } else if state.verdicts[endpoint] == nil {
+                state.verdicts.updateValue(nil, forKey: endpoint)
+            }
+            guard settings.endpoints.allSatisfy({ state.verdicts[$0] != nil }),
+                let refusal = state.verdicts.values.lazy.compactMap(\.self).first
+            else { return nil }
+            state.verdicts = [:]
+            return refusal
+        }
+        if let refusal { failWaiters(refusal) }
+    }
+
+    private func failWaiters(_ error: ServiceError) {
+        let waiters = state.withLock { state in
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters {
+            waiter.timer?.cancel()
+            waiter.resume(.failure(error))
+        }
+    }
+
+    /// Ends all connections; calls in flight fail.
+    ///
+    /// When it returns, none is being made any more and no call waits for an answer.
+    func close() async {
+        let (connections, attempts) = state.withLock { state in
+            state.isClosed = true
+            return (Array(state.connections.values), Array(state.attempts.values))
+        }
+        failWaiters(ConnectionPool.isClosed)
+        for attempt in attempts { attempt.cancel() }
+        for attempt in attempts { await attempt.value }
+        for connection in connections {
+            connection.link.loop.execute { connection.close() }
+        }
+        await lastRelease()
+    }
+}
