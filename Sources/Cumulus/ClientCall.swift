@@ -14,6 +14,14 @@ final class ClientCall: Sendable {
         case refused(ServiceError)
         /// The connection ended. Whether the server has seen the call is unknown if it was sent.
         case lost(wasSent: Bool)
+
+        func get() throws(CallFailure) -> [Bytes] {
+            switch self {
+            case .answer(let messages): return messages
+            case .refused(let error): throw .refused(error)
+            case .lost(let wasSent): throw .lost(wasSent: wasSent)
+            }
+        }
     }
 
     let header: CallHeader
@@ -47,5 +55,29 @@ final class ClientCall: Sendable {
             return end
         }
         end?(ending)
+    }
+}
+
+/// Why one attempt at a call came to nothing.
+enum CallFailure: Error {
+    case refused(ServiceError)
+    case lost(wasSent: Bool)
+}
+
+/// A call that is under way, and the connection that it is on.
+struct StreamedCall: Sendable {
+    let call: ClientCall
+    let connection: ClientConnection
+
+    func grant(_ byteCount: Int) {
+        connection.link.loop.execute { [self] in connection.grant(byteCount, to: call) }
+    }
+
+    func send(_ message: MessagePieces, isEnd: Bool) {
+        connection.link.loop.execute { [self] in connection.send(message, of: call, isEnd: isEnd) }
+    }
+
+    func cancel() {
+        connection.link.loop.execute { [self] in connection.cancel(call) }
     }
 }

@@ -55,7 +55,9 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
         self.notify = notify
         silenceMilliseconds = settings.silenceMilliseconds
         nextStream = settings.firstStream
-        connection = FrameConnection(limits: .standard, now: clock())
+        var limits = Limits.standard
+        limits.greetingMilliseconds = settings.attemptMilliseconds
+        connection = FrameConnection(limits: limits, now: clock())
         connection.send(Frame(.hello, payload: settings.hello.encoded()))
     }
 

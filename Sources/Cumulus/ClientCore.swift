@@ -14,14 +14,7 @@ final class ClientCore: Sendable {
     let environment: ClientEnvironment
     let assetCache: AssetCache
     private let pool: ConnectionPool
-    private let seen: Seen
-
-    /// Noted by connections, carried by calls.
-    private final class Seen: Sendable {
-        let tokens: Mutex<SeenTokens>
-
-        init(_ session: [Bytes]) { tokens = Mutex(SeenTokens(session)) }
-    }
+    private let seen: SharedTokens
 
     init(_ settings: ClientSettings, environment: ClientEnvironment) {
         self.settings = settings
@@ -30,11 +23,8 @@ final class ClientCore: Sendable {
             directory: settings.assetDirectory,
             byteLimit: settings.assetCacheBytes
         )
-        let seen = Seen(settings.session)
-        self.seen = seen
-        pool = ConnectionPool(settings, environment) { run, token in
-            seen.tokens.withLock { $0.note(token, of: run) }
-        }
+        seen = SharedTokens(settings.session)
+        pool = ConnectionPool(settings, environment, seen)
     }
 
     // MARK: Calls
@@ -65,33 +55,48 @@ final class ClientCore: Sendable {
         isChange: Bool = false,
         isRepeatable: Bool = true
     ) async throws -> [Bytes] {
-        let deadline = environment.now() + settings.callMilliseconds
-        var header = prototype
-        var retries = Retries(
+        let retries = Retries(
             settings,
             isChange: isChange,
             isRepeatable: isRepeatable,
             hasOwnID: !prototype.requestID.isEmpty
         )
-        while true {
-            let lease = try await lease(until: deadline, retries)
-            if isChange, header.requestID.isEmpty {
+        var header = prototype
+        return try await repeating(retries) { lease, deadline, isAnew throws(CallFailure) in
+            if isChange, isAnew, prototype.requestID.isEmpty {
                 header.requestID = requestID(clockOffset: lease.clockOffset)
             }
+            defer { pool.release(lease) }
+            try await settle(deadline, on: lease)
+            return try await send(header, message, deadline, on: lease)
+        }
+    }
+
+    /// Makes attempts at a call until it has an outcome, or its time is up.
+    ///
+    /// - Parameter attempt: Gives the lease back. True: what was tried before doesn't count.
+    private func repeating<Answer>(
+        _ initial: Retries,
+        _ attempt: (ConnectionPool.Lease, Instant, Bool) async throws(CallFailure) -> Answer
+    ) async throws -> Answer {
+        let deadline = environment.now() + settings.callMilliseconds
+        var retries = initial
+        var isAnew = true
+        while true {
+            let lease = try await lease(until: deadline, retries)
             let step: Retries.Step
-            switch try await attempt(header, message, deadline, on: lease) {
-            case .answer(let messages): return messages
-            case .lost(let wasSent):
-                step = retries.lost(wasSent: wasSent, backoff: backoff(retries.count))
-            case .refused(let error):
-                step = retries.refused(error, backoff: backoff(retries.count)) { pause in
+            do throws(CallFailure) {
+                return try await attempt(lease, deadline, isAnew)
+            } catch {
+                step = retries.step(after: error, backoff: backoff(retries.count)) { pause in
                     environment.now() + pause < deadline && !Task.isCancelled
                 }
             }
+            isAnew = false
             switch step {
             case .fail(let error): throw error
             case .anew:
-                header.requestID = []
+                isAnew = true
                 pool.retire(lease, "the server's clock was set")
             case .elsewhere(let pause, let why):
                 pool.retire(lease, why)
@@ -112,25 +117,40 @@ final class ClientCore: Sendable {
         }
     }
 
-    /// Sends a call once.
-    private func attempt(
-        _ header: CallHeader,
+    /// Sends a call once, with what it has to carry.
+    private func send(
+        _ prototype: CallHeader,
         _ message: Bytes,
         _ deadline: Instant,
         on lease: ConnectionPool.Lease
-    ) async throws -> ClientCall.Ending {
-        defer { pool.release(lease) }
+    ) async throws(CallFailure) -> [Bytes] {
         try checkSize(message, lease.hello.limits)
-        var header = header
         let run = lease.hello.incarnation
-        header.causalTokens = seen.tokens.withLock { $0.tokens(for: run) }
-        let ending = await self.run(header, message, deadline, on: lease)
-        if case .answer = ending, !header.causalTokens.isEmpty {
-            seen.tokens.withLock { [tokens = header.causalTokens] in
-                $0.forget(tokens, coveredBy: run)
-            }
+        let tokens = tokens(for: run)
+        var header = prototype
+        header.causalTokens = tokens
+        let answer = try await self.run(header, message, deadline, on: lease).get()
+        if !tokens.isEmpty { seen.tokens.withLock { $0.forget(tokens, coveredBy: run) } }
+        return answer
+    }
+
+    /// What a call to that run of a node carries: as much as one may.
+    private func tokens(for run: UInt64) -> [Bytes] {
+        Array(seen.tokens.withLock { $0.tokens(for: run) }.prefix(ClientCore.tokensPerCall))
+    }
+
+    private static let tokensPerCall = 64
+
+    /// Sends more tokens than one call may carry ahead, with calls that ask for nothing.
+    private func settle(
+        _ deadline: Instant,
+        on lease: ConnectionPool.Lease
+    ) async throws(CallFailure) {
+        let run = lease.hello.incarnation
+        let count = seen.tokens.withLock { $0.tokens(for: run).count }
+        for _ in 0..<(count - 1) / ClientCore.tokensPerCall {
+            _ = try await send(CallHeader(.accountsWhoAmI), [], deadline, on: lease)
         }
-        return ending
     }
 
     /// Waits before another attempt; throws if there is no time for one.
@@ -147,17 +167,19 @@ final class ClientCore: Sendable {
     }
 
     /// A frame that is too large ends the connection, for whatever else is under way on it too.
-    private func checkSize(_ message: Bytes, _ limits: Limits) throws(ServiceError) {
+    private func checkSize(_ message: Bytes, _ limits: Limits) throws(CallFailure) {
         // Room for the header.
         let limit = limits.frameBytes - (16 << 10)
         guard message.count > limit else { return }
-        throw ServiceError(
-            .limitExceeded,
-            .tooLarge,
-            """
-            the request has \(message.count) bytes, and the server takes \(limits.requestBytes); \
-            send fewer items at once
-            """
+        throw .refused(
+            ServiceError(
+                .limitExceeded,
+                .tooLarge,
+                """
+                the request has \(message.count) bytes, and the server takes \
+                \(limits.requestBytes); send fewer items at once
+                """
+            )
         )
     }
 
@@ -184,33 +206,67 @@ final class ClientCore: Sendable {
         }
     }
 
-    /// Starts a call whose answer is a stream, or whose caller sends one.
+    // MARK: Streams
+
+    /// Starts a call whose caller sends a stream.
+    func upload(
+        _ header: CallHeader,
+        _ message: Bytes,
+        onCredit: @escaping @Sendable (Int) -> Void,
+        onEnd: @escaping @Sendable (ClientCall.Ending) -> Void
+    ) async throws -> StreamedCall {
+        let lease = try await pool.acquire(until: environment.now() + settings.callMilliseconds)
+        return start(
+            header,
+            message,
+            on: lease,
+            onMessage: { _ in },
+            onCredit: onCredit,
+            onEnd: onEnd
+        )
+    }
+
+    /// Opens a call whose answer is a stream: at another node, if one doesn't begin to answer.
     ///
-    /// The lease is given back by `onEnd`'s owner.
-    func stream(
+    /// - Parameter begin: Starts it, and returns when the answer has begun.
+    func open<Stream>(
+        _ begin: (ConnectionPool.Lease) async throws(CallFailure) -> Stream
+    ) async throws -> Stream {
+        let retries = Retries(settings, isChange: false, isRepeatable: true, hasOwnID: false)
+        return try await repeating(retries) { lease, deadline, _ throws(CallFailure) in
+            do throws(CallFailure) {
+                try await settle(deadline, on: lease)
+            } catch {
+                pool.release(lease)
+                throw error
+            }
+            return try await begin(lease)
+        }
+    }
+
+    /// Starts a call on a connection, which it gives back at its end.
+    func start(
         _ prototype: CallHeader,
         _ message: Bytes,
-        isOpen: Bool = false,
+        on lease: ConnectionPool.Lease,
         onMessage: @escaping @Sendable (Bytes) -> Void,
-        onCredit: @escaping @Sendable (Int) -> Void = { _ in },
+        onCredit: (@Sendable (Int) -> Void)? = nil,
         onEnd: @escaping @Sendable (ClientCall.Ending) -> Void
-    ) async throws -> (call: ClientCall, connection: ClientConnection) {
-        let deadline = environment.now() + settings.callMilliseconds
-        let lease = try await pool.acquire(until: deadline)
+    ) -> StreamedCall {
         var header = prototype
-        header.causalTokens = seen.tokens.withLock { $0.tokens(for: lease.hello.incarnation) }
+        header.causalTokens = tokens(for: lease.hello.incarnation)
         let call = ClientCall(
             header: header,
             message: message,
             deadline: environment.now() + Limits.standard.longestCallMilliseconds,
             onMessage: onMessage,
-            onCredit: isOpen ? onCredit : nil
-        ) { [self] ending in
+            onCredit: onCredit
+        ) { [pool] ending in
             pool.release(lease)
             onEnd(ending)
         }
         lease.connection.link.loop.execute { lease.connection.start(call) }
-        return (call, lease.connection)
+        return StreamedCall(call: call, connection: lease.connection)
     }
 
     /// What the server said about itself, connecting if need be.

@@ -2,7 +2,7 @@
 //
 // `Container` makes the real one; tests and a simulator hand in theirs.
 
-package import CumulusTransport
+import CumulusTransport
 package import CumulusWire
 import Foundation
 
@@ -45,13 +45,17 @@ package struct ClientEnvironment: Sendable {
     )
 
     /// The real world.
-    package static func system(trust: TLSTrust) -> ClientEnvironment {
+    package static func system(_ configuration: Container.Configuration) -> ClientEnvironment {
         ClientEnvironment(
             now: MonotonicClock.now,
             wallClock: { Int64(Date().timeIntervalSince1970 * 1_000) },
             random: { UInt64.random(in: .min ... .max) },
             sleep: { try await Task.sleep(for: .milliseconds($0)) },
-            dialer: NIOFrameDialer(loops: loops, trust: trust),
+            dialer: NIOFrameDialer(
+                loops: loops,
+                trust: TLSTrust(configuration),
+                connectMilliseconds: configuration.attemptMilliseconds
+            ),
             connectionExecutor: { loops.next() }
         )
     }

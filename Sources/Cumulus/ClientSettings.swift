@@ -20,6 +20,8 @@ struct ClientSettings: Sendable {
     /// Milliseconds that a call may take, retries included.
     var callMilliseconds: Int64
     var waitingLimit = 1_000
+    /// How long it may take to connect to a node and to be greeted.
+    var attemptMilliseconds = Limits.standard.greetingMilliseconds
     /// How long a server that owes an answer may say nothing, twice, before it is given up.
     var silenceMilliseconds: Int64 = 10_000
     /// Later only in a test: see `ClientConnection.lastStream`.

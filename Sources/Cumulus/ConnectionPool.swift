@@ -13,6 +13,7 @@ final class ConnectionPool: Sendable {
     /// A connection that a call may use.
     struct Lease: Sendable {
         let slot: Int
+        let endpoint: String
         let connection: ClientConnection
         let hello: ServerHello
         /// What to add to our wall clock to get the server's.
@@ -48,7 +49,8 @@ final class ConnectionPool: Sendable {
         var waiters: [Waiter] = []
         var nextWaiter: UInt64 = 0
         var nextSlot = 0
-        var lastProblem = "no answer came in time"
+        /// By endpoint that was tried: why it was given up last.
+        var problems: [String: String] = [:]
         /// Leases that were not given back yet, also those of connections that are lost.
         var leases = 0
         /// All that were greeted and have not ended, those of a draining server too.
@@ -66,18 +68,17 @@ final class ConnectionPool: Sendable {
 
     private let settings: ClientSettings
     private let environment: ClientEnvironment
-    /// Told which token covers what a run of a node answers from now on.
-    private let reached: @Sendable (_ run: UInt64, _ token: Bytes) -> Void
+    private let seen: SharedTokens
     private let state: Mutex<State>
 
     init(
         _ settings: ClientSettings,
         _ environment: ClientEnvironment,
-        reached: @escaping @Sendable (_ run: UInt64, _ token: Bytes) -> Void
+        _ seen: SharedTokens
     ) {
         self.settings = settings
         self.environment = environment
-        self.reached = reached
+        self.seen = seen
         let slots = Array(repeating: Slot(), count: max(1, settings.connections))
         state = Mutex(State(slots: slots))
     }
@@ -92,13 +93,16 @@ final class ConnectionPool: Sendable {
         }
     }
 
-    /// What a call ends with that couldn't be sent in its time.
+    /// What a call ends with that couldn't be sent in its time: it names the nodes that were tried,
+    /// and why each was given up.
     var unreachable: ServiceError {
-        let problem = state.withLock { $0.lastProblem }
-        return ServiceError(
-            .networkFailure,
-            "could not reach \(settings.endpoints.joined(separator: ", ")): \(problem)"
-        )
+        let problems = state.withLock { $0.problems }
+        let tried = settings.endpoints.filter { problems[$0] != nil }
+        let text =
+            tried.isEmpty
+            ? "\(settings.endpoints.joined(separator: ", ")): no answer came in time"
+            : tried.map { "\($0): \(problems[$0] ?? "")" }.joined(separator: "; ")
+        return ServiceError(.networkFailure, "could not reach \(text)")
     }
 
     // MARK: Leases
@@ -186,7 +190,7 @@ final class ConnectionPool: Sendable {
     func retire(_ lease: Lease, _ why: String) {
         let attempt = state.withLock { isCurrent(lease, $0) ? $0.slots[lease.slot].attempt : nil }
         guard let attempt else { return }
-        lose(lease.slot, attempt, why)
+        lose(lease.slot, attempt, lease.endpoint, why)
         lease.connection.link.loop.execute { lease.connection.retire() }
     }
 
@@ -291,7 +295,7 @@ final class ConnectionPool: Sendable {
             } else {
                 note(nil, of: endpoint)
             }
-            lose(slot, attempt, "\(error)")
+            lose(slot, attempt, endpoint, "\(error)")
         }
     }
 
@@ -306,6 +310,7 @@ final class ConnectionPool: Sendable {
         case .opened(let hello):
             let lease = Lease(
                 slot: slot,
+                endpoint: endpoint,
                 connection: connection,
                 hello: hello,
                 clockOffset: hello.clock &- environment.wallClock()
@@ -315,30 +320,36 @@ final class ConnectionPool: Sendable {
                 let turn = state.slots[slot].turn
                 state.slots[slot] = Slot(state: .open(lease), turn: turn, attempt: attempt)
                 state.verdicts = [:]
+                state.problems[endpoint] = nil
                 state.connections[ObjectIdentifier(connection)] = connection
                 return true
             }
             guard isWanted else { return connection.close() }
             serveWaiters()
-        case .reached(let run, let token): reached(run, token)
+        case .reached(let run, let token):
+            seen.tokens.withLock { $0.note(token, of: run, over: attempt) }
         // One that is busy may take it at the next try.
         case .refused(let error): if !error.isPassing { note(error, of: endpoint) }
-        case .draining: lose(slot, attempt, "the server is shutting down")
+        case .draining: lose(slot, attempt, endpoint, "the server is shutting down")
         case .closed(let reason):
-            state.withLock { $0.connections[ObjectIdentifier(connection)] = nil }
-            lose(slot, attempt, reason)
+            let next = state.withLock { state in
+                state.connections[ObjectIdentifier(connection)] = nil
+                return state.nextAttempt + 1
+            }
+            seen.tokens.withLock { $0.end(attempt, before: next) }
+            lose(slot, attempt, endpoint, reason)
         }
     }
 
     /// A connection is of no use any more, or never was.
     ///
     /// Connects again if somebody waits.
-    private func lose(_ slot: Int, _ attempt: UInt64, _ problem: String) {
+    private func lose(_ slot: Int, _ attempt: UInt64, _ endpoint: String, _ problem: String) {
         let isNeeded = state.withLock { state -> Bool in
             guard state.slots[slot].attempt == attempt else { return false }
             let (failures, turn) = (state.slots[slot].failures, state.slots[slot].turn)
             state.slots[slot] = Slot(failures: failures + 1, turn: turn + 1)
-            state.lastProblem = problem
+            state.problems[endpoint] = problem
             return !state.waiters.isEmpty
         }
         if isNeeded { connect() }

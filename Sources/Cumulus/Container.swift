@@ -54,6 +54,11 @@ public struct Container: Sendable {
         package static func isAddress(_ text: String) -> Bool {
             Endpoint.split(text) != nil
         }
+
+        /// Whether that address stands for all of a machine.
+        package static func isWildcard(_ text: String) -> Bool {
+            Endpoint.split(text).map { Endpoint.isWildcard($0.host) } ?? false
+        }
     }
 
     /// Whether connections to nodes are encrypted (TLS 1.3).
@@ -96,7 +101,7 @@ public struct Container: Sendable {
         self.init(
             identifier: identifier,
             configuration: configuration,
-            environment: .system(trust: TLSTrust(configuration))
+            environment: .system(configuration)
         )
     }
 
@@ -193,11 +198,24 @@ extension TLSTrust {
     }
 }
 
+extension Container.Configuration {
+    fileprivate var callMilliseconds: Int64 {
+        // Longer ones have no number in milliseconds.
+        let (seconds, attoseconds) = min(timeout, .seconds(Int32.max)).components
+        return max(1, seconds * 1_000 + attoseconds / 1_000_000_000_000_000)
+    }
+
+    /// How long one node may let a call wait before another one is tried, where there are several:
+    /// each gets its share of the call's time.
+    var attemptMilliseconds: Int64 {
+        let longest = Limits.standard.greetingMilliseconds
+        guard endpoints.count > 1 else { return longest }
+        return min(longest, max(1_000, callMilliseconds / Int64(endpoints.count + 1)))
+    }
+}
+
 extension ClientSettings {
     init(_ configuration: Container.Configuration, hello: Hello) {
-        // Longer ones have no number in milliseconds.
-        let timeout = min(configuration.timeout, .seconds(Int32.max))
-        let (seconds, attoseconds) = timeout.components
         self.init(
             endpoints: configuration.endpoints,
             session: configuration.session?.tokens ?? [],
@@ -212,8 +230,12 @@ extension ClientSettings {
                 container: String(decoding: hello.container, as: UTF8.self),
                 environment: configuration.environment
             ),
-            callMilliseconds: max(1, seconds * 1_000 + attoseconds / 1_000_000_000_000_000),
-            silenceMilliseconds: configuration.silenceMilliseconds,
+            callMilliseconds: configuration.callMilliseconds,
+            attemptMilliseconds: configuration.attemptMilliseconds,
+            silenceMilliseconds: min(
+                configuration.silenceMilliseconds,
+                configuration.attemptMilliseconds
+            ),
             firstStream: configuration.firstStream
         )
     }

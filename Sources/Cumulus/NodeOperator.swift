@@ -162,7 +162,7 @@ package struct NodeOperator: Sendable {
         hello.token = Array(token.utf8)
         core = ClientCore(
             ClientSettings(configuration, hello: hello),
-            environment: .system(trust: TLSTrust(configuration))
+            environment: .system(configuration)
         )
     }
 

@@ -6,23 +6,18 @@
 import CumulusModel
 import CumulusWire
 
-/// One list call.
+/// One list call whose answer has begun.
 ///
 /// Dropped before its end, it is cancelled.
-final class PageStream: Sendable {
-    private let call: ClientCall
-    private let connection: ClientConnection
-    private let messages: AsyncThrowingStream<Bytes, any Error>.AsyncIteratorBox
+final class PageStream: @unchecked Sendable {
+    // Only its one consumer calls `next`.
+    private let call: StreamedCall
+    private var messages: Messages.Iterator
+    /// The first one, until it is asked for.
+    private var first: Bytes?
 
-    private init(
-        call: ClientCall,
-        connection: ClientConnection,
-        messages: AsyncThrowingStream<Bytes, any Error>
-    ) {
-        self.call = call
-        self.connection = connection
-        self.messages = .init(messages)
-    }
+    /// As they arrive; bounded by the credit that `next` grants.
+    private typealias Messages = AsyncThrowingStream<Bytes, any Error>
 
     /// - Parameter window: Bytes that may be on their way, beyond what the protocol begins with.
     static func open(
@@ -31,67 +26,72 @@ final class PageStream: Sendable {
         _ request: Bytes,
         window: Int = 0
     ) async throws -> PageStream {
-        // Bounded by the credit that `next` grants.
-        let (messages, source) = AsyncThrowingStream<Bytes, any Error>.makeStream()
-        let (call, connection) = try await core.stream(
-            header,
-            request,
-            onMessage: { source.yield($0) },
-            onEnd: { ending in
-                switch ending {
-                case .answer(let last):
-                    for message in last { source.yield(message) }
-                    source.finish()
-                case .refused(let error): source.finish(throwing: error)
-                case .lost:
-                    source.finish(
-                        throwing: ServiceError(
-                            .networkFailure,
-                            "the connection was lost while the list was read; start it again"
-                        )
-                    )
+        try await core.open { lease throws(CallFailure) in
+            let (messages, source) = Messages.makeStream()
+            let call = core.start(
+                header,
+                request,
+                on: lease,
+                onMessage: { source.yield($0) },
+                onEnd: { ending in
+                    do throws(CallFailure) {
+                        for message in try ending.get() { source.yield(message) }
+                        source.finish()
+                    } catch {
+                        source.finish(throwing: error)
+                    }
                 }
-            }
-        )
-        if window > 0 {
-            connection.link.loop.execute { connection.grant(window, to: call) }
+            )
+            if window > 0 { call.grant(window) }
+            let stream = PageStream(call, messages)
+            try await stream.begin()
+            return stream
         }
-        return PageStream(call: call, connection: connection, messages: messages)
     }
 
-    deinit {
-        let (call, connection) = (call, connection)
-        connection.link.loop.execute { connection.cancel(call) }
+    private init(_ call: StreamedCall, _ messages: Messages) {
+        self.call = call
+        self.messages = messages.makeAsyncIterator()
+    }
+
+    deinit { call.cancel() }
+
+    private func begin() async throws(CallFailure) {
+        do {
+            first = try await messages.next()
+        } catch let failure as CallFailure {
+            throw failure
+        } catch {
+            throw .refused(ClientCore.cancelled)
+        }
     }
 
     /// nil at the end of the answer.
     func next() async throws -> Bytes? {
-        guard let message = try await messages.next() else {
+        guard let message = try await take() else {
             // For a cancelled task the messages end too, and whoever reads must not take that for
             // all of them.
             try ClientCore.checkCancellation()
             return nil
         }
-        let (call, connection, count) = (call, connection, message.count)
-        connection.link.loop.execute { connection.grant(count, to: call) }
+        call.grant(message.count)
         return message
     }
-}
 
-extension AsyncThrowingStream<Bytes, any Error> {
-    /// An iterator that a class can hold.
-    ///
-    /// One consumer at a time.
-    fileprivate final class AsyncIteratorBox: @unchecked Sendable {
-        // Only `PageStream.next` calls it, on behalf of one iterator.
-        private var iterator: AsyncThrowingStream<Bytes, any Error>.Iterator
-
-        init(_ stream: AsyncThrowingStream<Bytes, any Error>) {
-            iterator = stream.makeAsyncIterator()
+    private func take() async throws -> Bytes? {
+        if let first {
+            self.first = nil
+            return first
         }
-
-        func next() async throws -> Bytes? {
-            try await iterator.next()
+        do {
+            return try await messages.next()
+        } catch CallFailure.refused(let error) {
+            throw error
+        } catch CallFailure.lost {
+            throw ServiceError(
+                .networkFailure,
+                "the connection was lost while the list was read; start it again"
+            )
         }
     }
 }

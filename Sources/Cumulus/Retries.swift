@@ -40,8 +40,20 @@ struct Retries {
         self.hasOwnID = hasOwnID
     }
 
+    /// - Parameter canWait: Whether the caller has so many milliseconds left.
+    mutating func step(
+        after failure: CallFailure,
+        backoff: Int64,
+        canWait: (Int64) -> Bool
+    ) -> Step {
+        switch failure {
+        case .lost(let wasSent): lost(wasSent: wasSent, backoff: backoff)
+        case .refused(let error): refused(error, backoff: backoff, canWait: canWait)
+        }
+    }
+
     /// An attempt ended with its connection.
-    mutating func lost(wasSent: Bool, backoff: Int64) -> Step {
+    private mutating func lost(wasSent: Bool, backoff: Int64) -> Step {
         if wasSent, !isRepeatable { return .fail(Retries.outcomeUnknown) }
         self.wasSent = self.wasSent || (wasSent && isChange)
         count += 1
@@ -49,9 +61,7 @@ struct Retries {
     }
 
     /// A node refused it.
-    ///
-    /// - Parameter canWait: Whether the caller has so many milliseconds left.
-    mutating func refused(
+    private mutating func refused(
         _ error: ServiceError,
         backoff: Int64,
         canWait: (Int64) -> Bool

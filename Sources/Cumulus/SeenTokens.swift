@@ -1,13 +1,29 @@
 // What the calls of a client have seen, as the nodes told it: the newest token of each node.
 //
-// Kept by `ClientCore`. A call carries the tokens of other nodes than the one that it goes to; when
-// that one has answered, its own token covers them. hot: asked once per call.
+// Noted by connections and carried by calls. A call carries the tokens of other nodes than the one
+// that it goes to; when that one has answered, its own token covers them. hot: asked once per call.
 
 import CumulusModel
+import Synchronization
 
 struct SeenTokens: Sendable {
-    /// By the run of the node that told it.
-    private var own: [UInt64: Bytes] = [:]
+    /// Who told a token: a run of a node, and over which connection.
+    ///
+    /// Of two connections to one node the slower may bring an older token later, and nobody but
+    /// nodes can tell which is newer.
+    private struct Source: Hashable {
+        let run: UInt64
+        let connection: UInt64
+    }
+
+    private struct Told {
+        var token: Bytes
+        /// Connections that were begun from this one on are younger than all that this one brought;
+        /// nil: it goes on.
+        var end: UInt64?
+    }
+
+    private var own: [Source: Told] = [:]
     /// From another client.
     private var foreign: [Bytes]
 
@@ -15,13 +31,16 @@ struct SeenTokens: Sendable {
         foreign = session
     }
 
-    var all: [Bytes] { foreign + own.sorted { $0.key < $1.key }.map(\.value) }
+    var all: [Bytes] {
+        let sources = own.keys.sorted { ($0.run, $0.connection) < ($1.run, $1.connection) }
+        return unique(foreign + sources.compactMap { own[$0]?.token })
+    }
 
     /// What a call to that run of a node has to carry.
     func tokens(for run: UInt64) -> [Bytes] {
         // Nearly always one node answers all calls.
-        if foreign.isEmpty, own.count <= 1, own.keys.first ?? run == run { return [] }
-        return foreign + own.filter { $0.key != run }.values
+        if foreign.isEmpty, own.keys.allSatisfy({ $0.run == run }) { return [] }
+        return unique(foreign + own.filter { $0.key.run != run }.values.map(\.token))
     }
 
     mutating func join(_ session: [Bytes]) {
@@ -29,8 +48,18 @@ struct SeenTokens: Sendable {
         foreign += session.filter { !known.contains($0) }
     }
 
-    mutating func note(_ token: Bytes, of run: UInt64) {
-        own[run] = token
+    /// - Parameter connection: A number that is greater for a connection that was begun later.
+    mutating func note(_ token: Bytes, of run: UInt64, over connection: UInt64) {
+        let source = Source(run: run, connection: connection)
+        if own[source] == nil {
+            own = own.filter { $0.key.run != run || $0.value.end ?? .max > connection }
+        }
+        own[source] = Told(token: token)
+    }
+
+    /// A connection is over; those from `next` on are begun after that.
+    mutating func end(_ connection: UInt64, before next: UInt64) {
+        for source in own.keys where source.connection == connection { own[source]?.end = next }
     }
 
     /// That run of a node answered a call that carried these: its own token covers them.
@@ -38,6 +67,18 @@ struct SeenTokens: Sendable {
     /// That one stays, also where it is one of them, since nothing was committed there meanwhile.
     mutating func forget(_ tokens: [Bytes], coveredBy run: UInt64) {
         foreign.removeAll { tokens.contains($0) }
-        own = own.filter { $0.key == run || !tokens.contains($0.value) }
+        own = own.filter { $0.key.run == run || !tokens.contains($0.value.token) }
     }
+
+    private func unique(_ tokens: [Bytes]) -> [Bytes] {
+        var known: Set<Bytes> = []
+        return tokens.filter { known.insert($0).inserted }
+    }
+}
+
+/// The same, for all connections and calls of a client.
+final class SharedTokens: Sendable {
+    let tokens: Mutex<SeenTokens>
+
+    init(_ session: [Bytes]) { tokens = Mutex(SeenTokens(session)) }
 }

@@ -54,8 +54,7 @@ final class UploadStream: Sendable {
         }
     }
 
-    private let call: ClientCall
-    private let connection: ClientConnection
+    private let call: StreamedCall
     private let shared: Shared
 
     /// - Parameter onCredit: Told how many bytes the server is done with, or makes room for.
@@ -67,30 +66,24 @@ final class UploadStream: Sendable {
     ) async throws -> UploadStream {
         let credit = try await core.hello().limits.initialCredit
         let shared = Shared(credit: credit)
-        let (call, connection) = try await core.stream(
+        let call = try await core.upload(
             header,
             request,
-            isOpen: true,
-            onMessage: { _ in },
             onCredit: { byteCount in
                 onCredit(byteCount)
                 shared.change { $0.credit += byteCount }
             },
             onEnd: { ending in shared.change { $0.ending = ending } }
         )
-        return UploadStream(call: call, connection: connection, shared: shared)
+        return UploadStream(call: call, shared: shared)
     }
 
-    private init(call: ClientCall, connection: ClientConnection, shared: Shared) {
+    private init(call: StreamedCall, shared: Shared) {
         self.call = call
-        self.connection = connection
         self.shared = shared
     }
 
-    deinit {
-        let (call, connection) = (call, connection)
-        connection.link.loop.execute { connection.cancel(call) }
-    }
+    deinit { call.cancel() }
 
     /// Sends a message once there is room for it.
     ///
@@ -102,15 +95,13 @@ final class UploadStream: Sendable {
             return state.ending == nil
         }
         guard isOpen else { return false }
-        let (call, connection) = (call, connection)
-        connection.link.loop.execute { connection.send(message, of: call, isEnd: false) }
+        call.send(message, isEnd: false)
         return true
     }
 
     /// Says that nothing more comes, and waits for the answer.
     func finish() async -> ClientCall.Ending {
-        let (call, connection) = (call, connection)
-        connection.link.loop.execute { connection.send(MessagePieces(), of: call, isEnd: true) }
+        call.send(MessagePieces(), isEnd: true)
         await shared.wait { _ in false }
         return shared.state.withLock { $0.ending } ?? .lost(wasSent: true)
     }

@@ -34,7 +34,7 @@ package final class FrameChannelHandler: ChannelInboundHandler, FrameLink, @unch
     private var wake: (time: Instant, task: Scheduled<Void>)?
     /// How long the other side may take to read the last words.
     private static let lingerSeconds: Int64 = 1
-    private static let handshakeSeconds: Int64 = 10
+    private let handshakeMilliseconds: Int64
 
     /// What stands before this handler in the pipeline.
     package enum Security: Sendable {
@@ -49,11 +49,13 @@ package final class FrameChannelHandler: ChannelInboundHandler, FrameLink, @unch
     package init(
         loop: any FrameLoop,
         _ security: Security = .plain,
+        handshakeMilliseconds: Int64 = 10_000,
         opened: EventLoopPromise<Void>? = nil,
         _ make: @escaping MakeFrameHandler
     ) {
         self.loop = loop
         self.security = security
+        self.handshakeMilliseconds = handshakeMilliseconds
         self.opened = opened
         self.make = make
     }
@@ -74,7 +76,7 @@ package final class FrameChannelHandler: ChannelInboundHandler, FrameLink, @unch
         if case .plain = security { return begin(context) }
         let channel = context.channel
         channel.eventLoop.assumeIsolated().scheduleTask(
-            in: .seconds(FrameChannelHandler.handshakeSeconds)
+            in: .milliseconds(handshakeMilliseconds)
         ) {
             guard self.handler == nil else { return }
             self.opened?.fail(HandshakeTimeout())

@@ -12,12 +12,13 @@ import Synchronization
 package struct NIOFrameDialer: FrameDialer {
     private let loops: EventLoops
     private let trust: TLSTrust?
-    private static let connectSeconds: Int64 = 10
+    private let connectMilliseconds: Int64
 
     /// - Parameter trust: nil: plain TCP everywhere.
-    package init(loops: EventLoops, trust: TLSTrust? = nil) {
+    package init(loops: EventLoops, trust: TLSTrust? = nil, connectMilliseconds: Int64 = 10_000) {
         self.loops = loops
         self.trust = trust
+        self.connectMilliseconds = connectMilliseconds
     }
 
     package enum Failure: Error, CustomStringConvertible {
@@ -79,11 +80,11 @@ package struct NIOFrameDialer: FrameDialer {
         _ context: NIOSSLContext?,
         _ make: @escaping MakeFrameHandler
     ) async throws {
-        let loops = loops
+        let (loops, connectMilliseconds) = (loops, connectMilliseconds)
         let attempt = DialAttempt()
         try await withTaskCancellationHandler {
             let channel = try await ClientBootstrap(group: loops.group)
-                .connectTimeout(.seconds(NIOFrameDialer.connectSeconds))
+                .connectTimeout(.milliseconds(connectMilliseconds))
                 .channelOption(.tcpOption(.tcp_nodelay), value: 1)
                 .channelOption(.maxMessagesPerRead, value: 16)
                 .channelInitializer { channel in
@@ -95,6 +96,7 @@ package struct NIOFrameDialer: FrameDialer {
                         let handler = FrameChannelHandler(
                             loop: loops.frameLoop(channel.eventLoop),
                             context == nil ? .plain : .dialer(name: NIOFrameDialer.name(host)),
+                            handshakeMilliseconds: connectMilliseconds,
                             opened: try attempt.add(channel),
                             make
                         )

@@ -177,25 +177,60 @@ import Testing
         try await silent.stop()
         try await server.stop()
     }
+
+    /// A stopped process, whose kernel still accepts connections: another node gets its share of
+    /// the call's time.
+    @Test(.timeLimit(.minutes(5))) func aNodeThatDoesNotGreetIsLeftForAnother() async throws {
+        let mute = try await SilentServer(greets: false)
+        let server = try await TestServer()
+        var configuration = Container.Configuration(endpoints: [mute.endpoint, server.endpoint])
+        configuration.timeout = .seconds(9)
+        let container = Container(identifier: TestServer.container, configuration: configuration)
+        let found = try await container.publicCloudDatabase.records(
+            for: [Record.ID(recordName: "none")]
+        )
+        #expect(found.count == 1)
+        await container.close()
+        try await mute.stop()
+        try await server.stop()
+    }
+
+    @Test(.timeLimit(.minutes(5))) func anErrorNamesTheNodesThatWereTried() async throws {
+        let mute = try await SilentServer(greets: false)
+        var configuration = Container.Configuration(endpoints: [mute.endpoint, "127.0.0.1:1"])
+        configuration.timeout = .seconds(4)
+        let container = Container(identifier: TestServer.container, configuration: configuration)
+        let error = await #expect(throws: ServiceError.self) {
+            _ = try await container.publicCloudDatabase.allRecordZones()
+        }
+        #expect(error?.code == .networkFailure)
+        let message = error?.message ?? ""
+        #expect(message.contains("\(mute.endpoint): no HELLO within"), "\(message)")
+        #expect(message.contains("127.0.0.1:1: "), "\(message)")
+        await container.close()
+        try await mute.stop()
+    }
 }
 
-/// Greets whoever comes and says no word more.
+/// Greets whoever comes, or not even that, and says no word more.
 private final class SilentServer: Sendable {
     let endpoint: String
     private let listener: NIOFrameListener
 
-    init() async throws {
+    init(greets: Bool = true) async throws {
         listener = NIOFrameListener(host: "127.0.0.1", port: 0, loops: EventLoops(threads: 1))
-        endpoint = try await listener.start { _, _ in SilentHandler() }
+        endpoint = try await listener.start { _, _ in SilentHandler(greets: greets) }
     }
 
     func stop() async throws { try await listener.stop() }
 }
 
 private final class SilentHandler: FrameHandler {
-    private var output = Frame.preface
+    private var output = Bytes()
 
-    init() {
+    init(greets: Bool) {
+        guard greets else { return }
+        output = Frame.preface
         var hello = ServerHello()
         hello.limits = .standard
         hello.clock = Int64(Date().timeIntervalSince1970 * 1_000)

@@ -34,6 +34,22 @@ import Testing
         return error
     }
 
+    /// A list is opened again like any read, as long as nothing of it has come.
+    @Test func aListIsOpenedElsewhere() async throws {
+        let behind = ServiceError(.serviceUnavailable, .nodeBehind, "behind")
+        let first = try await ScriptedServer([.refuseCall(behind)])
+        let second = try await ScriptedServer([.dropCall, .answer([])])
+        let container = container([first.endpoint, second.endpoint])
+        var count = 0
+        for try await _ in container.publicCloudDatabase.allRecords() { count += 1 }
+        #expect(count == 0)
+        #expect(first.calls > 0)
+        #expect(second.calls == 2)
+        await container.close()
+        try await first.stop()
+        try await second.stop()
+    }
+
     /// Nobody listens there: a thousand calls wait for a connection, and the next one is refused.
     @Test func aThousandCallsWaitAndNoMore() async throws {
         let container = container(["127.0.0.1:1"])

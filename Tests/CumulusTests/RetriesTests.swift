@@ -100,12 +100,12 @@ private func fails(_ error: ServiceError) -> String { "\(error.code): \(error.me
 
 extension Retries {
     fileprivate mutating func refused(_ error: ServiceError, canWait: Bool = true) -> String {
-        refused(error, backoff: 50) { _ in canWait }.told
+        step(after: .refused(error), backoff: 50) { _ in canWait }.told
     }
 
     @discardableResult
     fileprivate mutating func lost(_ wasSent: Bool) -> String {
-        lost(wasSent: wasSent, backoff: 50).told
+        step(after: .lost(wasSent: wasSent), backoff: 50) { _ in true }.told
     }
 }
 
