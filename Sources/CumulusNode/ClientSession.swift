@@ -507,6 +507,8 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
                 "reason": "\(error.reason)",
             ]
         )
+        // It may say what was done, or what is there.
+        tellCausalToken()
         refuse(stream, error)
         end(stream)
     }
@@ -572,6 +574,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
                         session.greet(peer, role: hello.role, proof: proof(for: hello))
                     } else {
                         node.refusedTwin(incarnation, of: nodeID, at: hello.endpoint)
+                        session.sendHello(role: hello.role, proof: proof(for: hello), refuses: true)
                         session.close(Node.idInUse)
                     }
                     session.takeFrames(now: node.environment.now())
@@ -587,10 +590,16 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         if let peer = identity.peer { node.replicas.forget(peer) }
         phase = .open
         connection.finishGreeting(isPeer: identity.isPeer)
+        sendHello(role: role, proof: proof)
+        if node.isDraining { drain() }
+    }
+
+    /// - Parameter refuses: A node is refused, and why comes next; with the proof it is believed.
+    private func sendHello(role: UInt32, proof: Bytes, refuses: Bool = false) {
         var hello = hello(role: role)
         hello.proof = proof
+        if refuses { hello.incarnation = 0 }
         connection.send(Frame(.hello, payload: hello.encoded()))
-        if node.isDraining { drain() }
     }
 
     private func hello(role: UInt32) -> ServerHello {

@@ -263,7 +263,9 @@ extension PeerConnection {
             (try? ServiceError(wire: frame.payload))
             ?? ServiceError(.internalError, "the peer's error can't be read")
         if frame.stream == 0 {
-            if error.reason == .nodeIDInUse { node.note(isTwin: true, by: endpoint) }
+            // Only a node of the cluster is believed: this one takes no writes then.
+            let isProven = !peerID.isEmpty
+            if error.reason == .nodeIDInUse, isProven { node.note(isTwin: true, by: endpoint) }
             if error.code == .notAuthenticated {
                 node.warn(of: endpoint, "a peer refuses this node", why: error.message)
             }

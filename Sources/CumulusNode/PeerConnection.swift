@@ -223,6 +223,8 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
             throw ProtocolFault("there is another connection to that node")
         }
         peerID = hello.nodeID
+        // It refuses this node, and says why next.
+        guard hello.incarnation != 0 else { return }
         peerRun = Incarnation(hello.incarnation)
         node.peerRuns.enter(peerRun, of: peerID, at: endpoint, self) { [self] isAlone in
             onLoop { connection in

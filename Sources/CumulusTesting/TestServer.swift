@@ -64,8 +64,11 @@ package final class TestServer: Sendable {
 
     /// Pulls from other nodes until this one stops.
     package func follow(_ others: [TestServer]) {
+        follow(endpoints: others.map(\.endpoint))
+    }
+
+    package func follow(endpoints: [String]) {
         let links = PeerLinks(node, dialer: NIOFrameDialer(loops: loops))
-        let endpoints = others.map(\.endpoint)
         following.withLock { $0 = Task { await links.run(endpoints) } }
     }
 

@@ -6,6 +6,7 @@ import CumulusModel
 import CumulusNode
 import CumulusStorage
 import CumulusTesting
+import CumulusTransport
 import CumulusWire
 import Dispatch
 import Synchronization
@@ -475,6 +476,30 @@ extension Bytes {
         }
     }
 
+    /// Whoever listens where a peer should: a node believes only members of its cluster that its id
+    /// is in use.
+    @Test func aStrangerStopsNoWrites() async throws {
+        try await withCluster([MemoryEngine()]) { servers in
+            let connections = Atomic<Int>(0)
+            let loops = EventLoops(threads: 1)
+            let listener = NIOFrameListener(host: "127.0.0.1", port: 0, loops: loops)
+            let endpoint = try await listener.start { _, _ in
+                connections.add(1, ordering: .relaxed)
+                return Stranger()
+            }
+            servers[0].follow(endpoints: [endpoint])
+            // It comes again: it has read what the stranger says.
+            while connections.load(ordering: .relaxed) < 2 {
+                try await Task.sleep(for: .milliseconds(5))
+            }
+            let client = container([servers[0].endpoint], try await servers[0].makeUser("ada"))
+            _ = try await client.privateCloudDatabase.save(Record("r"))
+            await client.close()
+            await servers[0].unfollow()
+            try await listener.stop()
+        }
+    }
+
     @Test func aTokenOfAnotherClusterIsRefused() async throws {
         try await withCluster([MemoryEngine()]) { servers in
             let stranger = try await TestServer(clusterKey: Bytes(repeating: 1, count: 32))
@@ -542,6 +567,8 @@ extension Bytes {
             #expect(error?.reason == .notReplicated)
             #expect(error?.message.contains("0 of the 1 others") == true, "\(error as Any)")
             #expect(try holds("r", servers[0]))
+            // What an error says, its caller has seen.
+            #expect(!client.session.text.isEmpty)
             await client.close()
             // The others hear of it all the same.
             servers[1].follow([servers[0]])
@@ -819,4 +846,21 @@ extension Bytes {
             #expect(try await eventually { servers[0].node.callsInProgress == 0 })
         }
     }
+}
+
+/// Says that the id of whoever connects is in use, and proves nothing.
+private final class Stranger: FrameHandler {
+    func turnEnded(now: Instant) -> Turn {
+        var output = Frame.preface
+        let nonce = Bytes(repeating: 7, count: 32)
+        FrameEncoder.append(Frame(.nonce, payload: nonce), to: &output)
+        let error = ServiceError(.serviceUnavailable, .nodeIDInUse, "in use")
+        FrameEncoder.append(Frame(.status, isEnd: true, payload: error.encoded()), to: &output)
+        return Turn(output: FrameOutput(output), wake: nil, closes: true)
+    }
+
+    func received(_ bytes: UnsafeRawBufferPointer, now: Instant) {}
+    func timePassed(now: Instant) {}
+    func writing(_ pendingBytes: Int, now: Instant) {}
+    func closed() {}
 }
