@@ -28,12 +28,23 @@ extension ClusterCommand {
         var clusterKey: String
         @Option(help: "Directory of the new node's data.") var data: String
         @Option(help: "Where the new node listens.") var listen = "127.0.0.1:7420"
+        @Option(help: "Where others reach it, if it listens on all addresses.")
+        var advertise: String?
         @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func validate() throws {
             guard Container.Configuration.isAddress(listen) else {
                 throw ValidationError("--listen: '\(listen)' is not of the form host:port.")
+            }
+            if let advertise, !Container.Configuration.isAddress(advertise) {
+                throw ValidationError("--advertise: '\(advertise)' is not of the form host:port.")
+            }
+            if advertise == nil, Container.Configuration.isWildcard(listen) {
+                throw ValidationError(
+                    "--listen \(listen) is all addresses: name with --advertise the one at which "
+                        + "others reach the new node."
+                )
             }
         }
 
@@ -61,12 +72,13 @@ extension ClusterCommand {
             guard !peers.contains(listen) else {
                 throw InputProblem("a member listens on \(listen); choose another --listen")
             }
-            let settings: JSON = [
-                "data": .string(data), "listen": .string(listen),
-                "clusterKey": .string(clusterKey),
-                "peers": .string(peers.joined(separator: ",")),
+            var settings: [JSON.Member] = [
+                .init("data", .string(data)), .init("listen", .string(listen)),
+                .init("clusterKey", .string(clusterKey)),
+                .init("peers", .string(peers.joined(separator: ","))),
             ]
-            try KeyFile.write(settings.text, to: file)
+            if let advertise { settings.append(.init("advertise", .string(advertise))) }
+            try KeyFile.write(JSON.object(settings).text, to: file)
             try output.show(
                 ["settings": .string(file), "peers": .array(peers.map(JSON.string))],
                 rows: [["made \(file)"]]

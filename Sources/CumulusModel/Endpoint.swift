@@ -14,4 +14,7 @@ package enum Endpoint {
         if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
         return host.isEmpty ? nil : (String(host), port)
     }
+
+    /// Whether a host stands for all addresses of a machine: others can't be told to reach it.
+    package static func isWildcard(_ host: String) -> Bool { ["0.0.0.0", "::"].contains(host) }
 }

@@ -73,7 +73,8 @@ extension Node {
                     isThis: isThis,
                     reports: reports,
                     clockOffset: clock?.offset ?? 0,
-                    heard: clock?.time ?? 0,
+                    // A node that was started since may have heard of it before.
+                    heard: isThis ? 0 : clock?.time ?? reports.map(\.reported).max() ?? 0,
                     isConnected: !isThis && peerRuns.isConnected(member.nodeID),
                     twin: twin
                 )

@@ -210,7 +210,19 @@ struct Wiring {
     /// Where other nodes are told to reach this one; nil: where it listens.
     private func advertised(_ host: String) throws -> String? {
         let endpoint = configuration["advertise"]
-        if endpoint.isEmpty { return ["0.0.0.0", "::"].contains(host) ? "" : nil }
+        if endpoint.isEmpty {
+            guard Endpoint.isWildcard(host) else { return nil }
+            guard configuration["peers"].isEmpty, configuration["cluster-key"].isEmpty else {
+                throw Configuration.Problem(
+                    message: """
+                        advertise: a node of a cluster that listens on all addresses (\(host)) has \
+                        to say at which one the others reach it, or they never hear of what is \
+                        saved here; set it to host:port
+                        """
+                )
+            }
+            return ""
+        }
         guard Endpoint.split(endpoint) != nil else {
             throw Configuration.Problem(
                 message: "advertise: '\(endpoint)' is not of the form host:port"

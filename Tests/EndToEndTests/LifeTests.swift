@@ -334,6 +334,13 @@ import Testing
         try await #expect(waitUntilReady(node))
     }
 
+    /// Others could not read from it, and it would look well.
+    @Test func aNodeOfAClusterSaysWhereItIsReached() async throws {
+        let arguments = ["--listen", "0.0.0.0:0", "--insecure", "--peers", "127.0.0.1:1"]
+        let refused = try NodeProcess(data: folder.node, arguments: arguments)
+        try await expectRefusal(refused, naming: "advertise: a node of a cluster")
+    }
+
     @Test(arguments: [
         (["--limits", "itemsPerRequest=x"], "itemsPerRequest=x"),
         (["--limits", "nothing=1"], "'nothing' can't be set"),
