@@ -158,11 +158,12 @@ private struct Application {
 
     /// Lives that the commit ends, and that somebody changed who didn't know.
     mutating func noteLoss(of ended: [RecordRow], named name: String) {
-        for row in ended where !cut.covers(row.modified.dot) {
+        for row in ended {
+            guard let loser = row.newest(unknownTo: cut) else { continue }
             let clash = Clash(
                 field: "",
                 winner: commit.stamp,
-                loser: row.modified,
+                loser: loser,
                 lost: row.body.bytes
             )
             note([clash], of: name, row.type)
@@ -170,29 +171,37 @@ private struct Application {
     }
 
     /// A record of a name under which others made one: the one that was made first is not shown.
-    mutating func noteTwin(_ put: Commit.Put, of shown: RecordRow) {
+    mutating func noteTwin(
+        _ put: Commit.Put,
+        of shown: RecordRow
+    ) throws(EngineError) {
         let isLater = commit.stamp > shown.birth
         let clash = Clash(
             field: "",
             winner: max(commit.stamp, shown.birth),
             loser: min(commit.stamp, shown.birth),
-            lost: isLater ? shown.body.bytes : put.saidFields.bytes
+            lost: isLater ? shown.body.bytes : try said(put).bytes
         )
         note([clash], of: put.recordName, isLater ? shown.type : put.type)
     }
 
     /// A change that comes too late for what it changes: all of it is lost.
-    mutating func noteLoss(of put: Commit.Put, _ type: String, to winner: Stamp) {
-        let lost = put.saidFields.bytes
+    mutating func noteLoss(
+        of put: Commit.Put,
+        _ type: String,
+        to winner: Stamp
+    ) throws(EngineError) {
+        let lost = try said(put).bytes
         let clash = Clash(field: "", winner: winner, loser: commit.stamp, lost: lost)
         note([clash], of: put.recordName, type)
     }
-}
 
-extension Commit.Put {
-    /// Its fields, with what each increment adds as a field's value.
-    fileprivate var saidFields: RecordBody {
-        increments.reduce(fields) { $0.replacing($1.field, withInt64: $1.delta) }
+    private func said(_ put: Commit.Put) throws(EngineError) -> RecordBody {
+        do throws(MalformedBytes) {
+            return try put.saidFields
+        } catch {
+            throw .corrupt("a change of \(put.recordName) can't be read: \(error.reason)")
+        }
     }
 }
 
@@ -427,7 +436,11 @@ extension WriteTransaction {
     ) throws(EngineError) {
         let commit = application.commit
         guard let place = try place(of: &application) else {
-            return application.noteLoss(of: put, put.type, to: try zoneEnd(of: application))
+            return try application.noteLoss(
+                of: put,
+                put.type,
+                to: try zoneEnd(of: application)
+            )
         }
         var record = try record(place, put.recordName)
         var merge = PutMerge(put, commit, application.cut, state.broken)
@@ -436,7 +449,7 @@ extension WriteTransaction {
         let isLatest = application.cut.covers(record.frontier)
         if put.birth == nil {
             if let shown = record.shown, !application.cut.covers(shown.birth.dot) {
-                application.noteTwin(put, of: shown)
+                try application.noteTwin(put, of: shown)
             }
             record.add(RecordRow(type: put.type, birth: commit.stamp, createdBy: commit.user))
         }
@@ -452,7 +465,7 @@ extension WriteTransaction {
         application.note(merge.clashes, of: put.recordName, type)
         if !isThere {
             let winner = record.frontier.last ?? .zero
-            application.noteLoss(of: put, type, to: winner)
+            try application.noteLoss(of: put, type, to: winner)
         }
         if isThere || !state.broken.contains(.frontier) { record.enter(commit, application.cut) }
         application.rows.append(try store(record, commit, at: place))

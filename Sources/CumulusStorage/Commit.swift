@@ -97,7 +97,8 @@ extension Commit {
         package var type: String
         /// Sorted by field.
         package var increments: [Increment]
-        /// Counters whose field is removed, with the base from which they go on.
+        /// Counters whose field is set or removed, with the base at which its origin showed 0: from
+        /// there a removed one goes on, and so much less is what a set one's value says.
         ///
         /// Sorted by field.
         package var resetCounters: [Increment]

@@ -107,6 +107,14 @@ package struct RecordBody: Hashable, Sendable {
         append(field: field.bytes)
     }
 
+    /// Appends a STRING field; fields must come in ascending order.
+    package mutating func append(_ name: String, text: String) {
+        var field = CanonicalWriter()
+        field.field(1, text: name)
+        field.present(Int(FieldKind.string.rawValue), bytes: text.utf8)
+        append(field: field.bytes)
+    }
+
     /// Appends a field without a value, which stands for its removal.
     package mutating func append(removalOf name: String) {
         var field = CanonicalWriter()

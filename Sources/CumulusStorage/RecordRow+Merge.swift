@@ -81,7 +81,7 @@ package struct PutMerge {
     mutating func run(on row: inout RecordRow, isLatest: Bool) throws(MalformedBytes) {
         let fields = isLatest ? put.fields : try winners(in: row)
         try row.set(fields, targets: put.targets, resets: put.resetCounters, stamp)
-        if let change = put.parent { setParent(change, of: &row) }
+        if let change = put.parent { setParent(change, of: &row, isLatest: isLatest) }
         if put.isFull { raiseFloor(of: &row, isLatest: isLatest) }
         for increment in put.increments { try row.add(increment, stamp) }
         try row.void(doubled)
@@ -106,9 +106,8 @@ package struct PutMerge {
             let isTie = broken.contains(.ties) && stamp.time == known.stamp.time
             let wins = isTie || stamp > known.stamp
             if wins { winners.append(entry, of: put.fields) }
-            let incoming = entry.type == nil ? [] : Bytes(put.fields.bytes[entry.whole])
             if try says(entry, theSameAs: known.bytes, in: row) { continue }
-            note(name, known.stamp, lost: wins ? known.bytes : incoming)
+            note(name, known.stamp, lost: wins ? known.bytes : try put.said(entry))
         }
         return winners
     }
@@ -136,6 +135,7 @@ package struct PutMerge {
             where set < stamp && set > row.floor && !cut.covers(set.dot) {
                 note(row.body.name(of: entry), set, lost: Bytes(row.body.bytes[entry.whole]))
             }
+            if let parent = row.parent, parent.stamp < stamp { noteParent(parent, against: nil) }
         }
         row.raiseFloor(to: stamp)
     }
@@ -146,17 +146,76 @@ package struct PutMerge {
         clashes.append(Clash(field: field, winner: winner, loser: loser, lost: lost))
     }
 
-    private func setParent(_ change: Commit.ParentChange, of row: inout RecordRow) {
-        guard stamp > row.parent?.stamp ?? .zero, stamp >= row.floor else { return }
-        row.parent = RecordRow.NamedTarget(
+    private mutating func setParent(
+        _ change: Commit.ParentChange,
+        of row: inout RecordRow,
+        isLatest: Bool
+    ) {
+        let parent = RecordRow.NamedTarget(
             name: change.recordName.isEmpty ? nil : change.recordName,
             birth: change.birth,
             stamp: stamp
         )
+        // What a floor took is as good as a parent that was removed then.
+        let known = row.parent ?? RecordRow.NamedTarget(name: nil, birth: nil, stamp: row.floor)
+        if !isLatest { noteParent(known, against: parent) }
+        if stamp > row.parent?.stamp ?? .zero, stamp >= row.floor { row.parent = parent }
+    }
+
+    /// - Parameter own: The put's; nil: it says that there is none.
+    private mutating func noteParent(
+        _ known: RecordRow.NamedTarget,
+        against own: RecordRow.NamedTarget?
+    ) {
+        guard !cut.covers(known.stamp.dot), known.name != own?.name else { return }
+        let name = stamp > known.stamp ? known.name : own?.name
+        var lost = RecordBody()
+        let field = SystemField.parent.rawValue
+        if let name { lost.append(field, text: name) }
+        note(field, known.stamp, lost: lost.bytes)
+    }
+}
+
+extension Commit.Put {
+    /// Its fields as its caller said them, with what each increment adds as a field's value.
+    var saidFields: RecordBody {
+        get throws(MalformedBytes) {
+            var said = fields
+            for counter in resetCounters {
+                guard let entry = fields.entry(named: counter.field),
+                    let base = try fields.int64(entry)
+                else { continue }
+                said = said.replacing(counter.field, withInt64: base &- counter.delta)
+            }
+            return increments.reduce(said) { $0.replacing($1.field, withInt64: $1.delta) }
+        }
+    }
+
+    /// A field as its caller said it: of a counter the value, and not the base that gives it.
+    fileprivate func said(_ entry: RecordBody.Entry) throws(MalformedBytes) -> Bytes {
+        guard entry.type != nil else { return [] }
+        let name = fields.name(of: entry)
+        guard let counter = resetCounters.first(where: { $0.field == name }),
+            let base = try fields.int64(entry)
+        else { return Bytes(fields.bytes[entry.whole]) }
+        var said = RecordBody()
+        said.append(name, int64: base &- counter.delta)
+        return said.bytes
     }
 }
 
 extension RecordRow {
+    /// The newest commit in it that its origin didn't know who ends it; nil: it knew them all.
+    func newest(unknownTo cut: CausalCut) -> Stamp? {
+        let sums = counters.flatMap { counter in
+            counter.sums.map { sum in
+                // An increment's time stands in the frontier, unless a later one took its place.
+                frontier.first { $0.dot == sum.dot } ?? Stamp(modified.time, sum.dot)
+            }
+        }
+        return (stamps + sums).filter { !cut.covers($0.dot) }.max()
+    }
+
     /// When a field was last set or removed, and its bytes; nil if it never was.
     fileprivate func register(named name: String) -> (stamp: Stamp, bytes: Bytes)? {
         if let entry = body.entry(named: name), let index = body.entries.firstIndex(of: entry) {

@@ -305,7 +305,7 @@ extension RecordRow {
     }
 
     /// Every commit that the row still names, the frontier aside, ascending, each once.
-    private var stamps: [Stamp] {
+    var stamps: [Stamp] {
         var all = [birth, floor, modified] + fieldStamps + absent.map(\.stamp)
         if let parent { all.append(parent.stamp) }
         if let share { all.append(share.stamp) }

@@ -118,6 +118,61 @@ import Testing
         #expect(try pair.value("r") == ["n": 101])
     }
 
+    /// What a counter was set to is told, not the base that gives it here or there.
+    @Test func ofTwoSetsOfACounterTheLaterStands() throws {
+        try pair.together([SaveItem("r", ["n": 10])])
+        try pair.together([SaveItem("r", increments: ["n": 5])])
+        try pair.one.save([SaveItem("r", ["n": 100])])
+        try pair.other.save([SaveItem("r", ["n": 200])])
+        try pair.heal()
+        #expect(try pair.value("r") == ["n": 200])
+        #expect(try pair.lost() == [["n": 100], ["n": 100]])
+    }
+
+    @Test func aSetOfACounterIsLostWithItsRecord() throws {
+        try pair.together([SaveItem("r", ["n": 10])])
+        try pair.together([SaveItem("r", increments: ["n": 5])])
+        try pair.one.delete([DeleteItem("r")])
+        try pair.other.save([SaveItem("r", ["n": 100])])
+        try pair.heal()
+        #expect(try pair.value("r") == nil)
+        #expect(try pair.lost() == [["n": 100], ["n": 100]])
+    }
+
+    /// Who deletes a record that he changed last himself may not know all of it all the same.
+    @Test func anEditThatTheDeleterDidNotKnowIsTold() throws {
+        try pair.together([SaveItem("r", ["a": 0, "b": 0])])
+        try pair.other.save([SaveItem("r", ["b": 8])])
+        try pair.one.save([SaveItem("r", ["a": 10])])
+        try pair.one.delete([DeleteItem("r")])
+        try pair.heal()
+        #expect(try pair.value("r") == nil)
+        let lost = try pair.lost()
+        #expect(lost.contains(["b": 8]), "where it was deleted")
+        #expect(lost.contains { $0["b"] == 8 && $0["a"] != nil }, "where it was made")
+    }
+
+    @Test func anIncrementThatTheDeleterDidNotKnowIsTold() throws {
+        try pair.together([SaveItem("r", ["a": 0, "n": 1])])
+        try pair.other.save([SaveItem("r", increments: ["n": 4])])
+        try pair.one.save([SaveItem("r", ["a": 10])])
+        try pair.one.delete([DeleteItem("r")])
+        try pair.heal()
+        #expect(try pair.lost().count == 2)
+    }
+
+    @Test func ofTwoParentsTheLaterStands() throws {
+        try pair.together([SaveItem("p"), SaveItem("q"), SaveItem("r", ["a": 0])])
+        try pair.one.save([SaveItem("r", parent: "p")])
+        try pair.other.save([SaveItem("r", parent: "q")])
+        try pair.heal()
+        #expect(try pair.lost() == [["___parent": "p"], ["___parent": "p"]])
+        // Who knew of it replaces it.
+        try pair.one.save([SaveItem("r", parent: "p")])
+        try pair.heal()
+        #expect(try pair.lost().count == 2)
+    }
+
     /// Together they leave the range; a number that is saved is exact all the same.
     @Test(arguments: [(.max - 1, 1), (0, .max), (0, .min)] as [(Int64, Int64)])
     func aSetAfterAnOverflowIsShown(start: Int64, delta: Int64) throws {

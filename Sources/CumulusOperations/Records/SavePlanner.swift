@@ -346,8 +346,8 @@ struct SavePlanner {
 
     // MARK: Counters
 
-    /// What sets a counter carries the base that gives the wanted value; what removes one, the base
-    /// that gives 0.
+    /// What sets a counter carries the base that gives the wanted value, and what removes one the
+    /// base that gives 0; both say what base that is.
     private func planCounters(
         _ put: inout Commit.Put,
         _ row: RecordRow?
@@ -369,15 +369,15 @@ struct SavePlanner {
         }
         for counter in row?.counters ?? [] {
             guard let entry = put.fields.entry(named: counter.field) else { continue }
+            let zero = Commit.Increment(field: counter.field, delta: 0 &- counter.total)
             guard entry.type != nil else {
-                put.resetCounters.append(
-                    Commit.Increment(field: counter.field, delta: 0 &- counter.total)
-                )
+                put.resetCounters.append(zero)
                 continue
             }
             let value = try malformed { () throws(MalformedBytes) in try put.fields.int64(entry) }
             // Another type can stand here where two nodes disagreed on the field's.
             guard let value else { continue }
+            put.resetCounters.append(zero)
             let base = value &- counter.total
             put.fields = put.fields.replacing(counter.field, withInt64: base)
         }

@@ -53,9 +53,11 @@ extension Commit.Put {
     ) throws(MalformedBytes) -> RecordBody {
         var part = RecordBody()
         let counter = row.counters.first { $0.field == name }
+        let zero = counter.map { Commit.Increment(field: name, delta: 0 &- $0.total) }
         if let entry = row.body.entry(named: name) {
-            if let counter, entry.type == .one(.int64) {
+            if let counter, let zero, entry.type == .one(.int64) {
                 part.append(name, int64: counter.base)
+                resetCounters.append(zero)
             } else {
                 part.append(entry, of: row.body)
             }
@@ -64,9 +66,7 @@ extension Commit.Put {
             part.append(name, int64: 0 &- (counter?.total ?? 0))
         } else {
             part.append(removalOf: name)
-            if let counter {
-                resetCounters.append(Commit.Increment(field: name, delta: 0 &- counter.total))
-            }
+            if let zero { resetCounters.append(zero) }
         }
         return part
     }
