@@ -308,7 +308,7 @@ extension ClusterCommand {
     struct TruncateMarker: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "truncate-marker",
-            abstract: "After all nodes went back to a backup: let clients' later tokens expire.",
+            abstract: "After nodes went back to backups: let tokens of what nobody has expire.",
             discussion: help(
                 "cumulus cluster truncate-marker --yes --operator-token-file operator.token",
                 note: """

@@ -129,7 +129,7 @@ extension ClientSession {
     func failBehind(_ stream: UInt32, _ behind: BehindCall) {
         guard let state = calls[stream] else { return }
         state.behind = nil
-        if !state.hasWaited, !behind.call.header.causalTokens.isEmpty {
+        if !state.hasWaited {
             // It may have been lost with the restore of a backup.
             state.hasWaited = true
             return dispatch(behind.call)

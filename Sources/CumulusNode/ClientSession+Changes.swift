@@ -11,7 +11,7 @@ extension ClientSession {
     func fetchDatabaseChanges(_ call: Call) throws {
         let request = try FetchDatabaseChangesRequest(wire: call.message)
         let scope = try callScope(call.header)
-        let token = try changeToken(request.token, scope)
+        let token = try changeToken(request.token, scope, call)
         let fetch = try RequestParser(caller: identity.caller, limits: limits)
             .databaseChanges(request, since: token)
         guard reaches(token?.needed, call) else { return }
@@ -24,7 +24,7 @@ extension ClientSession {
     func fetchZoneChanges(_ call: Call) throws {
         let request = try FetchZoneChangesRequest(wire: call.message)
         let scope = try callScope(call.header)
-        let token = try changeToken(request.token, scope)
+        let token = try changeToken(request.token, scope, call)
         let fetch = try RequestParser(caller: identity.caller, limits: limits)
             .zoneChanges(request, since: token)
         guard reaches(token?.needed, call) else { return }
@@ -45,14 +45,17 @@ extension ClientSession {
     /// One of another scope is refused before this one's vector is asked: they can't be compared.
     private func changeToken(
         _ bytes: Bytes,
-        _ scope: ScopeID
+        _ scope: ScopeID,
+        _ call: Call
     ) throws(ServiceError) -> ChangeToken? {
         guard !bytes.isEmpty else { return nil }
         guard let token = node.mint.changes(bytes) else {
             throw .tokenExpired("no node of this cluster made it, or it is damaged")
         }
         try token.check(scope)
-        if isLost(token.needed, since: token.truncation) {
+        // Where there are others, what it covers may be on its way.
+        let hasWaited = calls[call.stream]?.hasWaited ?? false
+        if node.isAlone || hasWaited, isLost(token.needed, since: token.truncation) {
             throw .tokenExpired("what it covers was lost when the server went back to a backup")
         }
         return token
