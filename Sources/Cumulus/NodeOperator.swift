@@ -12,7 +12,8 @@ package struct NodeOperator: Sendable {
         package var incarnation: String
         package var clusterID: String
         package var version: String
-        /// "ready", or why it isn't; "damaged": a row was found that can't be read.
+        /// "ready", or why it isn't; "damaged": a row was found that can't be read; "catching up":
+        /// what its peers had when it was started is not all here yet.
         package var state: String
         package var started: Timestamp
         package var connections: Int

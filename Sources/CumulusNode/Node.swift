@@ -72,6 +72,7 @@ package final class Node: Sendable {
     let connections = Mutex<[Bytes: WeakPeer]>([:])
     let directRuns = DirectRuns()
     let peerRuns = PeerRuns()
+    let catchUp = CatchUp()
     /// This node takes itself off the list.
     let leaving = Atomic<Bool>(false)
     /// Where others reach this node; empty: nobody was told.
@@ -313,7 +314,7 @@ package final class Node: Sendable {
 
     // MARK: Status
 
-    /// "ready", or why not.
+    /// "ready", or why not, where that can be told without the store.
     package var state: String {
         if isDraining { return "draining" }
         if gate.stops.hasBegun { return "leaving" }
@@ -346,6 +347,7 @@ package final class Node: Sendable {
         status.clusterID = clusterID
         status.softwareVersion = configuration.version
         status.state = state
+        if status.state == "ready", try catchUp.isBehind(reader) { status.state = "catching up" }
         status.started = started
         status.connections = UInt32(clamping: meter.connections.value)
         status.calls = UInt64(clamping: meter.calls.value)

@@ -75,6 +75,7 @@ extension PeerConnection {
         )
         let stream = call(.peersPull, scope, request.encoded())
         pulls[stream] = Pull(scope: scope, elsewhere: elsewhere)
+        node.catchUp.ask(peerID, scope)
         pulled[scope] = stream
     }
 
@@ -108,6 +109,7 @@ extension PeerConnection {
         note(response.vector, frame.stream)
         if !pull.hasBegun {
             checkRun(pull.scope, response.vector)
+            node.catchUp.note(response.vector, of: peerID, pull.scope)
             pulls[frame.stream]?.hasBegun = true
             setbacks[pull.scope] = nil
             if node.directRuns.enter(peerRun, of: peerID, pull.scope) {
@@ -281,6 +283,8 @@ extension PeerConnection {
         guard let pull = removePull(frame.stream) else { return }
         if node.directRuns.leave(peerID, pull.scope) { node.directRunsChanged(in: pull.scope) }
         if error.reason == .logTruncated { return takeState(of: pull.scope) }
+        // It has nothing of that scope, or nothing for this node.
+        node.catchUp.note(VersionVector(), of: peerID, pull.scope)
         log("a pull ended", ["scope": "\(pull.scope.container)", "why": "\(error.message)"])
     }
 

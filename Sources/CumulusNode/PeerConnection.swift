@@ -149,6 +149,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         isClosing = true
         isClosed = true
         node.peerRuns.leave(peerID, self)
+        if isOpen { node.catchUp.leave(peerID) }
         for answer in challengers.take() { answer(false) }
         (pulls, pulled, timed) = ([:], [:], [])
         for transfer in transfers.values { transfer.stop(reason) }
@@ -249,6 +250,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         isOpen = true
         node.note(isTwin: false, by: endpoint)
         node.connections.withLock { $0[peerID] = WeakPeer(connection: self) }
+        node.catchUp.meet(peerID)
         let now = node.environment.now()
         node.clocks.note(hello.clock, of: peerID, ours: node.environment.wallClock(), now: now)
         connection.finishGreeting(isPeer: true)

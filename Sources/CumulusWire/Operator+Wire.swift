@@ -12,6 +12,9 @@ package struct NodeStatus: Hashable, Sendable {
     package var clusterID: Bytes = []
     package var softwareVersion = ""
     /// "ready", or why it isn't.
+    ///
+    /// "catching up" is a node that was started and does not hold yet what its peers held when they
+    /// met.
     package var state = ""
     /// Milliseconds since 1970 UTC.
     package var started: Int64 = 0

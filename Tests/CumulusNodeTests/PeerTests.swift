@@ -476,6 +476,42 @@ extension Bytes {
         }
     }
 
+    /// Until it holds what its peer held when they met, a node says that it is not ready.
+    @Test(arguments: [false, true])
+    func aNewNodeIsReadyWhenItHoldsWhatItsPeerHeld(byState: Bool) async throws {
+        try await withCluster([MemoryEngine(), MemoryEngine()]) { servers in
+            let token = try await servers[0].makeUser("ada")
+            let client = container([servers[0].endpoint], token)
+            for part in 0..<20 {
+                let records = (0..<100).map { Record("r\(part)-\($0)") }
+                _ = try await client.privateCloudDatabase.modifyRecords(
+                    saving: records,
+                    deleting: []
+                )
+            }
+            await client.close()
+            if byState {
+                var schedule = Collector.Schedule()
+                schedule.keepMilliseconds = 0
+                try await servers[0].collect(schedule)
+            }
+            func status() throws -> NodeStatus {
+                try servers[1].node.status(servers[1].node.gate.latest(reach: .disk))
+            }
+            servers[1].follow([servers[0]])
+            while try status().peers.isEmpty { await Task.yield() }
+            var states: Set<String> = []
+            while try states.insert(status().state).memberAfterInsert != "ready" {
+                await Task.yield()
+            }
+            #expect(try holds("r19-99", servers[1]))
+            #expect(states.contains("catching up"))
+            // What comes later is on its way.
+            await servers[1].unfollow()
+            #expect(try status().state == "ready")
+        }
+    }
+
     /// Whoever listens where a peer should: a node believes only members of its cluster that its id
     /// is in use.
     @Test func aStrangerStopsNoWrites() async throws {
