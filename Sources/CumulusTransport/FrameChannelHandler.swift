@@ -32,6 +32,7 @@ package final class FrameChannelHandler: ChannelInboundHandler, FrameLink, @unch
     private var isReading = true
     private var pendingBytes = 0
     private var wake: (time: Instant, task: Scheduled<Void>)?
+    private static let partBytes = 32 << 10
     /// How long the other side may take to read the last words.
     private static let lingerSeconds: Int64 = 1
     private let handshakeMilliseconds: Int64
@@ -178,22 +179,30 @@ package final class FrameChannelHandler: ChannelInboundHandler, FrameLink, @unch
         if let time = turn.wake { schedule(time, context) }
     }
 
+    /// Hands the output over in parts: each that leaves is progress, however slow the other side.
     private func write(_ output: FrameOutput, _ context: ChannelHandlerContext) {
         pendingBytes += output.count
-        let written = context.eventLoop.makePromise(of: Void.self)
-        let count = output.count
-        written.futureResult.assumeIsolated().whenComplete { _ in self.wrote(count) }
-        let pieces = output.pieces
-        for piece in pieces.dropLast() {
-            let buffer = context.channel.allocator.buffer(bytes: piece)
-            context.write(wrapOutboundOut(buffer), promise: nil)
+        for piece in output.pieces {
+            var buffer = context.channel.allocator.buffer(bytes: piece)
+            while buffer.readableBytes > FrameChannelHandler.partBytes,
+                let part = buffer.readSlice(length: FrameChannelHandler.partBytes)
+            {
+                write(part, context)
+            }
+            write(buffer, context)
         }
-        let last = context.channel.allocator.buffer(bytes: pieces.last ?? [])
-        context.writeAndFlush(wrapOutboundOut(last), promise: written)
+        context.flush()
         guard pendingBytes > 0 else { return }
         handler?.writing(pendingBytes, now: MonotonicClock.now())
         // When the other side's time to read them is up, was not known when this turn ended.
         needsTurn()
+    }
+
+    private func write(_ part: ByteBuffer, _ context: ChannelHandlerContext) {
+        let count = part.readableBytes
+        let written = context.eventLoop.makePromise(of: Void.self)
+        written.futureResult.assumeIsolated().whenComplete { _ in self.wrote(count) }
+        context.write(wrapOutboundOut(part), promise: written)
     }
 
     private func wrote(_ count: Int) {
