@@ -208,7 +208,8 @@ extension ClusterCommand {
                     The node that is asked reads everything from the other one; both go on \
                     meanwhile. Records of which one has read more than the other are left out; \
                     run it again for those. With --repair, what differs is replaced by what the \
-                    other node holds. The node also reads its own chunks of assets; what is \
+                    other node holds; what only this one holds stays: run it on the other node \
+                    for that. The node also reads its own chunks of assets; what is \
                     damaged it fetches anew. It may take an hour, unless --timeout says \
                     otherwise, and ends when the other node has said nothing for a minute. Exit \
                     code 1 if anything differs and is not repaired, or is damaged.

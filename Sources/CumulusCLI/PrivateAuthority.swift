@@ -63,6 +63,12 @@ struct PrivateAuthority {
     ///
     /// The file holds the authority's certificate too.
     func issue(_ names: [String], days: Int, now: Date) throws -> Issued {
+        guard certificate.notValidAfter > now else {
+            throw InputProblem(
+                "the authority in \(directory) has expired; make a new one in another "
+                    + "--directory, and give its certificate to all nodes and clients"
+            )
+        }
         let fresh = P256.Signing.PrivateKey()
         let until = min(
             now.addingTimeInterval(Double(days) * 86_400),
