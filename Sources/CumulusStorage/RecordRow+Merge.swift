@@ -205,7 +205,7 @@ extension Commit.Put {
 }
 
 extension RecordRow {
-    /// The newest commit in it that its origin didn't know who ends it; nil: it knew them all.
+    /// The newest commit in it that the origin of its end didn't know; nil: it knew them all.
     func newest(unknownTo cut: CausalCut) -> Stamp? {
         let sums = counters.flatMap { counter in
             counter.sums.map { sum in
