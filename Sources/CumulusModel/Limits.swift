@@ -45,6 +45,11 @@ package struct Limits: Hashable, Sendable {
     /// While nobody connects, all together hold at most twice this, and what each reader thread had
     /// begun. Whoever came when there were fewer connections keeps the larger share taken then.
     package var nodeUnansweredBytes = 16 << 20
+    /// Bytes that wait on a connection with another node, in each direction, when no more is read
+    /// for it: until that node has taken them, or this one's writer has.
+    ///
+    /// There is a stream per container, and each may have its page and its credit.
+    package var peerBytes = 4 << 20
     /// Bytes of memory for what another node offers besides records while its state is taken; a
     /// node takes one state at a time.
     ///

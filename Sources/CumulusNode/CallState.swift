@@ -47,6 +47,8 @@ final class CallState {
     /// The next page had no room: how long it was waited since, and when it is tried again.
     var pause: Int64?
     var retry: Instant?
+    /// The next page waits until the peer has taken others.
+    var waitsForRoom = false
 
     init(token: CallToken, of header: CallHeader, requestBytes: Int, credit: Int) {
         self.token = token

@@ -171,7 +171,7 @@ extension ClientSession {
 
     /// Reads the next page of an answer, unless it is being read or there is none.
     func readOn(_ stream: UInt32) {
-        guard let call = calls[stream], let next = call.next else { return }
+        guard let call = calls[stream], !call.waitsForRoom, let next = call.next else { return }
         call.next = nil
         call.retry = nil
         readLater(stream, next)
@@ -180,38 +180,50 @@ extension ClientSession {
     /// Reads a page on a reader thread, and comes back with it or the error.
     ///
     /// A page for which the node has no room is let go of, and read again after a pause: so many
-    /// callers that ask for much, and take nothing, can't fill the memory. Peers are no strangers.
+    /// callers that ask for much, and take nothing, can't fill the memory. Peers are no strangers:
+    /// each has room of its own, and what is read for it is sent.
     func readLater(_ stream: UInt32, _ read: @escaping NextPage) {
         guard let call = calls[stream] else { return }
         let (token, isEndless, isPeer) = (call.token, call.isEndless, identity.isPeer)
+        if isPeer {
+            guard peerHasRoom else { return waitForRoom(stream, read) }
+            pagesBeingRead += 1
+        }
         // Counted a second time meanwhile: pages that follow are read for the same request.
         let queued = QueuedBytes(call.requestBytes, of: self)
         let work: @Sendable () -> Void = { [self] in
             defer { queued.release() }
             let now = node.environment.now()
             if let refusal = isEndless ? token.cancellation : token.refusal(now: now) {
-                return resume { $0.fail(stream, refusal) }
+                return comeBack { $0.fail(stream, refusal) }
             }
-            guard isPeer || hasRoom(for: 0) else { return resume { $0.postpone(stream, read) } }
+            guard isPeer || hasRoom(for: 0) else { return comeBack { $0.postpone(stream, read) } }
             node.meter.engineCalls.add(1)
             do {
                 let page = try read()
                 guard isPeer || hasRoom(for: page.message.count) else {
-                    return resume { $0.postpone(stream, read) }
+                    return comeBack { $0.postpone(stream, read) }
                 }
                 send(page, on: stream)
             } catch is NotHereYet {
-                resume { $0.postpone(stream, read) }
+                comeBack { $0.postpone(stream, read) }
             } catch {
                 let error = serviceError(error)
-                resume { $0.fail(stream, error) }
+                comeBack { $0.fail(stream, error) }
             }
         }
         let isQueued =
             call.readsAssets
             ? node.assets.perform { _ in work() }
             : node.gate.read(isPeer ? .prompt : .bulk, work)
-        if !isQueued { fail(stream, overloaded("too many reads are waiting")) }
+        if isQueued { return }
+        if isPeer { pagesBeingRead -= 1 }
+        fail(stream, overloaded("too many reads are waiting"))
+    }
+
+    /// Tells the loop what became of a page that isn't sent; from a reader thread.
+    private func comeBack(_ work: @escaping @Sendable (ClientSession) -> Void) {
+        link.loop.execute { [self] in pageCame(work) }
     }
 
     private static let firstPause: Int64 = 50

@@ -40,6 +40,9 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     /// What proofs of this connection are made over.
     let nonce: Bytes
     var identity = Identity()
+    /// Pages that reader threads read for a peer, and streams whose next one waits for room.
+    var pagesBeingRead = 0
+    private var streamsWithoutRoom: [UInt32] = []
     private var challengers = Challengers()
 
     private enum Phase {
@@ -104,6 +107,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     func turnEnded(now: Instant) -> Turn {
         // Frames may be left for which there was no room in the last turn.
         takeFrames(now: now)
+        readForPeer()
         let isTaking = isTakingFrames
         let isMute = connection.isSilent && !isClosing
         let output = isMute ? FrameOutput() : connection.takeOutput()
@@ -185,7 +189,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         link.loop.execute { [self] in
             node.meter.heldBytes.add(-byteCount)
             arrivingBytes.add(-byteCount)
-            run { $0.finish(stream, page) }
+            pageCame { $0.finish(stream, page) }
         }
     }
 
@@ -220,6 +224,9 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
 
     func writing(_ pendingBytes: Int, now: Instant) {
         connection.writing(pendingBytes, now: now)
+        guard identity.isPeer else { return }
+        hold(keptBytes)
+        readForPeer()
     }
 
     func closed() {
@@ -232,6 +239,34 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         if let peer = identity.peer { node.peerRuns.leave(peer, self) }
         for answer in challengers.take() { answer(false) }
         node.forget(self)
+    }
+
+    // MARK: Room for a peer's pages
+
+    /// Pages that are read for one peer at a time: nobody knows before how large they are.
+    private static let pagesAtOnce = 4
+
+    /// Whether a page may be read for a peer: it has taken enough of what was read for it before.
+    var peerHasRoom: Bool {
+        let unsent = waitingBytes + connection.pendingBytes + connection.output.count
+        return pagesBeingRead < ClientSession.pagesAtOnce && unsent < limits.peerBytes
+    }
+
+    /// The next page of a stream is read when its turn comes.
+    func waitForRoom(_ stream: UInt32, _ read: @escaping NextPage) {
+        guard let call = calls[stream] else { return }
+        call.next = read
+        call.waitsForRoom = true
+        streamsWithoutRoom.append(stream)
+    }
+
+    /// Reads what there is room for now, first come, first served.
+    private func readForPeer() {
+        while let stream = streamsWithoutRoom.first, peerHasRoom {
+            streamsWithoutRoom.removeFirst()
+            calls[stream]?.waitsForRoom = false
+            readOn(stream)
+        }
     }
 
     // MARK: Frames
@@ -547,6 +582,12 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     /// Comes back to the loop from one of the store's threads.
     func resume(_ work: @escaping @Sendable (ClientSession) -> Void) {
         link.loop.execute { self.run(work) }
+    }
+
+    /// The same, with what became of a page that was being read; on the loop.
+    func pageCame(_ work: (ClientSession) -> Void) {
+        if identity.isPeer { pagesBeingRead -= 1 }
+        run(work)
     }
 
     /// Runs work that arrived on the loop outside a read.

@@ -2,7 +2,7 @@
 // that come from their own nodes.
 //
 // One stream per scope. What has come waits while the writer is busy with what came before, bounded
-// by this node's credit.
+// by this node's credit, and for all streams together by reading no more from the connection.
 
 import CumulusModel
 import CumulusOperations
@@ -83,6 +83,7 @@ extension PeerConnection {
     private func removePull(_ stream: UInt32) -> Pull? {
         timed.remove(stream)
         guard let pull = pulls.removeValue(forKey: stream) else { return nil }
+        unwrittenBytes -= pull.size
         pulled[pull.scope] = nil
         return pull
     }
@@ -119,6 +120,7 @@ extension PeerConnection {
         node.meter.receivedCommits.add(response.commits.count)
         pulls[frame.stream]?.commits += response.commits
         pulls[frame.stream]?.size += frame.payload.count
+        unwrittenBytes += frame.payload.count
         if response.wantsReport { pulls[frame.stream]?.wantsReport = true }
         submit(frame.stream)
     }
@@ -130,7 +132,10 @@ extension PeerConnection {
         pulls[stream]?.commits = []
         pulls[stream]?.size = 0
         let size = pull.size
-        if pull.commits.isEmpty, !pull.wantsReport { return grant(size, stream) }
+        if pull.commits.isEmpty, !pull.wantsReport {
+            unwrittenBytes -= size
+            return grant(size, stream)
+        }
         pulls[stream]?.isWriting = true
         pulls[stream]?.wantsReport = false
         let commits = PeerCommits(
@@ -152,6 +157,7 @@ extension PeerConnection {
             if case .waits = $0.0.0 { true } else { false }
         } then: { [self] taken in
             guard !isClosing else { return }
+            unwrittenBytes -= size
             pulls[stream]?.isWriting = false
             switch taken {
             case .success(let ((outcome, paused), vector)):
@@ -378,6 +384,7 @@ extension PeerConnection {
         setTimes(of: stream) { $0.heldUntil = $0.heldUntil ?? end }
         pulls[stream]?.commits.insert(contentsOf: commits, at: 0)
         pulls[stream]?.size += size
+        unwrittenBytes += size
         let wait = BellWait(node.gate.bell)
         pulls[stream]?.wait = wait
         wait.begin(after: rings, of: nil) { [weak self] in

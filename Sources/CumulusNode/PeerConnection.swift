@@ -37,6 +37,8 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     /// Streams are never used twice, so a connection ends long before there are none left.
     static let lastStream: UInt32 = 1 << 31
     var pulls: [UInt32: Pull] = [:]
+    /// Bytes that came of all of them and that the writer isn't done with.
+    var unwrittenBytes = 0
     /// Their streams by scope, and those of the few that wait for a time: there may be thousands,
     /// and most of them rest.
     var (pulled, timed) = ([ScopeID: UInt32](), Set<UInt32>())
@@ -105,7 +107,14 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         if let reportTime { wake = min(wake, reportTime) }
         for stream in timed { wake = min(wake, pulls[stream]?.wake ?? wake) }
         for end in wholeUntil.values { wake = min(wake, end) }
-        return Turn(output: connection.takeOutput(), wake: wake, closes: isClosing)
+        let isReading = unwrittenBytes < node.configuration.limits.peerBytes
+        connection.reading(isReading, now: now)
+        return Turn(
+            output: connection.takeOutput(),
+            wake: wake,
+            closes: isClosing,
+            isReading: isReading
+        )
     }
 
     func timePassed(now: Instant) {

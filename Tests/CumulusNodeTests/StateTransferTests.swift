@@ -388,7 +388,7 @@ import Testing
 
 extension StoreGate {
     /// Does what waits for the writer; true also if nothing does.
-    fileprivate func runWaiting() -> Bool {
+    func runWaiting() -> Bool {
         !hasWrites || runBatch()
     }
 }
