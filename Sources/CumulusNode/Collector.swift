@@ -23,6 +23,8 @@ package struct Collector: Sendable {
         package var purgeMilliseconds: Int64 = 3_600_000
         /// How long tombstones, conflicts, and log entries that a member lacks are kept.
         package var retentionMilliseconds: Int64 = 30 * 24 * 3_600_000
+        /// Bytes of disk for log entries that a member lacks; beyond it the oldest go earlier.
+        package var logBytes: UInt64 = 8 << 30
         /// Between two walks through all assets, in search of those that nothing names.
         package var assetMilliseconds: Int64 = 600_000
         /// Between two steps of one walk.
@@ -38,6 +40,7 @@ package struct Collector: Sendable {
 
     private let node: Node
     private let schedule: Schedule
+    private let missing = MissingMembers()
 
     package init(_ node: Node, schedule: Schedule = Schedule()) {
         self.node = node
@@ -50,6 +53,7 @@ package struct Collector: Sendable {
         var lastAssets = lastPurge
         while (try? await node.environment.sleep(schedule.logMilliseconds)) != nil {
             do throws(CancellationError) {
+                try await trying { try await lookForMissing() }
                 try await trying { try await truncateLogs() }
                 let now = node.environment.now()
                 if lastAssets + schedule.assetMilliseconds <= now {
@@ -93,13 +97,21 @@ package struct Collector: Sendable {
         }
     }
 
+    private func lookForMissing() async throws {
+        let found = try await node.gate.reading { [node] reader in
+            try MissingMembers.find(except: node.nodeID, reader, now: node.clock)
+        }
+        missing.warn(of: found, now: node.environment.now(), node.environment.logger)
+    }
+
     // MARK: Logs
 
     /// Drops what every member has read, and what is older than members are waited for.
     package func truncateLogs() async throws {
+        let retention = try await retention()
         try await inEachScope { scope, number in
             let end = try await node.gate.reading { reader in
-                try self.end(of: number, reader)
+                try retention.end(of: number, stable: self.stable(of: number, reader), reader)
             }
             try await dropStages(of: scope, number)
             var isDone = false
@@ -128,18 +140,25 @@ package struct Collector: Sendable {
         }
     }
 
-    /// How far the log of a scope may be dropped.
-    private func end(
-        of scope: ScopeNumber,
-        _ reader: ReadTransaction
-    ) throws(EngineError) -> VersionVector {
-        let now = node.clock
-        let keep = now - schedule.keepMilliseconds
-        let retention = now - schedule.retentionMilliseconds
-        var end = try Collection.made(before: keep, of: scope, reader)
-        end = end.minimum(try stable(of: scope, reader))
-        end.merge(try Collection.made(before: retention, of: scope, reader))
-        return end
+    /// How much of the logs stays now: little where the disk is nearly full.
+    private func retention() async throws -> LogRetention {
+        let scopes = try await scopes().map(\.number)
+        let engine = node.gate.engine
+        let (free, reserve) = (engine.freeBytes() ?? .max, node.configuration.diskReserve)
+        let limit = free / 2 < reserve ? 0 : schedule.logBytes
+        let retention = try await node.gate.reading { [self] reader in
+            var retention = LogRetention(
+                kept: schedule.keepMilliseconds,
+                longest: schedule.retentionMilliseconds,
+                now: node.clock
+            )
+            try retention.fit(scopes, limit: limit, reader) { range throws(EngineError) in
+                try engine.byteCount(of: .log, range)
+            }
+            return retention
+        }
+        missing.note(isFull: retention.isFull, limit: limit, node.environment.logger)
+        return retention
     }
 
     /// What all other members have reported, of what is here.

@@ -94,12 +94,14 @@ extension Node {
         let row: ReportRow? = try reader.row(.report(number, nodeID))
         let reported = read ?? row?.vector ?? VersionVector()
         let runs = try reader.runs(of: number)
+        let floors = try reader.logFloors(of: number)
         var missing: UInt64 = 0
         var oldest: Int64 = 0
         for dot in runs.vector.dots where !reported.covers(dot) {
             missing += dot.seq - reported[dot.incarnation]
-            let first = Dot(dot.incarnation, reported[dot.incarnation] + 1)
-            // What the log holds no more is older than anybody can tell.
+            // What the log holds no more is older than its first commit, nobody knows how much.
+            let before = max(reported[dot.incarnation], floors[dot.incarnation])
+            let first = Dot(dot.incarnation, before + 1)
             guard let bytes = try reader.get(.commit(number, first)),
                 let commit = try? Commit(bytes)
             else { continue }

@@ -102,6 +102,11 @@ struct Configuration {
             help: "how long log entries are kept that all nodes have"
         ),
         Setting(
+            name: "log-megabytes",
+            standard: "8192",
+            help: "disk for log entries that a missing node lacks; beyond it the oldest go"
+        ),
+        Setting(
             name: "profile",
             standard: "standard",
             help: "memory: small (256 MB) or standard (1 GB)"
@@ -308,6 +313,8 @@ struct Configuration {
         var schedule = Collector.Schedule()
         schedule.retentionMilliseconds = Int64(days) * 86_400_000
         schedule.keepMilliseconds = Int64(seconds) * 1_000
+        let most = Configuration.largest >> 20
+        schedule.logBytes = UInt64(try number("log-megabytes", in: 1...most)) << 20
         schedule.logMilliseconds = min(max(1_000, schedule.keepMilliseconds / 2), 30_000)
         let grace = try limits().assetGraceMilliseconds
         schedule.assetMilliseconds = min(max(1_000, grace / 10), schedule.assetMilliseconds)

@@ -59,6 +59,8 @@ struct Flags: ParsableArguments {
     var retentionDays: String?
     @Option(help: "Seconds that log entries are kept that all nodes have (default: 600).")
     var logKeepSeconds: String?
+    @Option(help: "Megabytes of log kept for a missing node (default: 8192).")
+    var logMegabytes: String?
     @Option(help: "Memory: small (256 MB) or standard (1 GB).") var profile: String?
     @Option(help: "Bytes of disk kept free; writes are refused below.") var diskReserve: String?
     @Option(help: "Event loops (default: 2).") var threads: String?
@@ -91,6 +93,7 @@ struct Flags: ParsableArguments {
         flags["replicas"] = replicas
         flags["retention-days"] = retentionDays
         flags["log-keep-seconds"] = logKeepSeconds
+        flags["log-megabytes"] = logMegabytes
         flags["profile"] = profile
         flags["disk-reserve"] = diskReserve
         flags["threads"] = threads

@@ -118,6 +118,9 @@ package protocol StorageEngine: EngineReader {
     /// Free bytes on the file system that holds the data; nil where that means nothing.
     func freeBytes() -> UInt64?
 
+    /// About how many bytes of disk the rows of a range take; the newest may not count yet.
+    func byteCount(of family: Family, _ range: KeyRange) throws(EngineError) -> UInt64
+
     /// Makes a directory that holds the store as it is now, durably; commits go on meanwhile.
     ///
     /// What goes wrong says nothing about the store.
@@ -129,6 +132,16 @@ extension StorageEngine {
     package func commit(_ batch: EngineBatch) throws(EngineError) {
         try write(batch)
         try flush()
+    }
+
+    /// Counts the rows themselves.
+    package func byteCount(of family: Family, _ range: KeyRange) throws(EngineError) -> UInt64 {
+        var count: UInt64 = 0
+        try lendRows(family, range, backwards: false, reach: .disk) { key, value in
+            count += UInt64(key.count + value.count)
+            return true
+        }
+        return count
     }
 
     package func copy(to directory: String) throws(EngineError) {

@@ -103,6 +103,10 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
         store.directory.freeBytes()
     }
 
+    package func byteCount(of family: Family, _ range: KeyRange) throws(EngineError) -> UInt64 {
+        try store.byteCount(of: family, range)
+    }
+
     /// Tables are linked where the file system can; what isn't in one yet is written out before.
     package func copy(to directory: String) throws(EngineError) {
         var message: RocksDBMessage?

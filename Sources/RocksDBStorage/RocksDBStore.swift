@@ -63,6 +63,31 @@ final class RocksDBStore: @unchecked Sendable {
         families[1 + Int(family.rawValue)]
     }
 
+    /// Of tables; what stands in the write buffers only doesn't count.
+    func byteCount(of family: Family, _ range: KeyRange) throws(EngineError) -> UInt64 {
+        var (size, message): (UInt64, RocksDBMessage?) = (0, nil)
+        range.start.withUnsafeBytes { start in
+            range.end.withUnsafeBytes { end in
+                var first = start.baseAddress?.assumingMemoryBound(to: CChar.self)
+                var last = end.baseAddress?.assumingMemoryBound(to: CChar.self)
+                var (firstCount, lastCount) = (start.count, end.count)
+                rocksdb_approximate_sizes_cf(
+                    database,
+                    self.family(family),
+                    1,
+                    &first,
+                    &firstCount,
+                    &last,
+                    &lastCount,
+                    &size,
+                    &message
+                )
+            }
+        }
+        if let message { throw .failed(takeText(message)) }
+        return size
+    }
+
     /// A number that RocksDB keeps about itself, summed over the families; 0 if it has no such.
     func sum(of property: String) -> UInt64 {
         families.reduce(0) { $0 + value(of: property, $1) }

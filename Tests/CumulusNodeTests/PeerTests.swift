@@ -840,6 +840,35 @@ extension Bytes {
         }
     }
 
+    /// What a missing member lacks is kept for it as long as there is room; it takes state then.
+    @Test func aMissingMemberDoesNotFillTheDisk() async throws {
+        var schedule = Collector.Schedule()
+        schedule.keepMilliseconds = -1_000
+        let engines = [MemoryEngine(), MemoryEngine()]
+        try await withCluster(engines) { servers in
+            follow(servers)
+            let token = try await servers[0].makeUser("ada")
+            try await waitForUser(token, at: servers[1])
+            try await servers[1].stop()
+            for number in 0..<20 { try await save("r\(number)", at: servers[0], token) }
+            schedule.logBytes = 1 << 20
+            try await servers[0].collect(schedule)
+            #expect(try floors(of: servers[0]).isEmpty)
+            schedule.logBytes = 500
+            try await servers[0].collect(schedule)
+            #expect(try !floors(of: servers[0]).isEmpty)
+
+            let back = try await TestServer(
+                engine: MemoryEngine(reopening: engines[1]),
+                clusterKey: Self.key
+            )
+            back.follow([servers[0]])
+            #expect(try await title("r19", at: back, token) == "r19")
+            #expect(try digests([servers[0], back])[0] == digests([servers[0], back])[1])
+            try await back.stop()
+        }
+    }
+
     // MARK: Callers who aren't peers
 
     @Test func aPeerWithoutProofIsRefused() async throws {

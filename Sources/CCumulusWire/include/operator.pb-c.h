@@ -457,7 +457,7 @@ struct  Cumulus__V1__MemberReport
    */
   Cumulus__V1__Agreement agreement;
   /*
-   * when the oldest of them was made, in milliseconds since 1970 UTC; 0: unknown
+   * when the oldest of them in the log was made, in milliseconds since 1970 UTC; 0: unknown
    */
   int64_t oldest_missing;
   /*

@@ -1,0 +1,97 @@
+// Who was not heard of for a day is told to an operator, once a day.
+
+import CumulusModel
+import CumulusOperations
+import CumulusReplication
+import CumulusStorage
+import CumulusTesting
+import CumulusWire
+import Logging
+import Synchronization
+import Testing
+
+@testable import CumulusNode
+
+@Suite struct MissingMemberTests {
+    private final class Lines: Sendable {
+        let all = Mutex<[String]>([])
+    }
+
+    private struct Handler: LogHandler {
+        let lines: Lines
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.info
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            lines.all.withLock { $0.append("\(event.level) \(event.metadata ?? [:])") }
+        }
+    }
+
+    private let lines = Lines()
+    private let missing = MissingMembers()
+    private static let day = MissingMembers.milliseconds
+
+    private var logger: Logger {
+        Logger(label: "test") { [lines] _ in Handler(lines: lines) }
+    }
+
+    private var count: Int { lines.all.withLock { $0.count } }
+
+    private let member = MissingMembers.Member(
+        nodeID: Bytes(repeating: 7, count: 16),
+        endpoint: "b:1",
+        heard: 0
+    )
+
+    @Test func eachIsToldOnceADay() {
+        var now = Instant(milliseconds: 1_000)
+        for _ in 0..<3 { missing.warn(of: [member], now: now, logger) }
+        #expect(count == 1)
+        now = now + Self.day
+        missing.warn(of: [member], now: now, logger)
+        #expect(count == 2)
+        // It came back, and went again.
+        missing.warn(of: [], now: now, logger)
+        missing.warn(of: [member], now: now, logger)
+        #expect(count == 3)
+        #expect(lines.all.withLock { $0.allSatisfy { $0.hasPrefix("warning") } })
+    }
+
+    @Test func fullLogsAreToldWhenTheyBeginToBe() {
+        for isFull in [false, true, true, false] {
+            missing.note(isFull: isFull, limit: 1 << 20, logger)
+        }
+        #expect(lines.all.withLock { $0.map { $0.prefix(7) } } == ["warning", "info [:"])
+    }
+
+    /// Any report counts, and who never reported is waited for since it was listed.
+    @Test func theLastWordCounts() async throws {
+        let server = try await TestServer(clusterKey: Bytes(repeating: 1, count: 32))
+        let node = server.node
+        let other = Bytes(repeating: 7, count: 16)
+        try await node.gate.change(.commits) { transaction throws(EngineError) in
+            _ = try Members.enter(other, endpoint: "b:1", in: &transaction)
+        }
+        func find(in time: Int64) throws -> [Bytes] {
+            let reader = node.gate.latest(reach: .disk)
+            let now = node.clock + time
+            return try MissingMembers.find(except: node.nodeID, reader, now: now)
+                .map(\.nodeID)
+        }
+        #expect(try find(in: 0) == [])
+        #expect(try find(in: Self.day + 10_000) == [other])
+        let reported = node.clock + Self.day
+        try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
+            let scope = try transaction.makeScope(.cluster)
+            Collection.note(VersionVector(), of: other, in: scope, at: reported, &transaction)
+        }
+        #expect(try find(in: Self.day + 10_000) == [])
+        #expect(try find(in: 2 * Self.day + 10_000) == [other])
+        try await server.stop()
+    }
+}
