@@ -49,7 +49,7 @@ package struct Limits: Hashable, Sendable {
     /// for it: until that node has taken them, or this one's writer has.
     ///
     /// There is a stream per container, and each may have its page and its credit.
-    package var peerBytes = 4 << 20
+    package var peerBytes = 2 << 20
     /// Bytes of memory for what another node offers besides records while its state is taken; a
     /// node takes one state at a time.
     ///

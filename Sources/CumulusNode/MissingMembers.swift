@@ -1,8 +1,8 @@
-// Tells an operator of members that were not heard of for long, and of what keeping their part of the
-// logs comes to.
+// Tells an operator of members that were not heard of for long, and when what is kept for them is
+// too much.
 //
-// Held by the collector, which looks every half minute: a member that is gone for good holds up what
-// may be forgotten until somebody takes it off the list.
+// Held by the collector, which looks every half minute: a member that is gone for good holds up
+// what may be forgotten until somebody takes it off the list.
 
 import CumulusModel
 import CumulusOperations

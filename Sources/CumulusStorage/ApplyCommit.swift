@@ -157,8 +157,13 @@ private struct Application {
     }
 
     /// Lives that the commit ends, and that somebody changed who didn't know.
-    mutating func noteLoss(of ended: [RecordRow], named name: String) {
+    mutating func noteLoss(
+        of ended: [RecordRow],
+        named name: String,
+        _ broken: BrokenRules = []
+    ) {
         for row in ended {
+            if broken.contains(.losses), cut.covers(row.modified.dot) { continue }
             guard let loser = row.newest(unknownTo: cut) else { continue }
             let clash = Clash(
                 field: "",
@@ -479,7 +484,7 @@ extension WriteTransaction {
         guard let place = try place(of: &application) else { return }
         var record = try record(place, name)
         let ended = record.end(births, by: application.commit)
-        application.noteLoss(of: ended, named: name)
+        application.noteLoss(of: ended, named: name, state.broken)
         if !ended.isEmpty || !state.broken.contains(.frontier) {
             record.enter(application.commit, application.cut)
         }

@@ -40,4 +40,6 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let cursorSeen = BrokenRules(rawValue: 8192)
     /// A page of a state sync is shown before the rest of the state has come.
     package static let staged = BrokenRules(rawValue: 16384)
+    /// A life that ends is told as lost only if its latest change was not known.
+    package static let losses = BrokenRules(rawValue: 32768)
 }

@@ -1,5 +1,5 @@
-// How much of a log stays: all that a member lacks where it fits, the younger half where it doesn't,
-// and never less than is kept in any case.
+// How much of a log stays: all that a member lacks where it fits, the younger half where it
+// doesn't, and never less than is kept in any case.
 
 import CumulusModel
 import CumulusOperations

@@ -1,9 +1,11 @@
 // Simulated clusters keep every invariant; and each rule, broken on purpose, is missed by somebody.
 
 import CumulusModel
+import CumulusOperations
 import CumulusStorage
-import CumulusTesting
 import Testing
+
+@testable import CumulusTesting
 
 @Suite struct SimulationTests {
     @Test(arguments: 1...60) func everyInvariantHolds(seed: UInt64) throws {
@@ -51,12 +53,56 @@ import Testing
         let first: UInt64 =
             switch rule {
             case .tokenHorizon, .laterHorizon: 280
+            case .losses: 140
             default: 1
             }
         let noticing = (first...first + 400).first { seed in
             isNoticed(rule, by: Result { try simulation.run(seed: seed) })
         }
         #expect(noticing != nil, "no seed shows that '\(rule.rawValue)' is broken")
+    }
+
+    /// What the checker of a rule finds, others find too: each has to see something.
+    @Test(
+        arguments: [
+            (.vector, "replay"), (.vector, "derived"), (.knownDeaths, "frontiers"),
+            (.knownDeaths, "risen"), (.staged, "vectors"),
+        ] as [(SimulatedRule, String)]
+    )
+    func everyCheckerSees(rule: SimulatedRule, checker: String) throws {
+        var simulation = Simulation()
+        simulation.broken = rule
+        let noticing = (UInt64(1)...60).first { seed in
+            guard let verdict = try? simulation.run(seed: seed) else { return false }
+            return verdict.violations.contains { $0.checker == checker }
+        }
+        #expect(noticing != nil, "'\(checker)' doesn't see that '\(rule.rawValue)' is broken")
+    }
+
+    /// A horizon beyond the vector, and a client that is shown the past.
+    @Test func horizonsAndVersionsAreWatched() throws {
+        let store = try TestStore(seed: 1)
+        try store.save([SaveItem("a", ["n": 1])])
+        var watch = Watch()
+        try watch.look(at: 0, store)
+        #expect(watch.beyond == [])
+        let (key, value) = try #require(try store.reader.rows(.meta, .all(.zone)).first)
+        var zone = try ZoneRow(row: value)
+        zone.horizon[store.state.incarnation] = 1_000
+        var batch = EngineBatch()
+        batch.writes = [.init(family: .meta, key: key, value: zone.rowBytes)]
+        try store.engine.commit(batch)
+        try watch.look(at: 0, store)
+        #expect(watch.beyond.count == 1)
+
+        var simulation = Simulation()
+        simulation.broken = .nodeBehind
+        let noticing = try (UInt64(1)...40).first { seed in
+            try simulation.run(seed: seed).violations.contains {
+                $0.checker == "changes" && $0.text.contains("older")
+            }
+        }
+        #expect(noticing != nil)
     }
 
     /// By the checker of the invariant that the rule is for.
@@ -84,6 +130,7 @@ import Testing
         case .retired: .dependencies
         case .floors: .wholes
         case .cursorSeen: .queries
+        case .losses: .losses
         }
     }
 

@@ -106,6 +106,7 @@ final class FaultCluster {
 
     func container(
         _ number: Int,
+        identifier: String = NodeProcess.container,
         seconds: Int = 60,
         concern: Container.WriteConcern = .standard
     ) throws -> Container {
@@ -115,7 +116,14 @@ final class FaultCluster {
         configuration.accessToken = token
         configuration.timeout = .seconds(seconds)
         configuration.writeConcern = concern
-        return Container(identifier: NodeProcess.container, configuration: configuration)
+        return Container(identifier: identifier, configuration: configuration)
+    }
+
+    func `operator`(of number: Int) throws -> NodeOperator {
+        NodeOperator(
+            endpoint: try nodes[number].endpoint,
+            token: try nodes[number].operatorToken
+        )
     }
 
     /// Whether every node has heard of every other one's clock.

@@ -260,4 +260,48 @@ import Testing
             for container in containers { await container.close() }
         }
     }
+
+    /// So does one that lacks something of many containers.
+    @Test func aSlowPeerWithManyContainersCostsLittle() async throws {
+        let cluster = try FaultCluster()
+        try await cluster.use {
+            try await cluster.start()
+            let names = (0..<200).map { "iCloud.test\($0)" }
+            let admin = try cluster.operator(of: 0)
+            for name in names { _ = try await admin.createContainer(name) }
+            await admin.close()
+            let hasAll = try await eventually(seconds: 60) {
+                let admin = try cluster.operator(of: 2)
+                let found = try await admin.containers()
+                await admin.close()
+                return found.count > names.count
+            }
+            #expect(hasAll)
+            _ = try await cluster.nodes[2].end(SIGKILL)
+            let text = FieldValue.string(String(repeating: "x", count: 100_000))
+            for name in names {
+                let container = try cluster.container(0, identifier: name)
+                for number in 0..<2 {
+                    let id = Record.ID(recordName: "n\(number)")
+                    var record = Record(recordType: "Note", recordID: id)
+                    record["text"] = text
+                    _ = try await container.privateCloudDatabase.save(record)
+                }
+                await container.close()
+            }
+            let before = try #require(cluster.nodes[0].residentBytes)
+            cluster.network.cut(1, 2)
+            cluster.network.set(.slow(1_000), from: 0, to: 2)
+            try await cluster.restart(2)
+            var highest = before
+            for _ in 0..<100 {
+                try await Task.sleep(for: .milliseconds(100))
+                highest = max(highest, cluster.nodes[0].residentBytes ?? 0)
+            }
+            let carried = cluster.network.carried(from: 0, to: 2)
+            print("slow peer: \(names.count) containers, \((highest - before) >> 20) MB grown")
+            #expect(carried > 0)
+            #expect(highest - before < 16 << 20, "\((highest - before) >> 20) MB grown")
+        }
+    }
 }

@@ -18,8 +18,7 @@ package struct Checker: Sendable {
 
     package static let all = [
         convergence, replay, chains, acknowledged, dependencies, deaths, orphans, vectors,
-        frontiers,
-        derived, changes, queries, batches, wholes,
+        frontiers, risen, derived, changes, queries, batches, wholes, losses,
     ]
 
     /// All nodes hold the same.
@@ -160,14 +159,23 @@ package struct Checker: Sendable {
         }
     }
 
-    /// Nothing is stored that the vector doesn't cover.
-    package static let vectors = Checker(name: "vectors") { cluster in
-        try cluster.stores.enumerated().flatMap { number, store in
-            let vector = try store.vector()
-            return try StoredRecords.all(in: store.reader).filter { _, row in
-                let stamps = [row.birth, row.modified] + row.frontier + row.fieldStamps
-                return !stamps.allSatisfy { vector.covers($0.dot) }
-            }.map { "node \(number) holds '\($0.place.name)' from beyond its vector" }
+    /// At no instant is anything stored that the vector doesn't cover, nor a horizon beyond it.
+    package static let vectors = Checker(name: "vectors") { $0.watch.beyond }
+
+    /// At no instant is a life there that some commit ended which the node has.
+    package static let risen = Checker(name: "risen") { $0.watch.risen }
+
+    /// Every losing value is told by every node, and what is told is true.
+    ///
+    /// Who takes state is told of no conflict, so only histories without are looked at.
+    package static let losses = Checker(name: "losses") { cluster in
+        guard cluster.tellsLosses else { return [] }
+        let commits = try cluster.commits(within: cluster.stores[0].vector())
+        let losses = Losses(commits.values.joined().map(\.0), known: cluster.known)
+        return try cluster.stores.enumerated().flatMap { number, store in
+            (try losses.untold(by: store) + losses.untrue(of: store)).map {
+                "node \(number): \($0)"
+            }
         }
     }
 

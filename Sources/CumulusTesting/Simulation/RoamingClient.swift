@@ -15,6 +15,8 @@ package struct RoamingClient {
     /// How far it has fetched the zone, and what it holds of it: tags by name.
     private var token: ChangeToken?
     private var records: [String: Bytes] = [:]
+    /// Of each record, the commits that the version names which was shown last.
+    private var versions: [String: [Dot]] = [:]
     /// What this fetch told: the same is not told twice.
     private var told: Set<Told> = []
     /// How far it has fetched the database's zones, and which it knows.
@@ -50,18 +52,17 @@ package struct RoamingClient {
         fetch.broken = broken
         do {
             let number = try store.scopeNumber()
-            take(
-                try fetch.run(store.scope, number, by: caller, in: store.reader),
-                limit: limit,
-                try store.reader.runs(of: number)
-            )
+            let page = try fetch.run(store.scope, number, by: caller, in: store.reader)
+            take(page, limit: limit, try store.reader.runs(of: number))
+            try compareVersions(of: page, with: store)
             guard token?.progress == nil else { return }
             counts["records", default: 0] += 1
             told = []
             try compareRecords(with: store)
         } catch ReadFailure.service(let error) {
             try note(error, "records")
-            if error.code != .serviceUnavailable { (token, records, told) = (nil, [:], []) }
+            if error.code == .serviceUnavailable { return }
+            (token, records, told, versions) = (nil, [:], [], [:])
         }
     }
 
@@ -87,6 +88,22 @@ package struct RoamingClient {
     private mutating func note(_ name: String, _ tag: Bytes?) {
         if told.insert(Told(name: name, tag: tag)).inserted { return }
         counts["twice", default: 0] += 1
+    }
+
+    /// A node that has not all commits of what was shown last shows something older.
+    private mutating func compareVersions(
+        of page: FetchZoneChanges.Page,
+        with store: TestStore
+    ) throws {
+        let vector = try store.vector()
+        let number = try store.zoneNumber(ZoneAddress(name: zone), by: caller)
+        for name in page.records.map(\.name) + page.deletions.map(\.name) {
+            if !(versions[name] ?? []).allSatisfy({ vector.covers($0) }) {
+                faults.append("\(caller.user) was shown an older '\(name)' of zone '\(zone)'")
+            }
+            let row = try number.flatMap { try store.reader.record($0, name) }
+            versions[name] = row?.frontier.map(\.dot) ?? []
+        }
     }
 
     private mutating func compareRecords(with store: TestStore) throws {

@@ -52,6 +52,8 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
     case cursorSeen = "cursor-seen"
     /// Pages of state wait, and nobody reads them, until all of them are there.
     case staged
+    /// A life that ends is told as lost if whoever ended it didn't know all of it.
+    case losses
 
     /// The part of it that stores break.
     var inStores: BrokenRules {
@@ -71,6 +73,7 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
         case .floors: .floors
         case .cursorSeen: .cursorSeen
         case .staged: .staged
+        case .losses: .losses
         default: []
         }
     }
@@ -117,6 +120,12 @@ package struct SimulatedCluster {
     package private(set) var acknowledged: Set<Dot> = []
     /// Those of them that stood in one store only when it went back to a backup.
     package private(set) var excused: Set<Dot> = []
+
+    /// What is looked at after every step.
+    package private(set) var watch = Watch()
+    /// Whether every node has to tell every losing value: values merge by field, and travel by
+    /// commits alone.
+    var tellsLosses: Bool { !collects && !isMixed && policy == .fields }
 
     /// nil: nobody writes pairs.
     package var pairs: Pairs?
@@ -198,6 +207,7 @@ package struct SimulatedCluster {
             }
             try stepPairs(one, other)
             try stepIndexes(one)
+            for node in Set([one, other]) { try watch.look(at: node, stores[node]) }
         }
     }
 
@@ -228,6 +238,7 @@ package struct SimulatedCluster {
                         repeat {
                             try pull(one, from: other, limit: .max)
                         } while syncs[one] != nil
+                        try watch.look(at: one, stores[one])
                     }
                 }
             }
@@ -288,6 +299,7 @@ package struct SimulatedCluster {
         for (commit, bytes) in commits {
             let dot = commit.stamp.dot
             if let other = archive[dot], other != bytes { twins.insert(dot) }
+            if archive[dot] == nil { watch.note(commit) }
             archive[dot] = bytes
         }
     }
