@@ -76,9 +76,7 @@ struct AssetFetch: Sendable {
     /// Another one comes first each time.
     private func peers() -> [PeerConnection] {
         var dice = NodeDice(node.environment)
-        return node.connections.withLock { connections in
-            connections.sorted { precedes($0.key, $1.key) }.compactMap(\.value.connection)
-        }.shuffled(using: &dice)
+        return node.linkedPeers.shuffled(using: &dice)
     }
 
     // MARK: The store

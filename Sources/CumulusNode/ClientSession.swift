@@ -692,7 +692,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         let notice = DrainNotice(message: "this node is shutting down")
         connection.send(Frame(.drain, payload: notice.encoded()))
         // Streams without an end would hold up this node's.
-        for (stream, call) in calls {
+        for (stream, call) in calls.inOrder {
             if call.isEndless { fail(stream, ClientSession.draining) }
             // Peers go too, and report no more.
             if let held = call.held { failHeld(stream, held) }

@@ -96,10 +96,13 @@ package final class Node: Sendable {
 
     private let transfers = Mutex(Transfers())
     private let sessions = Mutex<[ObjectIdentifier: WeakSession]>([:])
+    private let sessionCount = Atomic<Int>(0)
 
     private struct WeakSession: Sendable {
         weak var session: ClientSession?
         let loop: any FrameLoop
+        /// In the order in which they came.
+        let number: Int
     }
 
     /// Opens the store and makes the configured container.
@@ -203,7 +206,8 @@ package final class Node: Sendable {
     /// Makes the handler of a new connection.
     package func accept(_ link: any FrameLink, now: Instant) -> any FrameHandler {
         let session = ClientSession(node: self, link: link, now: now)
-        let entry = WeakSession(session: session, loop: link.loop)
+        sessionCount.add(1)
+        let entry = WeakSession(session: session, loop: link.loop, number: sessionCount.value)
         sessions.withLock { $0[ObjectIdentifier(session)] = entry }
         meter.connections.add(1)
         return session
@@ -223,7 +227,8 @@ package final class Node: Sendable {
     /// Every session is told.
     package func beginDraining() {
         draining.store(true, ordering: .relaxed)
-        for entry in sessions.withLock({ Array($0.values) }) {
+        let entries = sessions.withLock { $0.values.sorted { $0.number < $1.number } }
+        for entry in entries {
             entry.loop.execute { entry.session?.drain() }
         }
     }

@@ -133,15 +133,14 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
             if let mark = pull.mark, mark.due <= now { checkMark(of: stream) }
             if let heldUntil = pull.heldUntil, heldUntil <= now { takeAll(stream) }
         }
-        for (scope, end) in wholeUntil where end <= now {
-            wholeUntil[scope] = nil
-            directRunsChanged(in: scope)
-        }
+        let over = wholeUntil.filter { $0.value <= now }.keys
+        for scope in over { wholeUntil[scope] = nil }
+        if !over.isEmpty { directRunsChanged(in: over.count == 1 ? over.first : nil) }
         if nextStream > PeerConnection.lastStream {
             return close("its streams are used up; there will be another connection")
         }
         if let lookTime, lookTime <= now {
-            for transfer in transfers.values { transfer.timePassed(now: now) }
+            for stream in transfers.keys.sorted() { transfers[stream]?.timePassed(now: now) }
             findScopes()
         }
         if let reportTime, reportTime <= now {
@@ -161,8 +160,8 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         if isOpen { node.catchUp.leave(peerID) }
         for answer in challengers.take() { answer(false) }
         (pulls, pulled, timed) = ([:], [:], [])
-        for transfer in transfers.values { transfer.stop(reason) }
-        for reading in readings.values { reading.fail(lost) }
+        for stream in transfers.keys.sorted() { transfers[stream]?.stop(reason) }
+        for stream in readings.keys.sorted() { readings[stream]?.fail(lost) }
         readings = [:]
         node.connections.withLock { connections in
             if connections[peerID]?.connection === self { connections[peerID] = nil }

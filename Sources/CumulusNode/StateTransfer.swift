@@ -119,7 +119,7 @@ final class StateTransfer: @unchecked Sendable {
             guard let number = try transaction.scope(scope) else { return Beginning.unknownScope }
             let known = try transaction.loadScope(number).runs
             guard offer.vector[run] <= known[run]?.seq ?? 0 else { return .rolledBack }
-            for (incarnation, row) in offer.vectors {
+            for (incarnation, row) in offer.vectors.sorted(by: { $0.key < $1.key }) {
                 guard let ours = known[incarnation], ours.seq == row.seq else { continue }
                 guard ours.hash == row.hash else { return .forked(incarnation) }
             }

@@ -212,12 +212,19 @@ struct WeakPeer: Sendable {
 }
 
 extension Node {
+    /// Connections to peers, in the order of their ids: what is done to all of them happens alike
+    /// each time.
+    var linkedPeers: [PeerConnection] {
+        connections.withLock { connections in
+            connections.sorted { precedes($0.key, $1.key) }.compactMap(\.value.connection)
+        }
+    }
+
     /// Others send their own commits, or don't any more: what each peer is asked for changes.
     ///
     /// - Parameter scope: nil: in any scope.
     func directRunsChanged(in scope: ScopeID?) {
-        let peers = connections.withLock { $0.values.compactMap(\.connection) }
-        for peer in peers { peer.directRunsChanged(in: scope) }
+        for peer in linkedPeers { peer.directRunsChanged(in: scope) }
     }
 }
 

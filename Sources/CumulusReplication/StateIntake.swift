@@ -33,7 +33,7 @@ package struct StateIntake: Sendable {
         let vector = offer.vector
         guard offer.base == base else { throw MalformedBytes("it was made for another reader") }
         var room = StateIntake.mostCommits
-        for (incarnation, row) in offer.vectors {
+        for (incarnation, row) in offer.vectors.sorted(by: { $0.key < $1.key }) {
             let lead = row.time.milliseconds - now
             guard lead <= CommitIntake.clockLeadMilliseconds else {
                 throw MalformedBytes("commits of \(incarnation) are \(lead) ms ahead of our clock")

@@ -102,7 +102,6 @@ struct Simulator: ParsableCommand {
     }
 
     private func wholeNodes() throws -> Simulate {
-        try Self.orderAlike()
         var simulation = NodeSimulation()
         simulation.nodes = nodes
         simulation.seconds = Int64(seconds)
@@ -137,17 +136,6 @@ struct Simulator: ParsableCommand {
             }
             return verdict
         }
-    }
-
-    /// Dictionaries are in another order in every process, unless it was started with this: begins
-    /// the process anew.
-    private static func orderAlike() throws {
-        let name = "SWIFT_DETERMINISTIC_HASHING"
-        guard ProcessInfo.processInfo.environment[name] == nil else { return }
-        setenv(name, "1", 1)
-        let words = CommandLine.arguments.map { strdup($0) } + [nil]
-        execv("/proc/self/exe", words)
-        throw ValidationError("the program could not be started anew with \(name)=1")
     }
 
     private func seedRange() throws -> ClosedRange<UInt64> {

@@ -3,7 +3,7 @@
 // clocks jump.
 //
 // Called by `cumulus-sim --whole`, with `--assets` too, and by tests. The same seed tells the same
-// story, as far as the process orders its dictionaries alike (`SWIFT_DETERMINISTIC_HASHING`).
+// story in every process, however that orders its dictionaries.
 
 import CumulusModel
 
