@@ -116,6 +116,7 @@ extension ClientSession {
             return (identity, hello.role)
         }
         if hello.role == WireRole.peer.rawValue {
+            if node.gate.stops.isReadOnly { throw WriteStops.readOnly }
             // Its proof was judged before.
             identity.peer = hello.nodeID
             return (identity, hello.role)

@@ -20,6 +20,8 @@ package final class Node: Sendable {
         package var operatorToken: Bytes
         /// Bytes of disk that are kept free: below, writes are refused.
         package var diskReserve: UInt64 = 0
+        /// It shows what its store holds, and takes neither changes nor part in its cluster.
+        package var isReadOnly = false
         package var readers = 2
         /// Name of the engine's memory profile, for the status.
         package var profile = ""
@@ -160,7 +162,8 @@ package final class Node: Sendable {
             environment: environment,
             limits: configuration.limits,
             meter: meter,
-            diskReserve: configuration.diskReserve
+            diskReserve: configuration.diskReserve,
+            isReadOnly: configuration.isReadOnly
         )
     }
 
@@ -170,7 +173,9 @@ package final class Node: Sendable {
         _ state: WriterState,
         _ environment: NodeEnvironment
     ) throws -> WriterState {
-        guard let container = configuration.container else { return state }
+        guard let container = configuration.container, !configuration.isReadOnly else {
+            return state
+        }
         var group = GroupCommit(engine: engine, state: state)
         let refusal = try group.run(now: environment.wallClock()) {
             (transaction: inout WriteTransaction) throws(EngineError) -> (ServiceError?, keep: Bool)
@@ -322,6 +327,7 @@ package final class Node: Sendable {
     /// "ready", or why not, where that can be told without the store.
     package var state: String {
         if isDraining { return "draining" }
+        if gate.stops.isReadOnly { return "read-only" }
         if gate.stops.hasBegun { return "leaving" }
         if peerRuns.isTwin { return "id in use" }
         if PeerClocks.isWrong(clockLead) { return "clock wrong" }

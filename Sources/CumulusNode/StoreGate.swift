@@ -37,7 +37,7 @@ package final class StoreGate: Sendable {
     private let bulkReads: WorkQueue<@Sendable () -> Void>
     private let promptReads: WorkQueue<@Sendable () -> Void>
     private let flusher = Flusher()
-    package let stops = WriteStops()
+    package let stops: WriteStops
     private let writer: Mutex<BatchWriter>
     private let workers = Mutex<[Worker]>([])
 
@@ -49,8 +49,10 @@ package final class StoreGate: Sendable {
         environment: NodeEnvironment,
         limits: Limits,
         meter: NodeMeter,
-        diskReserve: UInt64
+        diskReserve: UInt64,
+        isReadOnly: Bool = false
     ) throws(EngineError) {
+        stops = WriteStops(isReadOnly: isReadOnly)
         (schemaNews, schemaSource) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         self.engine = engine
         self.environment = environment

@@ -1,4 +1,5 @@
-// Why writes are refused for a while: the node is leaving, a state is merged in, the disk is full.
+// Why writes are refused: for a while, where the node is leaving, a state is merged in or the disk
+// is full; for good where the node only shows what it has.
 //
 // Set by whoever does what writes would disturb; asked by the writer before each request.
 
@@ -10,6 +11,12 @@ package final class WriteStops: Sendable {
     private let stop = Mutex<ServiceError?>(nil)
     private let held = Mutex<Set<ScopeID>>([])
     private let diskFull = Atomic<Bool>(false)
+    /// Nothing is taken but tokens, for those who are to look.
+    let isReadOnly: Bool
+
+    init(isReadOnly: Bool = false) {
+        self.isReadOnly = isReadOnly
+    }
 
     /// Refuses what callers want to write, until `resume`; peers' commits are taken.
     ///
@@ -44,7 +51,11 @@ package final class WriteStops: Sendable {
 
     /// Why a request is not to be done now; nil: it may be.
     func refusal(of request: WriteRequest) -> ServiceError? {
-        stop.withLock { $0 } ?? (isHeld(request) ? WriteStops.merging : nil)
+        if isReadOnly {
+            if case .addToken = request.operation { return nil }
+            return WriteStops.readOnly
+        }
+        return stop.withLock { $0 } ?? (isHeld(request) ? WriteStops.merging : nil)
     }
 
     /// A marker changes every scope.
@@ -69,6 +80,14 @@ package final class WriteStops: Sendable {
         error.retryAfterMilliseconds = 500
         return error
     }()
+
+    package static let readOnly = ServiceError(
+        .permissionFailure,
+        """
+        this node was started with --read-only: it shows what its store holds, and takes no \
+        changes and no part in its cluster
+        """
+    )
 
     package static let diskFull = ServiceError(
         .serviceUnavailable,

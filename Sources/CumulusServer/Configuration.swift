@@ -146,6 +146,11 @@ struct Configuration {
             help: "start although all packs of assets are gone, and no other node may have them"
         ),
         Setting(
+            name: "read-only",
+            standard: "false",
+            help: "show what the store holds, take no changes and no part in the cluster"
+        ),
+        Setting(
             name: "drain-milliseconds",
             standard: "8000",
             help: "how long calls in progress may take after SIGTERM"

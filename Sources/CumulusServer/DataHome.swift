@@ -44,6 +44,8 @@ struct DataHome {
     }
 
     var store: String { path + "/store" }
+    /// Whether a node was started here before.
+    var hasStore: Bool { DataHome.isDirectory(store) }
     var assets: String { path + "/assets" }
     var tokenFile: String { path + "/operator.token" }
 

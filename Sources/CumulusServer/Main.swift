@@ -76,6 +76,8 @@ struct Flags: ParsableArguments {
     @Flag(help: "Accept tokens over plain TCP from other machines.") var insecureCredentials = false
     @Flag(help: "Start although all packs of assets are gone, and no other node may have them.")
     var lostAssets = false
+    @Flag(help: "Show what the store holds; take no changes and no part in the cluster.")
+    var readOnly = false
     @Option(help: "Milliseconds that calls may take after SIGTERM (default: 8000).")
     var drainMilliseconds: String?
     @Option(help: "Limits that differ from the defaults, e.g. itemsPerRequest=10.")
@@ -105,6 +107,7 @@ struct Flags: ParsableArguments {
         flags["insecure"] = insecure ? "true" : nil
         flags["insecure-credentials"] = insecureCredentials ? "true" : nil
         flags["lost-assets"] = lostAssets ? "true" : nil
+        flags["read-only"] = readOnly ? "true" : nil
         flags["drain-milliseconds"] = drainMilliseconds
         flags["limits"] = limits
         return try Configuration(

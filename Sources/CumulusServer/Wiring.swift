@@ -72,20 +72,30 @@ struct Wiring {
                 "profile": "\(configuration["profile"])",
             ]
         )
-        node.join(endpoint: plan.advertised ?? bound)
-        let dialer = NIOFrameDialer(loops: loops, trust: plan.trust)
-        let links = PeerLinks(node, dialer: dialer)
-        let linking = Task { await links.run(plan.peers) }
-        let collector = Collector(node, schedule: plan.schedule)
-        let collecting = Task { await collector.run() }
-        let indexing = Task { await SchemaKeeper(node).run() }
-        let tasks = [linking, collecting, indexing]
+        let tasks = plan.settings.isReadOnly ? [] : takePart(node, plan, at: bound, loops)
         await waitForSignal(signals)
         for task in tasks { task.cancel() }
         try await drain(node, listener, tasks, plan.patience)
     }
 
     // MARK: Parts
+
+    /// Enters the node into its cluster, and begins what it does by itself.
+    private func takePart(
+        _ node: Node,
+        _ plan: Plan,
+        at bound: String,
+        _ loops: EventLoops
+    ) -> [Task<Void, Never>] {
+        node.join(endpoint: plan.advertised ?? bound)
+        let links = PeerLinks(node, dialer: NIOFrameDialer(loops: loops, trust: plan.trust))
+        let collector = Collector(node, schedule: plan.schedule)
+        return [
+            Task { await links.run(plan.peers) },
+            Task { await collector.run() },
+            Task { await SchemaKeeper(node).run() },
+        ]
+    }
 
     private func cannotListen(_ error: any Error) -> Configuration.Problem {
         Configuration.Problem(
@@ -101,6 +111,11 @@ struct Wiring {
         do {
             try restore(to: directory)
             try directory.checkStore()
+            if try configuration.flag("read-only"), !directory.hasStore {
+                throw Configuration.Problem(
+                    message: "read-only: there is no store in \(directory.path) that could be shown"
+                )
+            }
             // Before there is a store: a new key is made for a new one only.
             return try directory.clusterKey(configuration["cluster-key"], environment())
         } catch {
@@ -288,6 +303,7 @@ struct Wiring {
         settings.limits = try configuration.limits()
         settings.acceptsInsecureCredentials = try configuration.flag("insecure-credentials")
         settings.acceptsLostAssets = try configuration.flag("lost-assets")
+        settings.isReadOnly = try configuration.flag("read-only")
         do throws(ServiceError) {
             if let container = configuration.container {
                 _ = try Names.checkIdentifier(Bytes(container.utf8)[...], "container")

@@ -317,4 +317,70 @@ import Testing
         let third = try await start("third", beside: first)
         while try await states(at: third) != ["connected", "removed", "this node"] {}
     }
+
+    /// What only a removed node had can be read where it was, and goes nowhere by itself.
+    @Test func whatARemovedNodeHadCanBeSalvaged() async throws {
+        let first = try await start("first")
+        let token = try await first.makeToken()
+        let second = try await start("second", beside: first)
+        let unsent = Record.ID(recordName: "unsent")
+        func use(
+            _ node: NodeProcess,
+            _ body: (Database) async throws -> Void
+        ) async throws {
+            var configuration = Container.Configuration(endpoints: [try node.endpoint])
+            configuration.accessToken = token
+            let container = Container(
+                identifier: TestServer.container,
+                configuration: configuration
+            )
+            try await body(container.privateCloudDatabase)
+            await container.close()
+        }
+        let knowsUser = try await eventually {
+            (try? await use(second) { _ = try await $0.allRecordZones() }) != nil
+        }
+        #expect(knowsUser)
+        _ = try await first.end(SIGKILL)
+        try await use(second) {
+            _ = try await $0.save(Record(recordType: "Note", recordID: unsent))
+        }
+        let status = try await run(["status"], at: second)
+        let nodeID = try #require(text(of: "node", status))
+        _ = try await second.end(SIGTERM)
+        let again = try await start("first")
+        _ = try await run(["cluster", "remove", String(nodeID.prefix(12))], at: again)
+
+        let old = try await NodeProcess.ready(
+            data: "\(folder.path)/second",
+            arguments: ["--cluster-key", key, "--peers", try again.endpoint, "--read-only"]
+        )
+        let shown = try await run(["status"], at: old)
+        #expect(text(of: "state", shown) == "read-only")
+        try await use(old) { database in
+            let found = try await database.record(for: unsent)
+            #expect(found.recordID == unsent)
+            let error = await #expect(throws: ServiceError.self) {
+                _ = try await database.save(Record(recordType: "Note", recordID: unsent))
+            }
+            #expect(error?.code == .permissionFailure)
+            #expect(error?.message.contains("--read-only") == true)
+        }
+        // An operator may let somebody look.
+        let admin = NodeOperator(endpoint: try old.endpoint, token: try old.operatorToken)
+        _ = try await admin.addToken(forUser: "ada")
+        await admin.close()
+        #expect(try await states(at: again) == ["removed", "this node"])
+        try await use(again) { database in
+            await #expect(throws: ServiceError.self) { _ = try await database.record(for: unsent) }
+        }
+        #expect(try await old.end(SIGTERM) == .exit(0))
+    }
+
+    @Test func thereHasToBeAStoreToShow() async throws {
+        let node = try NodeProcess(data: "\(folder.path)/none", arguments: ["--read-only"])
+        #expect(try await node.waitForEnd() == .exit(1))
+        #expect(node.errors.contains("there is no store"), "\(node.errors)")
+        #expect(!FileManager.default.fileExists(atPath: "\(folder.path)/none"))
+    }
 }
