@@ -422,7 +422,9 @@ final class SimulatedWorld: @unchecked Sendable {
     /// An operator takes nodes off the list whose disks are gone.
     private func removeLost() {
         guard let node = nodes.first(where: \.isUp) else { return }
-        for nodeID in lost.sorted(by: { precedes($0, $1) }) { administer(.removeMember(nodeID), at: node) }
+        for nodeID in lost.sorted(by: { precedes($0, $1) }) {
+            administer(.removeMember(nodeID), at: node)
+        }
     }
 
     private func leave(_ node: SimulatedNode) {
