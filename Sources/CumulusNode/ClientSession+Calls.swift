@@ -33,9 +33,7 @@ extension ClientSession {
                 )
             }
             // What a caller saw now could be gone with this node.
-            if identity.scope != nil, node.leaving.load(ordering: .relaxed) {
-                throw Node.isLeaving
-            }
+            if showsNothing { throw Node.isLeaving }
             // Chunks are nothing that somebody saw elsewhere, and are sent behind the call at once.
             guard try method == .assetsUpload || isCausal(call) else { return }
             try begin(method, call)

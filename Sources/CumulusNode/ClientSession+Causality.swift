@@ -6,6 +6,7 @@ import CumulusOperations
 import CumulusReplication
 import CumulusStorage
 import CumulusWire
+import Synchronization
 
 /// A call that waits until this node has read what its caller has seen elsewhere.
 ///
@@ -37,8 +38,16 @@ extension ClientSession {
                 mint: node.mint
             )
         else { return }
+        // Looked at behind what the token says: so all of it is handed over.
+        if showsNothing { return }
         toldVersion = version
         sendCausal(token)
+    }
+
+    /// Whether callers are shown nothing any more: what comes to be here now may go with this node,
+    /// since it has begun to hand over the last of what they saw.
+    var showsNothing: Bool {
+        identity.scope != nil && node.leaving.load(ordering: .sequentiallyConsistent)
     }
 
     /// Whether a call may begin; if not, it begins later or fails.

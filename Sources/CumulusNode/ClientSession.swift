@@ -468,6 +468,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
             return fail(stream, ClientSession.tooLarge(large.count))
         }
         tellCausalToken()
+        if showsNothing { return fail(stream, Node.isLeaving) }
         for message in messages { waitingBytes += message.count }
         call.waiting += messages.map { MessagePieces($0) }
         call.isComplete = true
@@ -482,6 +483,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         }
         call.pause = nil
         tellCausalToken()
+        if showsNothing { return fail(stream, Node.isLeaving) }
         if !page.isSilent {
             waitingBytes += page.message.count
             call.waiting.append(page.message)

@@ -2,10 +2,12 @@
 // likes.
 
 import CumulusModel
-import CumulusNode
 import CumulusTesting
 import CumulusWire
+import Synchronization
 import Testing
+
+@testable import CumulusNode
 
 @Suite(.serialized) struct SessionTests {
     @Test func twoHundredCallsAreInFlightOnOneConnection() async throws {
@@ -103,6 +105,24 @@ import Testing
             let error = try error { _ = try client.answer(to: call) }
             #expect(error.reason == .deadline)
             #expect(server.node.meter.engineCalls.value == before)
+        }
+    }
+
+    /// Found by the simulation of whole nodes (seed 2041): what a leaving node made of what came to
+    /// it, and told in an answer, was gone with it, and its caller waited for it everywhere.
+    @Test func aNodeThatIsAboutToGoShowsNothing() async throws {
+        let engine = CountingEngine()
+        let token = try await makeToken(in: engine)
+        try await withServer(engine: engine, startsThreads: false) { server in
+            let client = try RawClient(greeting: server.endpoint, token: token)
+            engine.setCold(true)
+            let call = client.call(.recordsFetch, RawRequest.fetch(["a"]))
+            try client.send(call)
+            #expect(try await eventually { server.node.callsInProgress == 1 })
+            server.node.leaving.store(true, ordering: .sequentiallyConsistent)
+            #expect(server.node.gate.runRead())
+            let error = try error { _ = try client.answer(to: call) }
+            #expect(error.reason == .draining)
         }
     }
 
