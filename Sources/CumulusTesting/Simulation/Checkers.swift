@@ -137,7 +137,12 @@ package struct Checker: Sendable {
 
     /// Nobody is shown whose owner died.
     package static let orphans = Checker(name: "orphans") { cluster in
-        let records = try StoredRecords.all(in: cluster.stores[0].reader)
+        try orphans(StoredRecords.all(in: cluster.stores[0].reader))
+    }
+
+    static func orphans(
+        _ records: [(place: RecordRow.Place, row: RecordRow)]
+    ) throws -> [String] {
         let lives = Set(
             records.filter { !$0.row.isDead }.map { place, row in
                 Life(place: place, birth: row.birth.dot)
@@ -182,10 +187,16 @@ package struct Checker: Sendable {
     /// A record has at most one row per incarnation in the change index.
     package static let frontiers = Checker(name: "frontiers") { cluster in
         try cluster.stores.enumerated().flatMap { number, store in
-            try StoredRecords.all(in: store.reader).filter { _, row in
-                Set(row.frontier.map(\.dot.incarnation)).count != row.frontier.count
-            }.map { "node \(number): the frontier of '\($0.place.name)' names one origin twice" }
+            try frontiers(StoredRecords.all(in: store.reader)).map { "node \(number): \($0)" }
         }
+    }
+
+    static func frontiers(
+        _ records: [(place: RecordRow.Place, row: RecordRow)]
+    ) -> [String] {
+        records.filter { _, row in
+            Set(row.frontier.map(\.dot.incarnation)).count != row.frontier.count
+        }.map { "the frontier of '\($0.place.name)' names one origin twice" }
     }
 
     /// Rows that are derived from others say what those say.

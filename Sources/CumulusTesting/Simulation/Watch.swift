@@ -43,15 +43,9 @@ package struct Watch {
 
     mutating func look(at number: Int, _ store: TestStore) throws {
         let vector = try store.vector()
-        for (place, horizon) in try Watch.horizons(in: store.reader)
-        where !vector.covers(horizon) {
-            beyond.append("node \(number): the horizon of '\(place)' is beyond its vector")
-        }
-        for (place, row) in try StoredRecords.all(in: store.reader) {
-            if !row.namedStamps.allSatisfy({ vector.covers($0.dot) }) {
-                beyond.append("node \(number) holds '\(place.name)' from beyond its vector")
-            }
-            if row.isDead { continue }
+        let records = try StoredRecords.all(in: store.reader)
+        beyond += try Watch.beyond(vector, records, store.reader).map { "node \(number): \($0)" }
+        for (place, row) in records where !row.isDead {
             let ends = ends[Life(place: place, birth: row.birth.dot)] ?? []
             if let end = ends.first(where: { vector.covers($0) }) {
                 risen.append("node \(number) holds '\(place.name)', which \(end) ended")
@@ -59,19 +53,20 @@ package struct Watch {
         }
     }
 
-    /// Of all zones, by database and name.
-    static func horizons(
-        in reader: ReadTransaction
-    ) throws -> [(zone: String, horizon: VersionVector)] {
-        try reader.rows(.meta, .all(.zone)).map { key, value in
-            var parts = KeyReader(key)
-            _ = try parts.number(DatabaseNumber.self)
-            return (try parts.text(), try ZoneRow(row: value).horizon)
+    /// What a store of one container holds from beyond its vector.
+    static func beyond(
+        _ vector: VersionVector,
+        _ records: [(place: RecordRow.Place, row: RecordRow)],
+        _ reader: ReadTransaction
+    ) throws -> [String] {
+        let zones = try reader.rows(.meta, .all(.zone)).filter { _, value in
+            try !vector.covers(ZoneRow(row: value).horizon)
         }
+        let rows = records.filter { _, row in
+            let named = [row.birth, row.modified] + row.frontier + row.fieldStamps
+            return !named.allSatisfy { vector.covers($0.dot) }
+        }
+        return zones.map { "the horizon of the zone of row \($0.key.hex) is beyond its vector" }
+            + rows.map { "'\($0.place.name)' is from beyond its vector" }
     }
-}
-
-extension RecordRow {
-    /// Of every commit that the row names.
-    var namedStamps: [Stamp] { [birth, modified] + frontier + fieldStamps }
 }

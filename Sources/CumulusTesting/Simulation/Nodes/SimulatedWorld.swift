@@ -574,6 +574,11 @@ final class SimulatedWorld: @unchecked Sendable {
             violations += try DerivedRows.differences(in: node.durable).map { ("derived", $0) }
             violations += try node.unreadableAssets().map { ("assets", "node \(machine): \($0)") }
             let vector = try node.vector()
+            let reader = ReadTransaction(node.durable, reach: .disk)
+            let records = try StoredRecords.all(in: reader)
+            violations += try Watch.beyond(vector, records, reader).map { ("vectors", $0) }
+            violations += Checker.frontiers(records).map { ("frontiers", $0) }
+            violations += try Checker.orphans(records).map { ("orphans", $0) }
             violations += acknowledged.subtracting(excused).filter { !vector.covers($0) }.sorted()
                 .map { ("acknowledged", "node \(machine) lacks \($0)") }
         }
