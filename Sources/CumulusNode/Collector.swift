@@ -37,6 +37,8 @@ package struct Collector: Sendable {
     private static let recordsAtOnce = 1_000
     /// Log entries, or increments, that one step looks at or drops.
     static let entriesAtOnce = 10_000
+    /// Bytes of disk that dropped entries of one run's log may take.
+    private static let deadBytes: UInt64 = 64 << 20
 
     private let node: Node
     private let schedule: Schedule
@@ -127,6 +129,21 @@ package struct Collector: Sendable {
                     )
                 }
                 if !isDone { try await pause() }
+            }
+            try await reclaimLog(of: number)
+        }
+    }
+
+    /// What was dropped takes room until the engine merges its tables, which may be never where
+    /// little is written any more.
+    private func reclaimLog(of scope: ScopeNumber) async throws {
+        let engine = node.gate.engine
+        try await node.gate.reading { reader in
+            for floor in try reader.logFloors(of: scope).dots where floor.seq > 0 {
+                let dropped = KeyRange.commits(scope, floor.incarnation, 1...floor.seq)
+                if try engine.byteCount(of: .log, dropped) > Collector.deadBytes {
+                    try engine.reclaim(.log, dropped)
+                }
             }
         }
     }

@@ -121,6 +121,10 @@ package protocol StorageEngine: EngineReader {
     /// About how many bytes of disk the rows of a range take; the newest may not count yet.
     func byteCount(of family: Family, _ range: KeyRange) throws(EngineError) -> UInt64
 
+    /// Gives back the disk of deleted rows of a range, where that is still to be done; may take
+    /// seconds.
+    func reclaim(_ family: Family, _ range: KeyRange) throws(EngineError)
+
     /// Makes a directory that holds the store as it is now, durably; commits go on meanwhile.
     ///
     /// What goes wrong says nothing about the store.
@@ -143,6 +147,8 @@ extension StorageEngine {
         }
         return count
     }
+
+    package func reclaim(_ family: Family, _ range: KeyRange) throws(EngineError) {}
 
     package func copy(to directory: String) throws(EngineError) {
         throw .failed("this store is in memory only")

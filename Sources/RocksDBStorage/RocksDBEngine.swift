@@ -107,6 +107,11 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
         try store.byteCount(of: family, range)
     }
 
+    /// RocksDB merges the range's tables, and the deletions with them; others write meanwhile.
+    package func reclaim(_ family: Family, _ range: KeyRange) throws(EngineError) {
+        store.compact(family, range)
+    }
+
     /// Tables are linked where the file system can; what isn't in one yet is written out before.
     package func copy(to directory: String) throws(EngineError) {
         var message: RocksDBMessage?

@@ -88,6 +88,25 @@ final class RocksDBStore: @unchecked Sendable {
         return size
     }
 
+    func compact(_ family: Family, _ range: KeyRange) {
+        let options = rocksdb_compactoptions_create()
+        defer { rocksdb_compactoptions_destroy(options) }
+        rocksdb_compactoptions_set_exclusive_manual_compaction(options, 0)
+        range.start.withUnsafeBytes { start in
+            range.end.withUnsafeBytes { end in
+                rocksdb_compact_range_cf_opt(
+                    database,
+                    self.family(family),
+                    options,
+                    start.baseAddress?.assumingMemoryBound(to: CChar.self),
+                    start.count,
+                    end.baseAddress?.assumingMemoryBound(to: CChar.self),
+                    end.count
+                )
+            }
+        }
+    }
+
     /// A number that RocksDB keeps about itself, summed over the families; 0 if it has no such.
     func sum(of property: String) -> UInt64 {
         families.reduce(0) { $0 + value(of: property, $1) }

@@ -58,6 +58,26 @@ import Testing
         #expect(seen == 100)
     }
 
+    /// Rows that were deleted by range take room in tables until they are merged.
+    @Test func theDiskOfDeletedRowsIsGivenBack() throws {
+        let engine = try folder.store().open()
+        let range = KeyRange(start: [], end: [0xff])
+        var dice = SeededGenerator(seed: 1)
+        let rows = (0..<800).map { number in
+            (bytes(number), (0..<10_000).map { _ in UInt8.random(in: 0...255, using: &dice) })
+        }
+        try engine.commit(.writing(.log, rows))
+        try engine.reclaim(.log, range)
+        #expect(try engine.byteCount(of: .log, range) > 7_000_000)
+        #expect(try engine.byteCount(of: .records, range) == 0)
+        var batch = EngineBatch()
+        batch.deletedRanges = [(.log, KeyRange(start: [], end: bytes(700)))]
+        try engine.commit(batch)
+        try engine.reclaim(.log, range)
+        #expect(try engine.byteCount(of: .log, range) < 2_000_000)
+        #expect(try engine.count(.log) == 100)
+    }
+
     @Test func aRowJustCommittedIsInMemory() throws {
         let engine = try folder.store().open()
         try engine.commit(.writing(.records, [([1], [2])]))
