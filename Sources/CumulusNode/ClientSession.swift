@@ -260,7 +260,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         streamsWithoutRoom.append(stream)
     }
 
-    /// Reads what there is room for now, first come, first served.
+    /// Reads the next pages of streams that wait, first come, first served, as room allows.
     private func readForPeer() {
         while let stream = streamsWithoutRoom.first, peerHasRoom {
             streamsWithoutRoom.removeFirst()

@@ -2,7 +2,7 @@
 
 package import CumulusModel
 import CumulusReplication
-import CumulusWire
+package import CumulusWire
 
 extension RawClient {
     /// Connects and greets as another node of the cluster that holds the key.
@@ -16,21 +16,28 @@ extension RawClient {
         try send(Frame.preface)
         var frame = try nextFrame()
         while frame.kind != .nonce { frame = try nextFrame() }
+        let hello = Hello(asPeer: nodeID, key: key, answering: frame.payload)
+        try send(Frame(.hello, payload: hello.encoded()))
+        try readHello()
+    }
+}
+
+extension Hello {
+    /// What a node of the cluster that holds the key says over plain TCP to who sent a nonce.
+    package init(asPeer nodeID: Bytes, key: Bytes, answering serverNonce: Bytes) {
         let proof = PeerProof(key: key)
-        var hello = Hello()
-        hello.role = WireRole.peer.rawValue
-        hello.nodeID = nodeID
-        hello.clusterID = proof.clusterID
-        hello.nonce = Bytes(repeating: 2, count: PeerProof.nonceBytes)
-        hello.incarnation = 2
-        hello.proof = proof.make(
+        self.init()
+        role = WireRole.peer.rawValue
+        self.nodeID = nodeID
+        clusterID = proof.clusterID
+        nonce = Bytes(repeating: 2, count: PeerProof.nonceBytes)
+        incarnation = 2
+        self.proof = proof.make(
             .dialler,
-            serverNonce: frame.payload,
-            diallerNonce: hello.nonce,
+            serverNonce: serverNonce,
+            diallerNonce: nonce,
             nodeID: nodeID,
             certificate: []
         )
-        try send(Frame(.hello, payload: hello.encoded()))
-        try readHello()
     }
 }

@@ -81,13 +81,13 @@ import Testing
 
     /// Its time to greet was up while another run was asked for a sign of life.
     @Test func whoWasGivenUpMeanwhileIsNotConnected() throws {
-        let proof = PeerProof(key: Bytes(repeating: 0x5A, count: 32))
+        let key = Bytes(repeating: 0x5A, count: 32)
         var configuration = Node.Configuration(
             version: Release.version,
             container: TestServer.container,
             operatorToken: [1]
         )
-        configuration.clusterKey = Bytes(repeating: 0x5A, count: 32)
+        configuration.clusterKey = key
         let server = try Node(
             configuration,
             engine: MemoryEngine(),
@@ -98,19 +98,7 @@ import Testing
         server.peerRuns.enter(Incarnation(1), of: peer, at: "", other) { _ in }
         let start = server.environment.now()
         let session = ClientSession(node: server, link: InPlaceLink(), now: start)
-        var hello = Hello()
-        hello.role = WireRole.peer.rawValue
-        hello.nodeID = peer
-        hello.clusterID = proof.clusterID
-        hello.nonce = Bytes(repeating: 2, count: PeerProof.nonceBytes)
-        hello.incarnation = 2
-        hello.proof = proof.make(
-            .dialler,
-            serverNonce: session.nonce,
-            diallerNonce: hello.nonce,
-            nodeID: peer,
-            certificate: []
-        )
+        let hello = Hello(asPeer: peer, key: key, answering: session.nonce)
         RawClient.greeting(hello).withUnsafeBytes { session.received($0, now: start) }
         #expect(other.isAsked)
         session.timePassed(now: start + Limits.standard.greetingMilliseconds)

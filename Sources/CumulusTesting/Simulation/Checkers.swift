@@ -4,12 +4,6 @@
 import CumulusModel
 import CumulusStorage
 
-/// One life of a record.
-private struct Life: Hashable {
-    var place: RecordRow.Place
-    var birth: Dot
-}
-
 /// A check of a cluster that has settled.
 package struct Checker: Sendable {
     package let name: String
@@ -108,26 +102,8 @@ package struct Checker: Sendable {
 
     /// A life that some commit ended is nowhere.
     package static let deaths = Checker(name: "deaths") { cluster in
-        var dead: Set<Life> = []
         let commits = try cluster.commits(within: cluster.stores[0].vector())
-        for (commit, _) in commits.values.joined() {
-            guard let zone = commit.zone else { continue }
-            for operation in commit.operations {
-                let (name, births): (String, [Dot]) =
-                    switch operation {
-                    case .delete(let name, let births): (name, births)
-                    case .put(let put): (put.recordName, put.absorbed)
-                    default: ("", [])
-                    }
-                let place = RecordRow.Place(
-                    database: zone.database,
-                    zone: zone.name,
-                    generation: zone.generation,
-                    name: name
-                )
-                for birth in births { dead.insert(Life(place: place, birth: birth)) }
-            }
-        }
+        let dead = Set(commits.values.joined().flatMap(\.0.endedLives))
         return try cluster.stores.enumerated().flatMap { number, store in
             try StoredRecords.all(in: store.reader).filter { place, row in
                 !row.isDead && dead.contains(Life(place: place, birth: row.birth.dot))

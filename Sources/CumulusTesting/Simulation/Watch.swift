@@ -8,11 +8,6 @@ import CumulusModel
 import CumulusStorage
 
 package struct Watch {
-    private struct Life: Hashable {
-        var place: RecordRow.Place
-        var birth: Dot
-    }
-
     /// Commits that ended a life.
     private var ends: [Life: [Dot]] = [:]
     /// By the checker whose they are.
@@ -21,24 +16,7 @@ package struct Watch {
 
     /// A commit was made somewhere.
     mutating func note(_ commit: Commit) {
-        guard let zone = commit.zone else { return }
-        for operation in commit.operations {
-            let (name, births): (String, [Dot]) =
-                switch operation {
-                case .delete(let name, let births): (name, births)
-                case .put(let put): (put.recordName, put.absorbed)
-                default: ("", [])
-                }
-            let place = RecordRow.Place(
-                database: zone.database,
-                zone: zone.name,
-                generation: zone.generation,
-                name: name
-            )
-            for birth in births {
-                ends[Life(place: place, birth: birth), default: []].append(commit.stamp.dot)
-            }
-        }
+        for life in commit.endedLives { ends[life, default: []].append(commit.stamp.dot) }
     }
 
     mutating func look(at number: Int, _ store: TestStore) throws {
