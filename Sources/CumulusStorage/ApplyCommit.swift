@@ -34,7 +34,13 @@ extension WriteTransaction {
     ) throws(EngineError) -> [RecordRow] {
         let found = try find(commit.zone, in: scope)
         let cut = try log(commit, bytes: bytes, in: scope, isVisible: commit.zone != nil)
-        var application = Application(commit: commit, cut: cut, scope: scope, found: found)
+        var application = Application(
+            commit: commit,
+            cut: cut,
+            scope: scope,
+            broken: state.broken,
+            found: found
+        )
         for operation in commit.operations {
             switch operation {
             case .register(let register): try apply(register, commit, in: scope)
@@ -116,6 +122,7 @@ private struct Application {
     let commit: Commit
     let cut: CausalCut
     let scope: ScopeNumber
+    let broken: BrokenRules
     /// What stood here of its zone before it; nil: nothing, or the zone has changed since.
     var found: Found?
     /// Where its records stand; found with the first of them.
@@ -132,10 +139,17 @@ private struct Application {
         let row: ZoneRow?
     }
 
-    init(commit: Commit, cut: CausalCut, scope: ScopeNumber, found: Found?) {
+    init(
+        commit: Commit,
+        cut: CausalCut,
+        scope: ScopeNumber,
+        broken: BrokenRules,
+        found: Found?
+    ) {
         self.commit = commit
         self.cut = cut
         self.scope = scope
+        self.broken = broken
         self.found = found
     }
 
@@ -157,14 +171,11 @@ private struct Application {
     }
 
     /// Lives that the commit ends, and that somebody changed who didn't know.
-    mutating func noteLoss(
-        of ended: [RecordRow],
-        named name: String,
-        _ broken: BrokenRules = []
-    ) {
+    mutating func noteLoss(of ended: [RecordRow], named name: String) {
         for row in ended {
             if broken.contains(.losses), cut.covers(row.modified.dot) { continue }
-            guard let loser = row.newest(unknownTo: cut) else { continue }
+            let told = broken.contains(.knownEnds) ? row.modified : nil
+            guard let loser = row.newest(unknownTo: cut) ?? told else { continue }
             let clash = Clash(
                 field: "",
                 winner: commit.stamp,
@@ -484,7 +495,7 @@ extension WriteTransaction {
         guard let place = try place(of: &application) else { return }
         var record = try record(place, name)
         let ended = record.end(births, by: application.commit)
-        application.noteLoss(of: ended, named: name, state.broken)
+        application.noteLoss(of: ended, named: name)
         if !ended.isEmpty || !state.broken.contains(.frontier) {
             record.enter(application.commit, application.cut)
         }

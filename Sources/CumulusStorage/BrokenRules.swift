@@ -4,9 +4,9 @@
 // do what a node does.
 
 package struct BrokenRules: OptionSet, Hashable, Sendable {
-    package let rawValue: UInt16
+    package let rawValue: UInt32
 
-    package init(rawValue: UInt16) {
+    package init(rawValue: UInt32) {
         self.rawValue = rawValue
     }
 
@@ -42,4 +42,8 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let staged = BrokenRules(rawValue: 16384)
     /// A life that ends is told as lost only if its latest change was not known.
     package static let losses = BrokenRules(rawValue: 32768)
+    /// A life that ends is told as lost also if whoever ended it knew all of it.
+    package static let knownEnds = BrokenRules(rawValue: 65536)
+    /// Of two writes that don't know of each other the earlier one stands.
+    package static let latest = BrokenRules(rawValue: 131072)
 }

@@ -104,7 +104,8 @@ package struct PutMerge {
                 continue
             }
             let isTie = broken.contains(.ties) && stamp.time == known.stamp.time
-            let wins = isTie || stamp > known.stamp
+            let isLater = stamp > known.stamp
+            let wins = isTie || isLater != broken.contains(.latest)
             if wins { winners.append(entry, of: put.fields) }
             if try says(entry, theSameAs: known.bytes, in: row) { continue }
             note(name, known.stamp, lost: wins ? known.bytes : try put.said(entry))

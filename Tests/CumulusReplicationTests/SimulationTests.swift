@@ -66,7 +66,8 @@ import Testing
     @Test(
         arguments: [
             (.vector, "replay"), (.vector, "derived"), (.knownDeaths, "frontiers"),
-            (.knownDeaths, "risen"), (.staged, "vectors"),
+            (.knownDeaths, "risen"), (.staged, "vectors"), (.vector, "outcome"),
+            (.causality, "closed"),
         ] as [(SimulatedRule, String)]
     )
     func everyCheckerSees(rule: SimulatedRule, checker: String) throws {
@@ -130,7 +131,8 @@ import Testing
         case .retired: .dependencies
         case .floors: .wholes
         case .cursorSeen: .queries
-        case .losses: .losses
+        case .losses, .knownEnds: .losses
+        case .latest: .outcome
         }
     }
 

@@ -11,8 +11,8 @@ package struct Checker: Sendable {
     package let violations: @Sendable (SimulatedCluster) throws -> [String]
 
     package static let all = [
-        convergence, replay, chains, acknowledged, dependencies, deaths, orphans, vectors,
-        frontiers, risen, derived, changes, queries, batches, wholes, losses,
+        convergence, replay, outcome, chains, acknowledged, dependencies, closed, deaths, orphans,
+        vectors, frontiers, risen, derived, changes, queries, batches, wholes, losses,
     ]
 
     /// All nodes hold the same.
@@ -27,6 +27,8 @@ package struct Checker: Sendable {
     package static let replay = Checker(name: "replay") { cluster in
         let source = cluster.stores[0]
         let fresh = try TestStore(seed: 0xF5)
+        // As if production code were wrong: others have to see that.
+        if cluster.broken == .latest { fresh.breakRules(.latest) }
         try fresh.take(cluster.commits(within: source.vector()))
         return ReplicatedState.differences(
             try ReplicatedState.rows(
@@ -40,6 +42,13 @@ package struct Checker: Sendable {
                 forgetting: cluster.collects
             )
         )
+    }
+
+    /// What they hold is what the commits' stamps say, and nothing is missing.
+    package static let outcome = Checker(name: "outcome") { cluster in
+        let source = cluster.stores[0]
+        let commits = try cluster.commits(within: source.vector())
+        return try Outcome(commits.values.joined().map(\.0)).differences(from: source)
     }
 
     /// No dot names two commits; each follows the one before it, later than it; logs hold them as
@@ -99,6 +108,9 @@ package struct Checker: Sendable {
         }
         return wrong
     }
+
+    /// At no instant does a vector name a commit and not all that its maker had.
+    package static let closed = Checker(name: "closed") { $0.watch.open }
 
     /// A life that some commit ended is nowhere.
     package static let deaths = Checker(name: "deaths") { cluster in
@@ -257,13 +269,7 @@ extension Checker {
         for (commit, _) in commits.values.joined() {
             guard let zone = commit.zone else { continue }
             for case .put(let put) in commit.operations where put.isFull || put.birth == nil {
-                let place = RecordRow.Place(
-                    database: zone.database,
-                    zone: zone.name,
-                    generation: zone.generation,
-                    name: put.recordName
-                )
-                let life = Life(place: place, birth: put.birth ?? commit.stamp.dot)
+                let life = Life(zone, put.recordName, put.birth ?? commit.stamp.dot)
                 if commit.stamp > latest[life]?.stamp ?? .zero {
                     latest[life] = (put, commit.stamp)
                 }

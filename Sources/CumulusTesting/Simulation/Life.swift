@@ -6,6 +6,21 @@ import CumulusStorage
 struct Life: Hashable {
     var place: RecordRow.Place
     var birth: Dot
+
+    init(place: RecordRow.Place, birth: Dot) {
+        self.place = place
+        self.birth = birth
+    }
+
+    init(_ zone: Commit.Zone, _ name: String, _ birth: Dot) {
+        place = RecordRow.Place(
+            database: zone.database,
+            zone: zone.name,
+            generation: zone.generation,
+            name: name
+        )
+        self.birth = birth
+    }
 }
 
 extension Commit {
@@ -19,13 +34,7 @@ extension Commit {
                 case .put(let put): (put.recordName, put.absorbed)
                 default: ("", [])
                 }
-            let place = RecordRow.Place(
-                database: zone.database,
-                zone: zone.name,
-                generation: zone.generation,
-                name: name
-            )
-            return births.map { Life(place: place, birth: $0) }
+            return births.map { Life(zone, name, $0) }
         }
     }
 }

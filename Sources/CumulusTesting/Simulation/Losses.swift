@@ -9,13 +9,6 @@ import CumulusModel
 import CumulusStorage
 
 struct Losses {
-    /// One life of a record.
-    private struct Life: Hashable {
-        var zone: Commit.Zone
-        var name: String
-        var birth: Dot
-    }
-
     private struct Write {
         let commit: Commit
         let put: Commit.Put
@@ -39,23 +32,15 @@ struct Losses {
     private mutating func add(_ commit: Commit) {
         commits[commit.stamp.dot] = commit
         guard let zone = commit.zone else { return }
+        for life in commit.endedLives { ends[life, default: []].append(commit) }
         for operation in commit.operations {
             switch operation {
             case .put(let put):
                 counted.formUnion(put.increments.map(\.field))
-                let birth = put.birth ?? commit.stamp.dot
-                writes[Life(zone: zone, name: put.recordName, birth: birth), default: []]
+                writes[Life(zone, put.recordName, put.birth ?? commit.stamp.dot), default: []]
                     .append(Write(commit: commit, put: put))
-                for birth in put.absorbed {
-                    ends[Life(zone: zone, name: put.recordName, birth: birth), default: []]
-                        .append(commit)
-                }
-            case .delete(let name, let births):
-                for birth in births {
-                    ends[Life(zone: zone, name: name, birth: birth), default: []].append(commit)
-                }
             case .zoneDelete: zoneEnds.append(commit)
-            case .zoneCreate, .register: break
+            case .delete, .zoneCreate, .register: break
             }
         }
     }
@@ -75,20 +60,16 @@ struct Losses {
         let rows = try StoredRecords.all(in: store.reader)
         var standing: [Life: RecordRow] = [:]
         for (place, row) in rows where !row.isDead {
-            let zone = Commit.Zone(
-                database: place.database,
-                name: place.zone,
-                generation: place.generation
-            )
-            standing[Life(zone: zone, name: place.name, birth: row.birth.dot)] = row
+            standing[Life(place: place, birth: row.birth.dot)] = row
         }
         var untold: [String] = []
         for (life, all) in writes {
             for write in all {
                 for (field, value) in lost(of: write, in: life, all, standing[life]) {
-                    if told.holds(value, of: field, life.name, write.commit.stamp) { continue }
+                    let stamp = write.commit.stamp
+                    if told.holds(value, of: field, life.place, stamp) { continue }
                     untold.append(
-                        "'\(field)' of '\(life.name)' as \(write.commit.stamp.dot) set it is lost"
+                        "'\(field)' of '\(life.place.name)' as \(stamp.dot) set it is lost"
                     )
                 }
             }
@@ -108,8 +89,8 @@ struct Losses {
         let isEnded =
             (ends[life] ?? []).contains { knows($0, dot) }
             || zoneEnds.contains { end in
-                end.zone?.database == life.zone.database && end.zone?.name == life.zone.name
-                    && end.zone?.generation ?? 0 >= life.zone.generation && knows(end, dot)
+                end.zone?.database == life.place.database && end.zone?.name == life.place.zone
+                    && end.zone?.generation ?? 0 >= life.place.generation && knows(end, dot)
             }
         if isEnded { return [] }
         return put.fields.entries.compactMap { entry in
@@ -140,49 +121,50 @@ struct Losses {
                 // A zone's end, or a life's, may be older than the history.
                 return conflict.field.isEmpty ? [] : ["\(what): nobody made the winner"]
             }
-            if !conflict.field.isEmpty, knows(winner, conflict.loser.dot) {
+            if knows(winner, conflict.loser.dot) {
                 return ["\(what): \(conflict.winner.dot) knew \(conflict.loser.dot)"]
             }
             return isSaid(conflict, by: loser) ? [] : ["\(what): that was never said"]
         }
     }
 
-    /// Whether a losing value of one field is what its commit said.
+    /// Whether what is told to be lost was said: of one field by the commit that lost, of a whole
+    /// record by any that wrote to it.
     private func isSaid(_ conflict: Conflict, by loser: Commit) -> Bool {
-        guard !conflict.field.isEmpty, conflict.field != SystemField.parent.rawValue,
-            !counted.contains(conflict.field),
-            let body = try? RecordBody(stored: conflict.lost),
-            let entry = body.entry(named: conflict.field)
+        guard conflict.field != SystemField.parent.rawValue,
+            let body = try? RecordBody(stored: conflict.lost)
         else { return true }
-        let value = Bytes(body.bytes[entry.whole])
-        return loser.operations.contains { operation in
-            guard case .put(let put) = operation, put.recordName == conflict.recordName else {
-                return false
-            }
-            return put.value(of: conflict.field) == value
+        let place = Life(conflict.zone, conflict.recordName, Stamp.zero.dot).place
+        let all = writes.filter { $0.key.place == place }.flatMap(\.value)
+        let said = conflict.field.isEmpty ? all : all.filter { $0.commit.stamp == loser.stamp }
+        return body.entries.allSatisfy { entry in
+            let field = body.name(of: entry)
+            let value = Bytes(body.bytes[entry.whole])
+            return counted.contains(field) || said.contains { $0.put.value(of: field) == value }
         }
     }
 }
 
 /// What a node's conflict log holds.
 private struct Told {
-    private struct Place: Hashable {
+    private struct Field: Hashable {
+        var place: RecordRow.Place
         var name: String
-        var field: String
     }
 
-    private var values: [Place: Set<Bytes>] = [:]
-    private var losers: [Place: Set<Stamp>] = [:]
+    private var values: [Field: Set<Bytes>] = [:]
+    private var losers: [Field: Set<Stamp>] = [:]
 
     init(_ store: TestStore) throws {
         for conflict in try Told.entries(of: store) {
             let body = try RecordBody(stored: conflict.lost)
             for entry in body.entries {
-                let place = Place(name: conflict.recordName, field: body.name(of: entry))
+                let place = Life(conflict.zone, conflict.recordName, Stamp.zero.dot).place
+                let field = Field(place: place, name: body.name(of: entry))
                 if conflict.field.isEmpty {
-                    values[place, default: []].insert(Bytes(body.bytes[entry.whole]))
+                    values[field, default: []].insert(Bytes(body.bytes[entry.whole]))
                 } else {
-                    losers[place, default: []].insert(conflict.loser)
+                    losers[field, default: []].insert(conflict.loser)
                 }
             }
         }
@@ -195,9 +177,14 @@ private struct Told {
     }
 
     /// A record that was lost as a whole says nothing of each field's commit.
-    func holds(_ value: Bytes, of field: String, _ name: String, _ stamp: Stamp) -> Bool {
-        let place = Place(name: name, field: field)
-        return losers[place]?.contains(stamp) == true || values[place]?.contains(value) == true
+    func holds(
+        _ value: Bytes,
+        of name: String,
+        _ place: RecordRow.Place,
+        _ stamp: Stamp
+    ) -> Bool {
+        let field = Field(place: place, name: name)
+        return losers[field]?.contains(stamp) == true || values[field]?.contains(value) == true
     }
 }
 

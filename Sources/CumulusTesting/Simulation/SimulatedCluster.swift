@@ -54,6 +54,10 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
     case staged
     /// A life that ends is told as lost if whoever ended it didn't know all of it.
     case losses
+    /// Nor is it told otherwise.
+    case knownEnds = "known-ends"
+    /// Of two writes that don't know of each other the later one stands; broken in the replay too.
+    case latest
 
     /// The part of it that stores break.
     var inStores: BrokenRules {
@@ -74,6 +78,8 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
         case .cursorSeen: .cursorSeen
         case .staged: .staged
         case .losses: .losses
+        case .knownEnds: .knownEnds
+        case .latest: .latest
         default: []
         }
     }
@@ -299,7 +305,7 @@ package struct SimulatedCluster {
         for (commit, bytes) in commits {
             let dot = commit.stamp.dot
             if let other = archive[dot], other != bytes { twins.insert(dot) }
-            if archive[dot] == nil { watch.note(commit) }
+            if archive[dot] == nil { watch.note(commit, after: others) }
             archive[dot] = bytes
         }
     }

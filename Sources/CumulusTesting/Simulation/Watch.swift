@@ -1,5 +1,6 @@
-// What must hold of a node at every instant, not only once all is quiet: nothing is stored from
-// beyond its vector, no horizon lies beyond it, and what died stays dead.
+// What must hold of a node at every instant, not only once all is quiet: its vector covers all
+// that its commits depend on, nothing is stored from beyond it, no horizon lies there, and what
+// died stays dead.
 //
 // Looks after each step of a simulated history at the nodes that took part in it, and remembers
 // what was wrong.
@@ -10,17 +11,27 @@ import CumulusStorage
 package struct Watch {
     /// Commits that ended a life.
     private var ends: [Life: [Dot]] = [:]
+    /// What the maker of a commit had of others.
+    private var known: [Dot: VersionVector] = [:]
     /// By the checker whose they are.
+    private(set) var open: [String] = []
     private(set) var beyond: [String] = []
     private(set) var risen: [String] = []
 
     /// A commit was made somewhere.
-    mutating func note(_ commit: Commit) {
+    ///
+    /// - Parameter others: What its maker had of others.
+    mutating func note(_ commit: Commit, after others: VersionVector) {
+        known[commit.stamp.dot] = others
         for life in commit.endedLives { ends[life, default: []].append(commit.stamp.dot) }
     }
 
     mutating func look(at number: Int, _ store: TestStore) throws {
         let vector = try store.vector()
+        // A maker never has less than it had: the last commit of each run says all.
+        for dot in vector.dots where !(known[dot].map { vector.covers($0) } ?? true) {
+            open.append("node \(number) has \(dot), and not all that its maker had")
+        }
         let records = try StoredRecords.all(in: store.reader)
         beyond += try Watch.beyond(vector, records, store.reader).map { "node \(number): \($0)" }
         for (place, row) in records where !row.isDead {

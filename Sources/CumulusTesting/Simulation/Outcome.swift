@@ -1,0 +1,179 @@
+// What a history's commits come to, worked out from their stamps alone: which lives stand in the
+// end, and what each of them says.
+//
+// Used by the checker of that name, which compares it with a node. It knows no order of arrival, no
+// rows and no merges: per field the latest word counts, increments add up, and what some commit
+// ended is gone.
+
+import CumulusModel
+import CumulusStorage
+
+struct Outcome {
+    /// What a life says.
+    struct Standing: Equatable {
+        /// As a record's body has them.
+        var fields: [String: Bytes] = [:]
+        var parent = ""
+    }
+
+    private struct Write {
+        let stamp: Stamp
+        let request: RequestID?
+        let put: Commit.Put
+    }
+
+    /// A field as it was said last.
+    private struct Word {
+        let stamp: Stamp
+        /// Empty: it was removed.
+        let bytes: Bytes
+        /// What increments add to.
+        let base: Int64
+        let isNumber: Bool
+    }
+
+    /// What the increments of a field come to.
+    private struct Sum {
+        var value: Int64 = 0
+        var latest = Stamp.zero
+    }
+
+    private struct Increment: Hashable {
+        let request: RequestID
+        let field: String
+    }
+
+    private var writes: [Life: [Write]] = [:]
+    private var ended: Set<Life> = []
+    /// The last generation of a zone that was deleted; by a place without generation and name.
+    private var deleted: [RecordRow.Place: UInt64] = [:]
+
+    init(_ commits: some Sequence<Commit>) {
+        for commit in commits { add(commit) }
+    }
+
+    private mutating func add(_ commit: Commit) {
+        guard let zone = commit.zone else { return }
+        ended.formUnion(commit.endedLives)
+        for operation in commit.operations {
+            switch operation {
+            case .put(let put):
+                let life = Life(zone, put.recordName, put.birth ?? commit.stamp.dot)
+                let request = RequestID(commit.requestID)
+                writes[life, default: []]
+                    .append(Write(stamp: commit.stamp, request: request, put: put))
+            case .zoneDelete:
+                let place = Outcome.zone(of: Life(zone, "", Stamp.zero.dot).place)
+                deleted[place] = max(deleted[place] ?? 0, zone.generation)
+            case .delete, .zoneCreate, .register: break
+            }
+        }
+    }
+
+    private static func zone(of place: RecordRow.Place) -> RecordRow.Place {
+        var zone = place
+        (zone.generation, zone.name) = (0, "")
+        return zone
+    }
+
+    // MARK: What stands
+
+    /// Where a store that has all commits shows something else.
+    func differences(from store: TestStore) throws -> [String] {
+        var shown: [Life: Standing] = [:]
+        for (place, row) in try StoredRecords.all(in: store.reader) where !row.isDead {
+            shown[Life(place: place, birth: row.birth.dot)] = Standing(row)
+        }
+        let expected = try standing()
+        let lives = Set(shown.keys).union(expected.keys)
+        return lives.filter { shown[$0] != expected[$0] }.map { life in
+            "'\(life.place.name)' of \(life.birth) is \(Outcome.text(shown[life])), "
+                + "and its commits say \(Outcome.text(expected[life]))"
+        }.sorted()
+    }
+
+    private static func text(_ standing: Standing?) -> String {
+        guard let standing else { return "gone" }
+        let fields = standing.fields.sorted { $0.key < $1.key }.map { "\($0): \($1.hex)" }
+        return "[\(fields.joined(separator: ", "))] under '\(standing.parent)'"
+    }
+
+    private func standing() throws -> [Life: Standing] {
+        var standing: [Life: Standing] = [:]
+        for (life, writes) in writes where !ended.contains(life) {
+            let end = deleted[Outcome.zone(of: life.place)] ?? 0
+            if life.place.generation > end { standing[life] = try Outcome.sum(of: writes) }
+        }
+        return standing
+    }
+
+    private static func sum(of writes: [Write]) throws -> Standing {
+        let floor = writes.filter(\.put.isFull).map(\.stamp).max() ?? .zero
+        var words: [String: Word] = [:]
+        var standing = Standing()
+        for write in writes.sorted(by: { $0.stamp < $1.stamp }) where write.stamp >= floor {
+            for (name, word) in try self.words(of: write) { words[name] = word }
+            if let parent = write.put.parent { standing.parent = parent.recordName }
+        }
+        let sums = sums(of: writes)
+        for name in Set(words.keys).union(sums.keys) {
+            let bytes = shown(name, words[name], sums[name])
+            if !bytes.isEmpty { standing.fields[name] = bytes }
+        }
+        return standing
+    }
+
+    private static func words(of write: Write) throws -> [(String, Word)] {
+        let put = write.put
+        return try put.fields.entries.map { entry in
+            let name = put.fields.name(of: entry)
+            let number = entry.type == nil ? nil : try put.fields.int64(entry)
+            let base = number ?? put.resetCounters.first { $0.field == name }?.delta ?? 0
+            let word = Word(
+                stamp: write.stamp,
+                bytes: entry.type == nil ? [] : Bytes(put.fields.bytes[entry.whole]),
+                base: base,
+                isNumber: number != nil
+            )
+            return (name, word)
+        }
+    }
+
+    /// Each increment counts once, whichever nodes were asked for it.
+    private static func sums(of writes: [Write]) -> [String: Sum] {
+        var sums: [String: Sum] = [:]
+        var counted: Set<Increment> = []
+        for write in writes {
+            for increment in write.put.increments {
+                var sum = sums[increment.field] ?? Sum()
+                sum.latest = max(sum.latest, write.stamp)
+                let isNew =
+                    write.request.map {
+                        counted.insert(Increment(request: $0, field: increment.field)).inserted
+                    } ?? true
+                if isNew { sum.value &+= increment.delta }
+                sums[increment.field] = sum
+            }
+        }
+        return sums
+    }
+
+    /// A field's bytes; none: it isn't there.
+    private static func shown(_ name: String, _ word: Word?, _ sum: Sum?) -> Bytes {
+        guard let sum else { return word?.bytes ?? [] }
+        if let word, word.bytes.isEmpty, word.stamp > sum.latest { return [] }
+        if let word, !word.bytes.isEmpty, !word.isNumber { return word.bytes }
+        var body = RecordBody()
+        body.append(name, int64: (word?.base ?? 0) &+ sum.value)
+        return body.bytes
+    }
+}
+
+extension Outcome.Standing {
+    fileprivate init(_ row: RecordRow) {
+        for entry in row.body.entries {
+            fields[row.body.name(of: entry)] = Bytes(row.body.bytes[entry.whole])
+        }
+        parent = row.parent?.name ?? ""
+    }
+}
