@@ -1,9 +1,10 @@
 // The small rows: what is written is read back, and a row that isn't whole is damage.
 
 import CumulusModel
-import CumulusStorage
 import CumulusTesting
 import Testing
+
+@testable import CumulusStorage
 
 @Suite struct RowsTests {
     private static let stamp = Stamp(HybridTime(77), Dot(Incarnation(5), 300))
@@ -115,6 +116,19 @@ import Testing
         #expect(counter.total == 7)
         #expect(counter.sums.map(\.dot) == [Dot(one, 7), Dot(two, 9)])
         #expect(counter.latest == Self.stamp(9, two, 9))
+    }
+
+    /// Three nodes that are started anew every day for a year, a thousand increments a day.
+    @Test func aCounterGrowsWithItsRuns() {
+        var counter = Counter(field: "n", base: 0)
+        var dice = SeededGenerator(seed: 1)
+        for _ in 0..<3 * 365 {
+            let run = Incarnation(UInt64.random(in: 0...(.max), using: &dice))
+            counter.add(1_000, at: Self.stamp(1, run, 1_000))
+        }
+        var writer = CanonicalWriter()
+        counter.write(to: &writer)
+        #expect(writer.bytes.count / counter.sums.count == 12)
     }
 
     @Test func anIncrementThatWasMadeTwiceCountsOnce() {

@@ -145,6 +145,19 @@ import Testing
             #expect(found.first { $0.hasPrefix("deleted") }?.contains("a: 2") == true, "\(found)")
         }
 
+        let listed = try await CommandLineRun(
+            ["conflicts", "list", "--mine", "--json", "--endpoint", one.server.endpoint],
+            variables: ["CUMULUS_TOKEN": token]
+        )
+        guard case .array(let all) = try JSONReader.read(listed.output.utf8) else { return }
+        let id = try #require(all.first?["id"]?.text.replacing("\"", with: ""))
+        let whole = try await CommandLineRun(
+            ["conflicts", "show", id, "--mine", "--json", "--endpoint", one.server.endpoint],
+            variables: ["CUMULUS_TOKEN": token]
+        )
+        #expect(whole.code == 0, "\(whole.errors)")
+        #expect(try JSONReader.read(whole.output.utf8) == all.first)
+
         // An operator sees that something was lost, and not what.
         let file = "\(folder.path)/operator.token"
         try Data(TestServer.operatorToken.utf8).write(to: URL(filePath: file))

@@ -117,7 +117,9 @@
         /// and the same file goes up once there is room.
         @Test(.enabled(if: SmallDisk.isPermitted, "only root can mount a disk"))
         func aDiskThatIsTooSmallForAFile() async throws {
-            let disk = try SmallDisk(folder.node, bytes: 256 << 20)
+            let rounds = max(2, Chaos.cycles / 8)
+            // Each round leaves a file there.
+            let disk = try SmallDisk(folder.node, bytes: (192 + rounds * (24 + rounds)) << 20)
             let node = try await NodeProcess.ready(
                 data: folder.node,
                 arguments: ["--disk-reserve", "\(32 << 20)"]
@@ -141,7 +143,7 @@
                 return try await Data(database.bytes(of: asset, in: 0..<asset.size))
             }
             try await save("before", content(2))
-            for round in 0..<max(2, Chaos.cycles / 8) {
+            for round in 0..<rounds {
                 // It ends in the middle.
                 try disk.fill(leaving: 40 << 20)
                 var refusal: ServiceError?

@@ -1,6 +1,7 @@
 // Change tokens that were damaged, made up, or made for somebody else, in great number, beside a
 // caller with good ones: a node takes what it made, for whom it made it, and says of the rest that
-// it has expired, or is of another zone.
+// it has expired, or is of another zone; of another node's that covers what it has not read, that
+// it is behind.
 //
 // `cluster/chaos tokens` sends more of them.
 
@@ -13,9 +14,13 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(60))) struct TokenAttackTests {
     private static let zone = RecordZone.ID(zoneName: "notes")
     private let folder: TestFolder
+    private let key: String
 
     init() throws {
         folder = try TestFolder()
+        key = "\(folder.path)/key"
+        try Data(String(repeating: "5a", count: 32).utf8).write(to: URL(filePath: key))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key)
     }
 
     /// What became of tokens of each kind.
@@ -44,24 +49,31 @@ import Testing
         case madeUp = "made up"
         case ofAnotherUser = "another user's"
         case ofAnotherCluster = "another cluster's"
+        case ahead
         case good
 
         var rightVerdict: String {
             switch self {
             case .flipped, .madeUp, .ofAnotherCluster: "expired"
             case .ofAnotherUser: "invalid"
+            case .ahead: "behind"
             case .good: "taken"
             }
         }
+
+        /// Those that are answered at once; the others take a second each, and are few.
+        static let quick = allCases.filter { $0 != .ahead }
+        static let slowOnes = 2
     }
 
     @Test func noTokenIsTakenThatWasNotMadeForIt() async throws {
-        let node = try await NodeProcess.ready(data: folder.node)
+        var node = try await startMember("node")
+        let ahead = try await tokenFromAhead(&node)
         let stranger = try await NodeProcess.ready(data: "\(folder.path)/stranger")
         let container = try await node.signIn(as: "ada")
         let others = try await node.signIn(as: "eve")
         let theirs = try await stranger.signIn(as: "ada")
-        var tokens: [Kind: Bytes] = [:]
+        var tokens: [Kind: Bytes] = [.ahead: ahead]
         for (kind, container) in [
             (Kind.good, container), (.ofAnotherUser, others), (.ofAnotherCluster, theirs),
         ] {
@@ -73,25 +85,60 @@ import Testing
         }
         let before = try #require(node.residentBytes)
         let made = tokens
+        // Who may wait a second is told after half of it.
+        let hurried = try await node.signIn(as: "ada", timeout: .seconds(1), connections: 1)
         let found = await withTaskGroup(of: Verdicts.self) { group in
             for task in 0..<16 {
                 group.addTask {
                     var dice = SeededGenerator(seed: Chaos.seed &* 1_000 &+ UInt64(task))
-                    return await Self.attack(container, made, using: &dice)
+                    return await Self.attack(container, hurried, made, using: &dice)
                 }
             }
             return await group.reduce(into: Verdicts()) { $0.add($1) }
         }
         print("tokens: \(Chaos.mutations), seed \(Chaos.seed): \(found.text)")
         for kind in Kind.allCases {
+            #expect(found.counts[kind.rawValue] != nil, "none was \(kind.rawValue)")
             let verdicts = Set((found.counts[kind.rawValue] ?? [:]).keys)
             #expect(verdicts == [kind.rightVerdict], "\(kind.rawValue)")
         }
         let grown = try #require(node.residentBytes) - before
         #expect(grown < 64 << 20, "the node grew by \(grown >> 20) MB")
-        for container in [container, others, theirs] { await container.close() }
+        for container in [container, hurried, others, theirs] { await container.close() }
         #expect(try await node.end(SIGTERM) == .exit(0))
         #expect(try await stranger.end(SIGTERM) == .exit(0))
+    }
+
+    private func startMember(_ name: String, beside peer: NodeProcess? = nil) async throws
+        -> NodeProcess
+    {
+        var arguments = ["--cluster-key", key]
+        if let peer { arguments += ["--peers", try peer.endpoint] }
+        return try await NodeProcess.ready(data: "\(folder.path)/\(name)", arguments: arguments)
+    }
+
+    /// A token of another member, which covers a record that nobody else will ever have.
+    ///
+    /// The node is another process in the end.
+    private func tokenFromAhead(_ node: inout NodeProcess) async throws -> Bytes {
+        let access = try await node.makeToken(of: "ada")
+        let other = try await startMember("other", beside: node)
+        var configuration = Container.Configuration(endpoints: [try other.endpoint])
+        configuration.accessToken = access
+        let container = Container(identifier: NodeProcess.container, configuration: configuration)
+        let database = container.privateCloudDatabase
+        let isKnown = try await eventually {
+            (try? await database.save(RecordZone(zoneID: Self.zone))) != nil
+        }
+        #expect(isKnown)
+        _ = try await node.end(SIGTERM)
+        let id = Record.ID(recordName: "ahead", zoneID: Self.zone)
+        _ = try await database.save(Record(recordType: "Note", recordID: id))
+        let token = try await Self.token(container)
+        await container.close()
+        _ = try await other.end(SIGKILL)
+        node = try await startMember("node")
+        return token
     }
 
     private static func token(_ container: Container) async throws -> Bytes {
@@ -105,14 +152,17 @@ import Testing
     /// One of sixteen parts.
     private static func attack(
         _ container: Container,
+        _ hurried: Container,
         _ made: [Kind: Bytes],
         using dice: inout SeededGenerator
     ) async -> Verdicts {
         var verdicts = Verdicts()
-        for _ in 0..<(Chaos.mutations / 16) {
-            let kind = Kind.allCases.randomElement(using: &dice) ?? .good
+        for number in 0..<(Chaos.mutations / 16) {
+            let quick = Kind.quick.randomElement(using: &dice) ?? .good
+            let kind = number < Kind.slowOnes ? .ahead : quick
             let token = forge(kind, made, using: &dice)
-            verdicts.add(kind, await verdict(token, in: container))
+            let caller = kind == .ahead ? hurried : container
+            verdicts.add(kind, await verdict(token, in: caller))
         }
         return verdicts
     }
@@ -124,7 +174,7 @@ import Testing
     ) -> Bytes {
         let whole = made[.good] ?? []
         switch kind {
-        case .good, .ofAnotherUser, .ofAnotherCluster: return made[kind] ?? []
+        case .good, .ofAnotherUser, .ofAnotherCluster, .ahead: return made[kind] ?? []
         case .madeUp:
             let length = Int.random(in: 1...200, using: &dice)
             return (0..<length).map { _ in UInt8.random(in: 0...255, using: &dice) }
@@ -148,6 +198,7 @@ import Testing
             switch error.code {
             case .changeTokenExpired: return "expired"
             case .invalidArguments: return "invalid"
+            case .serviceUnavailable where error.reason == .nodeBehind: return "behind"
             default: return "\(error)"
             }
         } catch {
