@@ -186,6 +186,30 @@ cumulus() { CUMULUS_ENDPOINT=$(node_address) "$root/.build/release/cumulus" "$@"
 # The same as the node's operator.
 cumulus_operator() { cumulus "$@" --operator-token-file "$data/operator.token"; }
 
+# What the selected node says that it holds, a line for each scope.
+digests() { cumulus_operator status | grep digest; }
+
+node_id() { cumulus_operator status --json | sed -n 's/.*"node": "\([0-9a-f]*\)".*"incarnation".*/\1/p'; }
+
+# Waits until the first nodes hold the same as node 1, and says who doesn't.
+# Usage: agree NODES SECONDS; selects the nodes, and sets $disagreement.
+agree() {
+    local number first end=$((SECONDS + $2))
+    for number in $(seq 2 "$1"); do
+        # Node 1 may be told something meanwhile, too.
+        until
+            select_node 1
+            first=$(digests)
+            select_node "$number"
+            [ "$(digests)" = "$first" ]
+        do
+            disagreement="node $number holds something else than node 1."
+            [ "$SECONDS" -lt "$end" ] || return 1
+            sleep 0.1
+        done
+    done
+}
+
 # The same as the user demo, whose token is good on every node.
 cumulus_demo() { CUMULUS_TOKEN=$(cat "$state/demo.token") cumulus "$@"; }
 
