@@ -3,7 +3,8 @@
 //
 // Run once, before the node has threads. A crash leaves files without rows; a restored backup may
 // come without files. Packs of another store are left alone, and so is a node's only copy of what
-// it had: then it throws, and nothing was changed.
+// it had: then it throws, and nothing was changed. A node that only shows what it has looks, and
+// changes nothing either.
 
 import CumulusModel
 package import CumulusStorage
@@ -33,8 +34,25 @@ package struct AssetRecovery {
     }
 
     /// Throws `OpenStore.Failure` where the packs are not this store's.
-    package func run(_ state: WriterState, now: Int64) throws -> Outcome {
+    package func run(
+        _ state: WriterState,
+        now: Int64,
+        changesNothing: Bool = false
+    ) throws -> Outcome {
         let found = try survey()
+        let mended = changesNothing ? state : try mend(found, state, now)
+        let highest = max(found.known.max() ?? 0, found.files.keys.max() ?? 0)
+        let present = found.known.subtracting(found.missing)
+        return Outcome(
+            state: mended,
+            next: highest + 1,
+            bytes: present.reduce(0) { $0 + (found.files[$1] ?? 0) },
+            missing: found.missing.count
+        )
+    }
+
+    /// Makes rows and files say the same.
+    private func mend(_ found: Survey, _ state: WriterState, _ now: Int64) throws -> WriterState {
         var state = try claim(found, state, now)
         for start in stride(from: 0, to: found.missing.count, by: AssetRecovery.packsAtOnce) {
             let part = found.missing[start...].prefix(AssetRecovery.packsAtOnce)
@@ -44,14 +62,7 @@ package struct AssetRecovery {
         }
         for pack in found.files.keys where !found.known.contains(pack) { packs.remove(pack) }
         for pack in found.missing { packs.remove(pack) }
-        let highest = max(found.known.max() ?? 0, found.files.keys.max() ?? 0)
-        let present = found.known.subtracting(found.missing)
-        return Outcome(
-            state: state,
-            next: highest + 1,
-            bytes: present.reduce(0) { $0 + (found.files[$1] ?? 0) },
-            missing: found.missing.count
-        )
+        return state
     }
 
     // MARK: Parts

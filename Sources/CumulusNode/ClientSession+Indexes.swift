@@ -55,6 +55,7 @@ private struct IndexDesk: Sendable {
     }
 
     func rebuild() async throws -> [WireIndex] {
+        if node.gate.stops.isReadOnly { throw WriteStops.readOnly }
         let found = try await node.gate.reading { reader in
             try find(reader).map { (index: $0.index, type: $0.type) }
         }

@@ -23,6 +23,7 @@ extension Node {
         by deadline: Instant,
         unless cancellation: @Sendable () -> ServiceError? = { nil }
     ) async throws {
+        if gate.stops.isReadOnly { throw WriteStops.readOnly }
         guard try await !otherMembers().isEmpty else {
             throw ServiceError(
                 .invalidArguments,

@@ -131,11 +131,13 @@ package final class Node: Sendable {
             packs: packs,
             mayLose: configuration.acceptsLostAssets
         )
-        .run(made, now: environment.wallClock())
+        .run(made, now: environment.wallClock(), changesNothing: configuration.isReadOnly)
         let state = found.state
         if found.missing > 0 {
             environment.logger.warning(
-                "files of assets are gone; other nodes are asked for them",
+                configuration.isReadOnly
+                    ? "files of assets are gone"
+                    : "files of assets are gone; other nodes are asked for them",
                 metadata: ["packs": "\(found.missing)"]
             )
         }

@@ -1,6 +1,7 @@
 // What a start does where packs are gone, come back, or are another store's.
 
 import CumulusModel
+import CumulusNode
 import CumulusStorage
 import CumulusTesting
 import Testing
@@ -54,6 +55,21 @@ import Testing
         try packs.write(3, [[4]])
         #expect(try store.recover(packs) == 4)
         #expect(try packs.all() == [1: 3, 2: 3])
+        #expect(try named == 2)
+    }
+
+    /// A node that only shows what it has tells what is gone, and leaves rows and files alone.
+    @Test func whoOnlyShowsChangesNothing() throws {
+        try packs.write(3, [[4]])
+        packs.remove(1)
+        let run = store.state.incarnation
+        let found = try AssetRecovery(engine: store.engine, packs: packs, mayLose: false)
+            .run(store.state, now: store.now, changesNothing: true)
+        #expect(found.missing == 1)
+        #expect(found.bytes == 3)
+        #expect(found.next == 4)
+        #expect(found.state.incarnation == run)
+        #expect(try packs.all() == [2: 3, 3: 1])
         #expect(try named == 2)
     }
 

@@ -91,6 +91,29 @@ import Testing
         #expect(alone.errors.contains("no other member stays"), "\(alone.errors)")
     }
 
+    /// Two nodes compare what they hold, and what nobody has is given up.
+    @Test func membersAreComparedAndMarked() async throws {
+        let first = try await start("first")
+        let token = try await first.makeToken()
+        let second = try await start("second", beside: first)
+        while try await states(at: first) != ["connected", "this node"] {}
+        #expect(try await save("note", at: second, token) == nil)
+        while try await names(at: first, token) != ["note"] {}
+        let other = try #require(text(of: "node", try await run(["status"], at: second)))
+        let verdict = try await run(["cluster", "verify", String(other.prefix(12))], at: first)
+        #expect(verdict["different"] == .integer(0))
+        #expect(verdict["records"] == .integer(1))
+
+        let marked = try await run(["cluster", "truncate-marker", "--yes"], at: first)
+        #expect(marked["scopes"] == .integer(3))
+        let unsure = try await CommandLineRun(
+            ["cluster", "truncate-marker"],
+            variables: ["CUMULUS_ENDPOINT": try first.endpoint]
+        )
+        #expect(unsure.code == 64)
+        #expect(unsure.errors.contains("--yes"), "\(unsure.errors)")
+    }
+
     @Test func theStatusTellsHowFarEachMemberHasRead() async throws {
         let first = try await start("first")
         let token = try await first.makeToken()
@@ -357,6 +380,17 @@ import Testing
         )
         let shown = try await run(["status"], at: old)
         #expect(text(of: "state", shown) == "read-only")
+        for words in [["cluster", "leave"], ["index", "rebuild"]] {
+            let refused = try await CommandLineRun(
+                words,
+                variables: [
+                    "CUMULUS_ENDPOINT": try old.endpoint,
+                    "CUMULUS_OPERATOR_TOKEN_FILE": old.operatorTokenFile,
+                ]
+            )
+            #expect(refused.code == 1)
+            #expect(refused.errors.contains("--read-only"), "\(refused.errors)")
+        }
         try await use(old) { database in
             let found = try await database.record(for: unsent)
             #expect(found.recordID == unsent)
