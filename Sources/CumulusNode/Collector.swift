@@ -1,6 +1,7 @@
 // Forgets, in the background, what nobody needs any more: log entries that every member has read,
-// tombstones that every member has read past, old entries of the conflict log. And deletes what
-// should be gone: children whose owner died when nobody was there to see it.
+// or for which there is no room, tombstones that every member has read past, old entries of the
+// conflict log. And deletes what should be gone: children whose owner died when nobody was there to
+// see it.
 //
 // Run by `cumulusd` beside the listener until it is cancelled. It reads on the reader threads and
 // gives the writer small jobs with pauses between them, so that callers hardly notice.
@@ -37,8 +38,10 @@ package struct Collector: Sendable {
     private static let recordsAtOnce = 1_000
     /// Log entries, or increments, that one step looks at or drops.
     static let entriesAtOnce = 10_000
-    /// Bytes of disk that dropped entries of one run's log may take.
+    /// Bytes of disk that dropped log entries may take, where there is enough of it.
     private static let deadBytes: UInt64 = 64 << 20
+    /// Peers have so long to report before one of them counts as missing.
+    private static let settlingMilliseconds: Int64 = 60_000
 
     private let node: Node
     private let schedule: Schedule
@@ -51,13 +54,15 @@ package struct Collector: Sendable {
 
     /// Returns when the task is cancelled.
     package func run() async {
-        var lastPurge = node.environment.now()
-        var lastAssets = lastPurge
+        let began = node.environment.now()
+        var (lastPurge, lastAssets) = (began, began)
         while (try? await node.environment.sleep(schedule.logMilliseconds)) != nil {
             do throws(CancellationError) {
-                try await trying { try await lookForMissing() }
                 try await trying { try await truncateLogs() }
                 let now = node.environment.now()
+                if began + Collector.settlingMilliseconds <= now {
+                    try await trying { try await lookForMissing() }
+                }
                 if lastAssets + schedule.assetMilliseconds <= now {
                     lastAssets = now
                     try await trying { try await collectAssets() }
@@ -110,41 +115,73 @@ package struct Collector: Sendable {
 
     /// Drops what every member has read, and what is older than members are waited for.
     package func truncateLogs() async throws {
-        let retention = try await retention()
+        let shortage = shortage()
+        let retention = try await retention(shortage)
+        var isLacked = false
         try await inEachScope { scope, number in
-            let end = try await node.gate.reading { reader in
-                try retention.end(of: number, stable: self.stable(of: number, reader), reader)
+            let (end, stable) = try await node.gate.reading { [self] reader in
+                let known = try self.stable(of: number, reader)
+                return (try retention.end(of: number, stable: known, reader), known)
             }
+            if retention.isShort, !stable.covers(end) { isLacked = true }
             try await dropStages(of: scope, number)
-            var isDone = false
-            while !isDone {
-                isDone = try await node.gate.change(.housekeeping) {
-                    transaction throws(EngineError) in
-                    guard try transaction.scope(scope) == number else { return true }
-                    return try Collection.truncateLog(
-                        of: number,
-                        through: end,
-                        entryLimit: Collector.entriesAtOnce,
-                        &transaction
-                    )
-                }
-                if !isDone { try await pause() }
+            try await truncateLog(of: scope, number, through: end)
+        }
+        missing.note(
+            isLacked ? shortage ?? .logs(schedule.logBytes) : nil,
+            node.environment.logger
+        )
+        try await reclaimLogs(isShort: shortage != nil)
+    }
+
+    private func truncateLog(
+        of scope: ScopeID,
+        _ number: ScopeNumber,
+        through end: VersionVector
+    ) async throws {
+        var isDone = false
+        while !isDone {
+            isDone = try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
+                guard try transaction.scope(scope) == number else { return true }
+                return try Collection.truncateLog(
+                    of: number,
+                    through: end,
+                    entryLimit: Collector.entriesAtOnce,
+                    &transaction
+                )
             }
-            try await reclaimLog(of: number)
+            if !isDone { try await pause() }
         }
     }
 
-    /// What was dropped takes room until the engine merges its tables, which may be never where
-    /// little is written any more.
-    private func reclaimLog(of scope: ScopeNumber) async throws {
+    /// Gives back the disk of what was dropped, where it is much or the disk is short.
+    private func reclaimLogs(isShort: Bool) async throws {
         let engine = node.gate.engine
-        try await node.gate.reading { reader in
-            for floor in try reader.logFloors(of: scope).dots where floor.seq > 0 {
-                let dropped = KeyRange.commits(scope, floor.incarnation, 1...floor.seq)
-                if try engine.byteCount(of: .log, dropped) > Collector.deadBytes {
-                    try engine.reclaim(.log, dropped)
+        let mayStay = isShort ? 0 : Collector.deadBytes
+        guard try await logBytes() > mayStay else { return }
+        var dead = DeadLog()
+        try await inEachScope { _, number in
+            let known = dead
+            dead = try await node.gate.reading { reader in
+                var dead = known
+                try dead.add(number, reader) { range throws(EngineError) in
+                    try engine.byteCount(of: .log, range)
                 }
+                return dead
             }
+        }
+        guard dead.bytes > mayStay else { return }
+        for piece in dead.pieces {
+            try await node.gate.reading { _ in try engine.reclaim(.log, piece.range) }
+            try await pause()
+        }
+    }
+
+    /// Of disk, dropped entries included.
+    private func logBytes() async throws -> UInt64 {
+        let engine = node.gate.engine
+        return try await node.gate.reading { _ in
+            try engine.byteCount(of: .log, .all(.commit))
         }
     }
 
@@ -157,25 +194,43 @@ package struct Collector: Sendable {
         }
     }
 
-    /// How much of the logs stays now: little where the disk is nearly full.
-    private func retention() async throws -> LogRetention {
-        let scopes = try await scopes().map(\.number)
-        let engine = node.gate.engine
-        let (free, reserve) = (engine.freeBytes() ?? .max, node.configuration.diskReserve)
-        let limit = free / 2 < reserve ? 0 : schedule.logBytes
-        let retention = try await node.gate.reading { [self] reader in
-            var retention = LogRetention(
-                kept: schedule.keepMilliseconds,
-                longest: schedule.retentionMilliseconds,
-                now: node.clock
-            )
-            try retention.fit(scopes, limit: limit, reader) { range throws(EngineError) in
-                try engine.byteCount(of: .log, range)
+    /// A disk that is nearly full: at twice the reserve, where writes go on still.
+    private func shortage() -> MissingMembers.Shortage? {
+        guard let free = node.gate.engine.freeBytes(), free / 2 < node.configuration.diskReserve
+        else { return nil }
+        return .disk(free)
+    }
+
+    /// How long log entries stay now: as long as they fit, and no longer than they must where the
+    /// disk is short.
+    private func retention(_ shortage: MissingMembers.Shortage?) async throws -> LogRetention {
+        var retention = LogRetention(
+            kept: schedule.keepMilliseconds,
+            longest: schedule.retentionMilliseconds,
+            now: node.clock
+        )
+        if shortage != nil {
+            retention.keepLeast()
+        } else if try await logBytes() > schedule.logBytes {
+            while retention.canShrink, try await size(of: retention) > schedule.logBytes {
+                retention.halve()
             }
-            return retention
         }
-        missing.note(isFull: retention.isFull, limit: limit, node.environment.logger)
         return retention
+    }
+
+    /// Bytes of the logs of all scopes that stay.
+    private func size(of retention: LogRetention) async throws -> UInt64 {
+        let engine = node.gate.engine
+        var sum: UInt64 = 0
+        try await inEachScope { _, number in
+            sum += try await node.gate.reading { reader in
+                try retention.size(of: number, reader) { range throws(EngineError) in
+                    try engine.byteCount(of: .log, range)
+                }
+            }
+        }
+        return sum
     }
 
     /// What all other members have reported, of what is here.

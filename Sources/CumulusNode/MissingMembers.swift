@@ -23,7 +23,7 @@ final class MissingMembers: Sendable {
     private struct State {
         /// When an operator was told of a member last.
         var told: [Bytes: Instant] = [:]
-        var isFull = false
+        var isShort = false
     }
 
     /// Without a word for so long a member is told of, and again after as long.
@@ -41,7 +41,8 @@ final class MissingMembers: Sendable {
     ) throws(EngineError) -> [Member] {
         var heard: [Bytes: Int64] = [:]
         for (_, scope) in try ScopeDirectory.all(in: reader) {
-            for (member, report) in try reader.reports(of: scope) {
+            // Damage in one scope hides nobody who was heard of in another.
+            for (member, report) in (try? reader.reports(of: scope)) ?? [:] {
                 heard[member] = max(heard[member] ?? 0, report.time)
             }
         }
@@ -78,20 +79,38 @@ final class MissingMembers: Sendable {
         }
     }
 
-    /// Tells when the logs begin to be, or are no more, larger than they may be.
-    func note(isFull: Bool, limit: UInt64, _ logger: Logger) {
+    /// Why log entries are dropped that a member lacks.
+    enum Shortage: Equatable {
+        /// The logs take more bytes than they may.
+        case logs(UInt64)
+        /// The disk has so few bytes left.
+        case disk(UInt64)
+    }
+
+    /// Tells when entries that a member lacks begin to be dropped for want of room, and when that
+    /// is over; nil: none are.
+    func note(_ shortage: Shortage?, _ logger: Logger) {
         let isNews = state.withLock { state in
-            defer { state.isFull = isFull }
-            return state.isFull != isFull
+            defer { state.isShort = shortage != nil }
+            return state.isShort != (shortage != nil)
         }
         guard isNews else { return }
-        if !isFull { return logger.info("the logs fit into their room again") }
-        logger.warning(
+        let outcome = """
+            log entries are dropped though a member lacks them, and it will take this node's state \
+            instead
             """
-            the logs take more room than they may: their oldest entries are dropped though a \
-            member lacks them, and it will take this node's state instead
-            """,
-            metadata: ["megabytes": "\(limit >> 20)"]
-        )
+        switch shortage {
+        case .logs(let limit):
+            logger.warning(
+                "\(outcome): the logs take more room than they may",
+                metadata: ["limit": "\(limit >> 20) MiB (--log-megabytes)"]
+            )
+        case .disk(let free):
+            logger.warning(
+                "\(outcome): the disk is nearly full",
+                metadata: ["free": "\(free >> 20) MiB"]
+            )
+        case nil: logger.info("log entries wait for members again")
+        }
     }
 }

@@ -13,8 +13,11 @@ package struct LogRetention: Sendable {
     package let kept: Int64
     /// What is older goes though a member lacks it.
     package private(set) var oldest: Int64
-    /// So much of the logs doesn't fit that younger entries go than usual.
-    package private(set) var isFull = false
+    /// Entries go earlier than usual, for want of room.
+    package private(set) var isShort = false
+
+    /// So little more than what stays in any case is not worth another look at the logs.
+    private static let leastMilliseconds: Int64 = 1_000
 
     /// - Parameters:
     ///   - kept: How long entries stay in any case, in milliseconds.
@@ -24,30 +27,26 @@ package struct LogRetention: Sendable {
         oldest = min(now - longest, self.kept)
     }
 
-    /// Halves the time until what stays of all scopes fits.
-    ///
-    /// - Parameters:
-    ///   - limit: Bytes of disk.
-    ///   - size: About how many of them a range of the log takes.
-    package mutating func fit(
-        _ scopes: [ScopeNumber],
-        limit: UInt64,
-        _ reader: ReadTransaction,
-        size: (KeyRange) throws(EngineError) -> UInt64
-    ) throws(EngineError) {
-        while oldest < kept {
-            var sum: UInt64 = 0
-            for scope in scopes {
-                sum += try self.size(of: scope, reader, size)
-            }
-            if sum <= limit { return }
-            isFull = true
-            oldest = kept - (kept - oldest) / 2
-        }
+    /// Whether less could stay.
+    package var canShrink: Bool { oldest < kept }
+
+    /// What a member lacks stays half as long.
+    package mutating func halve() {
+        let rest = kept - oldest
+        isShort = true
+        oldest = rest > LogRetention.leastMilliseconds ? kept - rest / 2 : kept
     }
 
-    /// Bytes of what stays, at most.
-    private func size(
+    /// Nothing stays for a member that lacks it, but what stays in any case.
+    package mutating func keepLeast() {
+        isShort = true
+        oldest = kept
+    }
+
+    /// Bytes of what stays of a scope's log, at most.
+    ///
+    /// - Parameter size: About how many bytes of disk a range of the log takes.
+    package func size(
         of scope: ScopeNumber,
         _ reader: ReadTransaction,
         _ size: (KeyRange) throws(EngineError) -> UInt64

@@ -62,11 +62,14 @@ import Testing
         #expect(lines.all.withLock { $0.allSatisfy { $0.hasPrefix("warning") } })
     }
 
-    @Test func fullLogsAreToldWhenTheyBeginToBe() {
-        for isFull in [false, true, true, false] {
-            missing.note(isFull: isFull, limit: 1 << 20, logger)
-        }
-        #expect(lines.all.withLock { $0.map { $0.prefix(7) } } == ["warning", "info [:"])
+    @Test func wantOfRoomIsToldWhenItBegins() {
+        let shortages: [MissingMembers.Shortage?] = [
+            nil, .logs(8 << 20), .disk(1 << 20), nil, .disk(3 << 20),
+        ]
+        for shortage in shortages { missing.note(shortage, logger) }
+        let told = lines.all.withLock { $0 }
+        #expect(told.map { $0.prefix(7) } == ["warning", "info [:", "warning"])
+        #expect(told[0].contains("8 MiB (--log-megabytes)") && told[2].contains("3 MiB"))
     }
 
     /// Any report counts, and who never reported is waited for since it was listed.

@@ -38,14 +38,18 @@ import Testing
         longest: Int64,
         limit: UInt64,
         stable: VersionVector = VersionVector()
-    ) throws -> (seq: UInt64, isFull: Bool) {
+    ) throws -> (seq: UInt64, isShort: Bool) {
         let scope = try store.scopeNumber()
         var retention = LogRetention(kept: kept, longest: longest, now: store.now)
-        try retention.fit([scope], limit: limit, store.reader) { range throws(EngineError) in
-            UInt64(try store.reader.rows(.log, range).count) * Self.perCommit
+        while try retention.canShrink && retention.size(of: scope, store.reader, size) > limit {
+            retention.halve()
         }
         let end = try retention.end(of: scope, stable: stable, store.reader)
-        return (end[run], retention.isFull)
+        return (end[run], retention.isShort)
+    }
+
+    private func size(of range: KeyRange) throws(EngineError) -> UInt64 {
+        UInt64(try store.reader.rows(.log, range).count) * Self.perCommit
     }
 
     @Test func whatFitsStaysForWhoeverLacksIt() throws {
@@ -69,7 +73,7 @@ import Testing
     @Test(arguments: [UInt64(5_000), 3_000, 1_000])
     func theOldestGoWhereTheyDoNotFit(limit: UInt64) throws {
         let end = try end(kept: 5_000, longest: 64_000, limit: limit)
-        #expect(end.isFull)
+        #expect(end.isShort)
         let stays = UInt64(Self.commits) + before - end.seq
         #expect(stays * Self.perCommit <= limit)
         // The time is halved, so no less than about half the room is used.
@@ -79,5 +83,49 @@ import Testing
     @Test func whatIsKeptInAnyCaseStays() throws {
         let end = try end(kept: 5_000, longest: 64_000, limit: 0)
         #expect(end == (before + UInt64(Self.commits) - 6, true))
+    }
+
+    @Test func aShortDiskKeepsTheLeast() throws {
+        var retention = LogRetention(kept: 5_000, longest: 64_000, now: store.now)
+        retention.keepLeast()
+        #expect(!retention.canShrink)
+        let end = try retention.end(of: store.scopeNumber(), stable: VersionVector(), store.reader)
+        #expect(end[run] == before + UInt64(Self.commits) - 6)
+    }
+
+    /// A second more than is kept is not halved again and again.
+    @Test func halvingEnds() {
+        var retention = LogRetention(kept: 600_000, longest: 30 * 86_400_000, now: store.now)
+        var count = 0
+        while retention.canShrink {
+            retention.halve()
+            count += 1
+        }
+        #expect(count == 23)
+    }
+
+    // MARK: What was dropped
+
+    private func deadLog(least: UInt64, most: UInt64) throws -> [UInt64] {
+        var dead = DeadLog(least: least, most: most)
+        try dead.add(store.scopeNumber(), store.reader, size)
+        #expect(dead.bytes == dead.pieces.reduce(0) { $0 + $1.bytes })
+        return dead.pieces.map(\.bytes)
+    }
+
+    /// The engine here deletes at once, so sizes are those of what may not be touched.
+    @Test func droppedEntriesAreGivenBackInPieces() throws {
+        #expect(try deadLog(least: 1, most: 1_000) == [])
+        let scope = try store.scopeNumber()
+        let run = run
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            transaction.put(.logFloor(scope, run), SeqRow(seq: 32))
+        }
+        let all = try deadLog(least: 1, most: 10_000)
+        #expect(all == [3_200])
+        let pieces = try deadLog(least: 1, most: 1_000)
+        #expect(pieces == [800, 800, 800, 800])
+        #expect(try deadLog(least: 1_000, most: 1_000) == [])
+        #expect(try deadLog(least: 1, most: 1).count == 32)
     }
 }

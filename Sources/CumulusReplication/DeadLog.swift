@@ -1,0 +1,61 @@
+// What dropped log entries still take of the disk, and in which pieces it is given back.
+//
+// Made by whoever forgets, from a log's floors and the engine's word on sizes. The engine gives
+// the room back by itself when it merges its tables, which may be never where little is written any
+// more. In pieces, since somebody waits while one is given back.
+
+import CumulusModel
+package import CumulusStorage
+
+package struct DeadLog: Sendable {
+    package struct Piece: Sendable {
+        package let range: KeyRange
+        /// Of disk, about.
+        package let bytes: UInt64
+    }
+
+    package private(set) var pieces: [Piece] = []
+
+    /// Less than this in one place is left to the engine.
+    private let least: UInt64
+    /// No piece takes more, unless it is a single entry.
+    private let most: UInt64
+
+    package init(least: UInt64 = 1 << 20, most: UInt64 = 64 << 20) {
+        self.least = least
+        self.most = most
+    }
+
+    package var bytes: UInt64 { pieces.reduce(0) { $0 + $1.bytes } }
+
+    /// Adds what was dropped of a scope's log.
+    ///
+    /// - Parameter size: About how many bytes of disk a range of the log takes.
+    package mutating func add(
+        _ scope: ScopeNumber,
+        _ reader: ReadTransaction,
+        _ size: (KeyRange) throws(EngineError) -> UInt64
+    ) throws(EngineError) {
+        for floor in try reader.logFloors(of: scope).dots where floor.seq > 0 {
+            try add(1...floor.seq, of: floor.incarnation, scope, size)
+        }
+    }
+
+    /// By halves, until they are small enough.
+    private mutating func add(
+        _ seqs: ClosedRange<UInt64>,
+        of run: Incarnation,
+        _ scope: ScopeNumber,
+        _ size: (KeyRange) throws(EngineError) -> UInt64
+    ) throws(EngineError) {
+        let range = KeyRange.commits(scope, run, seqs)
+        let bytes = try size(range)
+        if bytes < least { return }
+        if bytes <= most || seqs.count == 1 {
+            return pieces.append(Piece(range: range, bytes: bytes))
+        }
+        let middle = seqs.lowerBound + (seqs.upperBound - seqs.lowerBound) / 2
+        try add(seqs.lowerBound...middle, of: run, scope, size)
+        try add(middle + 1...seqs.upperBound, of: run, scope, size)
+    }
+}
