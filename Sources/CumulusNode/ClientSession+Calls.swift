@@ -182,11 +182,12 @@ extension ClientSession {
     /// each has room of its own, and what is read for it is sent.
     func readLater(_ stream: UInt32, _ read: @escaping NextPage) {
         guard let call = calls[stream] else { return }
+        if identity.isPeer { return readInTurn(stream, read) }
+        readNow(call, stream, read)
+    }
+
+    func readNow(_ call: CallState, _ stream: UInt32, _ read: @escaping NextPage) {
         let (token, isEndless, isPeer) = (call.token, call.isEndless, identity.isPeer)
-        if isPeer {
-            guard peerHasRoom else { return waitForRoom(stream, read) }
-            pagesBeingRead += 1
-        }
         // Counted a second time meanwhile: pages that follow are read for the same request.
         let queued = QueuedBytes(call.requestBytes, of: self)
         let work: @Sendable () -> Void = { [self] in

@@ -84,7 +84,8 @@ extension ClientSession {
 
     private func release(_ stream: UInt32) {
         guard let held = takeHeld(stream) else { return }
-        finish(stream, held.messages)
+        // Others have it, so it is told though this node is about to leave.
+        finish(stream, held.messages, staysWithoutUs: true)
     }
 
     private func takeHeld(_ stream: UInt32) -> HeldAnswer? {

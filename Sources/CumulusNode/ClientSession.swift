@@ -209,7 +209,11 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
                 failHeld(stream, held)
                 continue
             }
-            fail(stream, call.retry == nil ? ClientSession.unread : full)
+            if call.waitsForRoom {
+                fail(stream, ClientSession.untaken)
+            } else {
+                fail(stream, call.retry == nil ? ClientSession.unread : full)
+            }
         }
         for (stream, _) in calls.filter({ $1.retry.map { $0 <= now } ?? false }).inOrder {
             readOn(stream)
@@ -220,6 +224,12 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         .serviceUnavailable,
         .deadline,
         "the call's time was up before the caller gave credit for the rest"
+    )
+
+    private static let untaken = ServiceError(
+        .serviceUnavailable,
+        .deadline,
+        "the call's time was up before the caller had taken what else it asked for"
     )
 
     func writing(_ pendingBytes: Int, now: Instant) {
@@ -247,25 +257,29 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     private static let pagesAtOnce = 4
 
     /// Whether a page may be read for a peer: it has taken enough of what was read for it before.
-    var peerHasRoom: Bool {
+    private var peerHasRoom: Bool {
         let unsent = waitingBytes + connection.pendingBytes + connection.output.count
         return pagesBeingRead < ClientSession.pagesAtOnce && unsent < limits.peerBytes
     }
 
-    /// The next page of a stream is read when its turn comes.
-    func waitForRoom(_ stream: UInt32, _ read: @escaping NextPage) {
+    /// Reads a page for a peer when its stream's turn comes: first come, first served, as room
+    /// allows.
+    func readInTurn(_ stream: UInt32, _ read: @escaping NextPage) {
         guard let call = calls[stream] else { return }
         call.next = read
         call.waitsForRoom = true
         streamsWithoutRoom.append(stream)
+        readForPeer()
     }
 
-    /// Reads the next pages of streams that wait, first come, first served, as room allows.
     private func readForPeer() {
-        while let stream = streamsWithoutRoom.first, peerHasRoom {
-            streamsWithoutRoom.removeFirst()
-            calls[stream]?.waitsForRoom = false
-            readOn(stream)
+        while !streamsWithoutRoom.isEmpty, peerHasRoom {
+            let stream = streamsWithoutRoom.removeFirst()
+            guard let call = calls[stream], let read = call.next else { continue }
+            call.next = nil
+            call.waitsForRoom = false
+            pagesBeingRead += 1
+            readNow(call, stream, read)
         }
     }
 
@@ -462,13 +476,15 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     // MARK: Answers
 
     /// The whole answer of a call.
-    func finish(_ stream: UInt32, _ messages: [Bytes]) {
+    ///
+    /// - Parameter staysWithoutUs: What it tells is known to be on other nodes.
+    func finish(_ stream: UInt32, _ messages: [Bytes], staysWithoutUs: Bool = false) {
         guard let call = calls[stream] else { return }
         if let large = messages.first(where: { !fits($0.count) }) {
             return fail(stream, ClientSession.tooLarge(large.count))
         }
         tellCausalToken()
-        if showsNothing { return fail(stream, Node.isLeaving) }
+        if showsNothing, !staysWithoutUs { return fail(stream, Node.isLeaving) }
         for message in messages { waitingBytes += message.count }
         call.waiting += messages.map { MessagePieces($0) }
         call.isComplete = true
@@ -576,6 +592,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
 
     private func end(_ stream: UInt32) {
         guard let call = calls.removeValue(forKey: stream) else { return }
+        if call.waitsForRoom { streamsWithoutRoom.removeAll { $0 == stream } }
         requestBytes -= call.requestBytes
         waitingBytes -= call.waitingBytes
         node.meter.callsInProgress.add(-1)

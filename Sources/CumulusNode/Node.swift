@@ -213,8 +213,8 @@ package final class Node: Sendable {
     /// Makes the handler of a new connection.
     package func accept(_ link: any FrameLink, now: Instant) -> any FrameHandler {
         let session = ClientSession(node: self, link: link, now: now)
-        sessionCount.add(1)
-        let entry = WeakSession(session: session, loop: link.loop, number: sessionCount.value)
+        let number = sessionCount.wrappingAdd(1, ordering: .relaxed).newValue
+        let entry = WeakSession(session: session, loop: link.loop, number: number)
         sessions.withLock { $0[ObjectIdentifier(session)] = entry }
         meter.connections.add(1)
         return session

@@ -34,7 +34,10 @@ package final class TestServer: Sendable {
         startsThreads: Bool = true,
         port: Int = 0,
         clusterKey: Bytes? = nil,
-        clockLead: Int64 = 0
+        clockLead: Int64 = 0,
+        onFailure fail: @escaping @Sendable (String) -> Void = {
+            fatalError("the store failed: \($0)")
+        }
     ) async throws {
         let lead = ClockLead(clockLead)
         self.lead = lead
@@ -51,7 +54,7 @@ package final class TestServer: Sendable {
             configuration,
             engine: engine,
             packs: packs,
-            environment: TestServer.environment(lead)
+            environment: TestServer.environment(lead, onFailure: fail)
         )
         if startsThreads { node.start() }
         loops = EventLoops(threads: 2)
@@ -111,9 +114,14 @@ package final class TestServer: Sendable {
     }
 
     /// The machine's time and dice; a store that fails ends the test.
-    package static var environment: NodeEnvironment { environment(ClockLead(0)) }
+    package static var environment: NodeEnvironment {
+        environment(ClockLead(0)) { fatalError("the store failed: \($0)") }
+    }
 
-    private static func environment(_ lead: ClockLead) -> NodeEnvironment {
+    private static func environment(
+        _ lead: ClockLead,
+        onFailure fail: @escaping @Sendable (String) -> Void
+    ) -> NodeEnvironment {
         NodeEnvironment(
             now: MonotonicClock.now,
             nanoseconds: MonotonicClock.nanoseconds,
@@ -124,7 +132,7 @@ package final class TestServer: Sendable {
             random: { UInt64.random(in: .min ... .max) },
             sleep: { try await Task.sleep(for: .milliseconds($0)) },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-            fail: { fatalError("the store failed: \($0)") },
+            fail: fail,
             end: {}
         )
     }

@@ -3,7 +3,7 @@
 
 import Cumulus
 import CumulusModel
-import CumulusNode
+import CumulusOperations
 import CumulusStorage
 import CumulusTesting
 import CumulusTransport
@@ -11,6 +11,8 @@ import CumulusWire
 import Dispatch
 import Synchronization
 import Testing
+
+@testable import CumulusNode
 
 extension Bytes {
     fileprivate func contains(sequence: Bytes) -> Bool {
@@ -630,6 +632,60 @@ extension Bytes {
             #expect(error?.reason == .notReplicated)
             #expect(servers[0].node.callsInProgress == 0)
         }
+    }
+
+    /// What other nodes hold is told by a node that shows nothing more, since it is about to leave.
+    @Test func whatOthersHoldIsTold() async throws {
+        try await withCluster([MemoryEngine(), MemoryEngine()]) { servers in
+            let token = try await servers[0].makeUser("ada")
+            let client = try RawClient(greeting: servers[0].endpoint, token: token)
+            var header = CallHeader(.recordsModify)
+            header.requestID = RawRequest.newID()
+            header.timeout = 60_000
+            header.replicas = 1
+            let call = client.call(header, RawRequest.save([Record("r")]))
+            try client.send(call)
+            while try !holds("r", servers[0]) { try await Task.sleep(for: .milliseconds(5)) }
+            servers[0].node.leaving.store(true, ordering: .sequentiallyConsistent)
+            servers[1].follow([servers[0]])
+            let answer = try client.answer(to: call)
+            #expect(!answer.isEmpty)
+            #expect(try holds("r", servers[1]))
+        }
+    }
+
+    /// A machine that went back to a snapshot while its node ran: others have more of that run than
+    /// it has itself.
+    @Test func aNodeWhoseRunWentBackEnds() async throws {
+        let reasons = Mutex<[String]>([])
+        let engine = MemoryEngine()
+        var other = try await TestServer(engine: engine, clusterKey: Self.key)
+        let server = try await TestServer(
+            clusterKey: Self.key,
+            onFailure: { reason in reasons.withLock { $0.append(reason) } }
+        )
+        let token = try await server.makeUser("ada")
+        try await save("r", at: server, token)
+        other.follow([server])
+        try await waitForUser(token, at: other)
+        while try !holds("r", other) { try await Task.sleep(for: .milliseconds(5)) }
+        try await other.stop()
+
+        // What stands there of the run is one commit more than the run made.
+        let run = server.node.incarnation
+        let reader = ReadTransaction(engine, reach: .disk)
+        let scope = try #require(try reader.scope(.cluster))
+        var row = try #require(try reader.runs(of: scope)[run])
+        row.seq += 1
+        let key = RowKey.vector(scope, run)
+        var batch = EngineBatch()
+        batch.writes = [.init(family: key.family, key: key.bytes, value: row.rowBytes)]
+        engine.commit(batch)
+        other = try await TestServer(engine: engine, clusterKey: Self.key)
+        server.follow([other])
+        #expect(try await eventually { reasons.withLock { $0.contains(Node.rolledBack) } })
+        try await server.stop()
+        try await other.stop()
     }
 
     /// Answers that are held back count as what their callers owe: others' calls go on.
