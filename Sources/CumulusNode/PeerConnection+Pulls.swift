@@ -288,7 +288,11 @@ extension PeerConnection {
         if let scope = reports.removeValue(forKey: frame.stream) { reported[scope] = nil }
         guard let pull = removePull(frame.stream) else { return }
         if node.directRuns.leave(peerID, pull.scope) { node.directRunsChanged(in: pull.scope) }
-        if error.reason == .logTruncated { return takeState(of: pull.scope) }
+        if error.reason == .logTruncated {
+            // Of a stream that lay still, the rest came by another way since, and was forgotten
+            // there once it was known to be here: from where this node is now the log may reach.
+            return pull.hasBegun ? lookSoon() : takeState(of: pull.scope)
+        }
         // It has nothing of that scope, or nothing for this node.
         node.catchUp.note(VersionVector(), of: peerID, pull.scope)
         log("a pull ended", ["scope": "\(pull.scope.container)", "why": "\(error.message)"])

@@ -67,6 +67,28 @@ import Testing
         #expect(connection.pulled.keys.map(\.container) == ["c1"])
     }
 
+    /// What a stream was to bring came by another way, and was forgotten there: nothing is lacking.
+    @Test func aStreamThatLayStillIsPulledAnew() throws {
+        let node = connection.node
+        let truncated = ServiceError(.changeTokenExpired, .logTruncated, "a test says so")
+        connection.isOpen = true
+        connection.pull(.cluster, from: VersionVector())
+        let stream = try #require(connection.pulled[.cluster])
+        let response = PullResponse(commits: [], vector: VersionVector(), wantsReport: false)
+        try connection.take(Frame(.message, stream: stream, payload: response.encoded()))
+        try connection.end(Frame(.status, stream: stream, payload: truncated.encoded()))
+        #expect(connection.pulled.isEmpty)
+        #expect(connection.transfers.isEmpty)
+        pass(PeerConnection.soonMilliseconds)
+        #expect(node.gate.runRead())
+        let again = try #require(connection.pulled[.cluster])
+        #expect(again != stream)
+        // The log doesn't reach back to where this node is now.
+        try connection.end(Frame(.status, stream: again, payload: truncated.encoded()))
+        #expect(node.gate.runRead())
+        #expect(connection.transfers.values.map(\.scope) == [.cluster])
+    }
+
     @Test func aConnectionEndsBeforeItsStreamsDo() {
         connection.nextStream = PeerConnection.lastStream - 1
         pass(0)
