@@ -132,7 +132,7 @@ import Testing
         case .floors: .wholes
         case .cursorSeen: .queries
         case .losses, .knownEnds: .losses
-        case .latest: .outcome
+        case .latest, .repeats: .outcome
         }
     }
 
@@ -156,6 +156,7 @@ import Testing
         #expect(counts["full", default: 0] > 20, "\(counts)")
         #expect(counts["types of mixed fields", default: 0] >= 6, "\(counts)")
         #expect(counts["queries", default: 0] > 100, "\(counts)")
+        #expect(counts["increments forgotten", default: 0] > 10, "\(counts)")
     }
 
     /// Histories in which nothing waits, is known or is lost would show little.

@@ -100,12 +100,15 @@ extension SimulatedCluster {
             let vector = try stores[from].vector()
             let nodeID = stores[from].state.node.nodeID
             let scope = try stores[to].scopeNumber()
-            let now = stores[to].now
+            let now = slowestClock
             try stores[to].change { (transaction: inout WriteTransaction) throws(EngineError) in
                 Collection.note(vector, of: nodeID, in: scope, at: now, &transaction)
             }
         }
     }
+
+    /// What a request says of its time is never less than this was when it was made.
+    var slowestClock: Int64 { stores.map(\.now).min() ?? 0 }
 
     /// Forgets what all have read, and now and then what they haven't.
     mutating func collect(_ one: Int) throws {
@@ -114,9 +117,9 @@ extension SimulatedCluster {
         let vector = try store.vector()
         let reports = try store.reader.reports(of: scope)
         let others = stores.indices.filter { $0 != one }.map {
-            reports[stores[$0].state.node.nodeID]?.vector
+            reports[stores[$0].state.node.nodeID]
         }
-        let stable = Collection.stable(vector, reports: others)
+        let stable = Collection.stable(vector, reports: others.map { $0?.vector })
         let isEarly = Int.random(in: 0..<6, using: &dice) == 0
         let isFull = Int.random(in: 0..<8, using: &dice) == 0
         let diedBefore = store.now + pick([-20, 0, 1_000])
@@ -134,5 +137,33 @@ extension SimulatedCluster {
             diedBefore: diedBefore
         )
         try store.purge(purge, limit: 3)
+        if syncs[one] == nil { try expireIncrements(one, others.contains(nil) ? nil : others) }
+    }
+
+    /// Forgets which requests made increments, as if a day had passed since the members' reports:
+    /// here a request is repeated in the step in which it was made, and never later.
+    private mutating func expireIncrements(_ one: Int, _ reports: [ReportRow?]?) throws {
+        let limits = Limits.standard
+        let memory = limits.requestMemoryMilliseconds + limits.requestLeadMilliseconds
+        var members = reports.map { $0.compactMap(\.self) }
+        for index in members?.indices ?? 0..<0 { members?[index].time += memory }
+        // A broken rule: nobody is asked.
+        if broken == .repeats { members = [] }
+        let now = slowestClock + memory + (broken == .repeats ? 1_000 : 0)
+        let scope = try stores[one].scopeNumber()
+        let known = try stores[one].reader.rows(.log, .increments(of: scope)).count
+        let removal = lastLoss.map { $0 + limits.requestMemoryMilliseconds }
+        try stores[one].change { (transaction: inout WriteTransaction) throws(EngineError) in
+            _ = try Collection.expireIncrements(
+                of: scope,
+                members: members,
+                removal: removal,
+                now: now,
+                entryLimit: .max,
+                &transaction
+            )
+        }
+        let left = try stores[one].reader.rows(.log, .increments(of: scope)).count
+        counts["increments forgotten", default: 0] += known - left
     }
 }

@@ -56,6 +56,8 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
     case losses
     /// Nor is it told otherwise.
     case knownEnds = "known-ends"
+    /// An increment's repetition is known as one for as long as it can come.
+    case repeats
     /// Of two writes that don't know of each other the later one stands; broken in the replay too.
     case latest
 
@@ -119,6 +121,8 @@ package struct SimulatedCluster {
     private var backups: [Int: any StorageEngine] = [:]
     /// Nodes that lost their disks: their heir is the node with the lowest id.
     private var gone: Set<UInt64> = []
+    /// When the last of them did, by the slowest clock.
+    private(set) var lastLoss: Int64?
     private var incarnations: [Set<Incarnation>]
     /// Dots that came to name two commits.
     package private(set) var twins: Set<Dot> = []
@@ -358,6 +362,7 @@ package struct SimulatedCluster {
     private mutating func loseDisk(_ one: Int) throws {
         tell("node \(one) loses its disk; a new one takes its place")
         counts["lost disks", default: 0] += 1
+        lastLoss = slowestClock
         syncs[one] = nil
         backups[one] = nil
         let before = try stores[one].vectors()
