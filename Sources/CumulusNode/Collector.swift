@@ -159,19 +159,16 @@ package struct Collector: Sendable {
         let engine = node.gate.engine
         let mayStay = isShort ? 0 : Collector.deadBytes
         guard try await logBytes() > mayStay else { return }
-        var dead = DeadLog()
+        var pieces: [DeadLog.Piece] = []
         try await inEachScope { _, number in
-            let known = dead
-            dead = try await node.gate.reading { reader in
-                var dead = known
-                try dead.add(number, reader) { range throws(EngineError) in
+            pieces += try await node.gate.reading { reader in
+                try DeadLog().pieces(of: number, reader) { range throws(EngineError) in
                     try engine.byteCount(of: .log, range)
                 }
-                return dead
             }
         }
-        guard dead.bytes > mayStay else { return }
-        for piece in dead.pieces {
+        guard pieces.reduce(0, { $0 + $1.bytes }) > mayStay else { return }
+        for piece in pieces {
             try await node.gate.reading { _ in try engine.reclaim(.log, piece.range) }
             try await pause()
         }

@@ -1,7 +1,7 @@
 // What dropped log entries still take of the disk, and in which pieces it is given back.
 //
-// Made by whoever forgets, from a log's floors and the engine's word on sizes. The engine gives
-// the room back by itself when it merges its tables, which may be never where little is written any
+// Asked by whoever forgets, of a log's floors and the engine's word on sizes. The engine gives the
+// room back by itself when it merges its tables, which may be never where little is written any
 // more. In pieces, since somebody waits while one is given back.
 
 import CumulusModel
@@ -14,8 +14,6 @@ package struct DeadLog: Sendable {
         package let bytes: UInt64
     }
 
-    package private(set) var pieces: [Piece] = []
-
     /// Less than this in one place is left to the engine.
     private let least: UInt64
     /// No piece takes more, unless it is a single entry.
@@ -26,36 +24,34 @@ package struct DeadLog: Sendable {
         self.most = most
     }
 
-    package var bytes: UInt64 { pieces.reduce(0) { $0 + $1.bytes } }
-
-    /// Adds what was dropped of a scope's log.
+    /// Of what was dropped of a scope's log.
     ///
     /// - Parameter size: About how many bytes of disk a range of the log takes.
-    package mutating func add(
-        _ scope: ScopeNumber,
+    package func pieces(
+        of scope: ScopeNumber,
         _ reader: ReadTransaction,
         _ size: (KeyRange) throws(EngineError) -> UInt64
-    ) throws(EngineError) {
+    ) throws(EngineError) -> [Piece] {
+        var pieces: [Piece] = []
         for floor in try reader.logFloors(of: scope).dots where floor.seq > 0 {
-            try add(1...floor.seq, of: floor.incarnation, scope, size)
+            pieces += try self.pieces(of: 1...floor.seq, floor.incarnation, scope, size)
         }
+        return pieces
     }
 
     /// By halves, until they are small enough.
-    private mutating func add(
-        _ seqs: ClosedRange<UInt64>,
-        of run: Incarnation,
+    private func pieces(
+        of seqs: ClosedRange<UInt64>,
+        _ run: Incarnation,
         _ scope: ScopeNumber,
         _ size: (KeyRange) throws(EngineError) -> UInt64
-    ) throws(EngineError) {
+    ) throws(EngineError) -> [Piece] {
         let range = KeyRange.commits(scope, run, seqs)
         let bytes = try size(range)
-        if bytes < least { return }
-        if bytes <= most || seqs.count == 1 {
-            return pieces.append(Piece(range: range, bytes: bytes))
-        }
+        if bytes < least { return [] }
+        if bytes <= most || seqs.count == 1 { return [Piece(range: range, bytes: bytes)] }
         let middle = seqs.lowerBound + (seqs.upperBound - seqs.lowerBound) / 2
-        try add(seqs.lowerBound...middle, of: run, scope, size)
-        try add(middle + 1...seqs.upperBound, of: run, scope, size)
+        return try pieces(of: seqs.lowerBound...middle, run, scope, size)
+            + pieces(of: middle + 1...seqs.upperBound, run, scope, size)
     }
 }

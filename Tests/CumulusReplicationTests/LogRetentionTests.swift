@@ -107,10 +107,8 @@ import Testing
     // MARK: What was dropped
 
     private func deadLog(least: UInt64, most: UInt64) throws -> [UInt64] {
-        var dead = DeadLog(least: least, most: most)
-        try dead.add(store.scopeNumber(), store.reader, size)
-        #expect(dead.bytes == dead.pieces.reduce(0) { $0 + $1.bytes })
-        return dead.pieces.map(\.bytes)
+        let dead = DeadLog(least: least, most: most)
+        return try dead.pieces(of: store.scopeNumber(), store.reader, size).map(\.bytes)
     }
 
     /// The engine here deletes at once, so sizes are those of what may not be touched.
