@@ -21,7 +21,7 @@ final class SimulatedNode: @unchecked Sendable {
     private let dice: Mutex<SeededGenerator>
     /// What the log says, and from which machine.
     private let log: @Sendable (Logger.Level, String) -> Void
-    /// What is on its disk.
+    /// What is on its disk, or was written to it.
     private(set) var durable = MemoryEngine()
     private(set) var disk = SimulatedDisk()
     private(set) var packs = SimulatedPacks()
@@ -201,7 +201,16 @@ final class SimulatedNode: @unchecked Sendable {
     // MARK: State
 
     func vector(of scope: ScopeID = SimulatedNode.scope) throws -> VersionVector {
-        let reader = ReadTransaction(durable, reach: .disk)
+        try vector(of: scope, durable)
+    }
+
+    /// What no power cut can take.
+    func flushedVector() throws -> VersionVector {
+        try vector(of: SimulatedNode.scope, MemoryEngine(reopening: durable))
+    }
+
+    private func vector(of scope: ScopeID, _ engine: MemoryEngine) throws -> VersionVector {
+        let reader = ReadTransaction(engine, reach: .disk)
         guard let number = try reader.scope(scope) else { return VersionVector() }
         return try reader.vector(of: number)
     }

@@ -233,6 +233,7 @@ final class SimulatedWorld: @unchecked Sendable {
     private func took(_ answer: StoreGate.Answer) {
         guard case .success(.modified(let outcome)) = answer else { return count("refused") }
         count("answered")
+        tell("a caller is told of \(outcome.dots.map(\.description).joined(separator: ", "))")
         acknowledged.formUnion(outcome.dots)
     }
 
@@ -401,7 +402,8 @@ final class SimulatedWorld: @unchecked Sendable {
         lastLoss = time.milliseconds
         let before = try node.vector()
         node.restore(disk)
-        let held = try nodes.map { try $0.vector() }
+        // What another one has and has not flushed can be gone with its power.
+        let held = try nodes.map { try $0.flushedVector() }
         for dot in acknowledged where before.covers(dot) {
             if !held.contains(where: { $0.covers(dot) }) { excused.insert(dot) }
         }
