@@ -25,15 +25,21 @@ final class Cleanup: @unchecked Sendable {
     private var sources: [any DispatchSourceSignal] = []
 
     init() {
+        // Sources are entered by another thread, and a signal before that is lost: nothing that is
+        // to be cleaned up is made until all of them are.
+        let listening = DispatchGroup()
         sources = Cleanup.signals.map { number in
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number)
             source.setEventHandler { [weak self] in
                 self?.run(exitCode: 128 + number)
             }
+            listening.enter()
+            source.setRegistrationHandler { listening.leave() }
             source.resume()
             return source
         }
+        _ = listening.wait(timeout: .now() + 1)
     }
 
     deinit {
