@@ -1,5 +1,5 @@
-// An engine in front of another one that counts its flushes and the rows of its batches, and whose
-// disk is as slow, as full or as cold as a test wants it.
+// An engine in front of another one that counts its flushes and the rows of its batches, whose disk
+// is as slow, as full or as cold as a test wants it, and which a process may end in.
 
 package import CumulusModel
 package import CumulusStorage
@@ -16,6 +16,18 @@ package final class CountingEngine: StorageEngine {
     private let flushSeconds: Double
     private let failure = Mutex<EngineError?>(nil)
     private let steps = Mutex<FlushSteps?>(nil)
+    private let crash = Mutex<Crash?>(nil)
+
+    private struct Crash {
+        var callsLeft: Int
+        let moment: Moment
+    }
+
+    /// When the process ends, seen from a call of the store.
+    package enum Moment: CaseIterable, Sendable {
+        case before
+        case after
+    }
 
     /// Each flush takes `flushSeconds` longer than the engine behind needs.
     package init(_ engine: any StorageEngine = MemoryEngine(), flushSeconds: Double = 0) {
@@ -42,6 +54,24 @@ package final class CountingEngine: StorageEngine {
         failure.withLock { $0 = error }
     }
 
+    /// Ends the process at the call of that number, counted from now; all writes and flushes count.
+    package func end(at call: Int, _ moment: Moment) {
+        crash.withLock { $0 = Crash(callsLeft: call, moment: moment) }
+    }
+
+    package var hasEnded: Bool { crash.withLock { $0.map { $0.callsLeft <= 0 } ?? false } }
+
+    private func calling(_ work: () throws(EngineError) -> Void) throws(EngineError) {
+        let (works, ends) = crash.withLock { crash -> (Bool, Bool) in
+            guard let known = crash else { return (true, false) }
+            let left = known.callsLeft - 1
+            crash?.callsLeft = left
+            return (left > 0 || (left == 0 && known.moment == .after), left <= 0)
+        }
+        if works { try work() }
+        if ends { throw .failed("the process is gone") }
+    }
+
     /// From now on each flush waits until a test lets it pass.
     package func hold(_ flushes: FlushSteps) {
         steps.withLock { $0 = flushes }
@@ -57,7 +87,7 @@ package final class CountingEngine: StorageEngine {
     }
 
     package func write(_ batch: EngineBatch) throws(EngineError) {
-        try engine.write(batch)
+        try calling { () throws(EngineError) in try engine.write(batch) }
         rowCount.wrappingAdd(batch.writes.count, ordering: .relaxed)
         mostRows.max(batch.writes.count, ordering: .relaxed)
     }
@@ -66,7 +96,7 @@ package final class CountingEngine: StorageEngine {
         steps.withLock { $0 }?.pass()
         if let error = failure.withLock({ $0 }) { throw error }
         if flushSeconds > 0 { Thread.sleep(forTimeInterval: flushSeconds) }
-        try engine.flush()
+        try calling { () throws(EngineError) in try engine.flush() }
         flushCount.wrappingAdd(1, ordering: .relaxed)
     }
 

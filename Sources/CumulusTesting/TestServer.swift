@@ -35,9 +35,7 @@ package final class TestServer: Sendable {
         port: Int = 0,
         clusterKey: Bytes? = nil,
         clockLead: Int64 = 0,
-        onFailure fail: @escaping @Sendable (String) -> Void = {
-            fatalError("the store failed: \($0)")
-        }
+        onFailure fail: @escaping @Sendable (String) -> Void = TestServer.endTest
     ) async throws {
         let lead = ClockLead(clockLead)
         self.lead = lead
@@ -115,7 +113,12 @@ package final class TestServer: Sendable {
 
     /// The machine's time and dice; a store that fails ends the test.
     package static var environment: NodeEnvironment {
-        environment(ClockLead(0)) { fatalError("the store failed: \($0)") }
+        environment(ClockLead(0), onFailure: endTest)
+    }
+
+    /// What a failure of the store comes to, where no test waits for one.
+    package static func endTest(_ reason: String) {
+        fatalError("the store failed: \(reason)")
     }
 
     private static func environment(

@@ -614,18 +614,28 @@ extension Bytes {
         }
     }
 
+    /// Begins a save that waits for a copy; comes back when it is made here.
+    private func beginSave(
+        _ name: String,
+        of client: RawClient,
+        at server: TestServer
+    ) async throws -> Frame {
+        var header = CallHeader(.recordsModify)
+        header.requestID = RawRequest.newID()
+        header.timeout = 60_000
+        header.replicas = 1
+        let call = client.call(header, RawRequest.save([Record(name)]))
+        try client.send(call)
+        while try !holds(name, server) { try await Task.sleep(for: .milliseconds(5)) }
+        return call
+    }
+
     /// Who waits for a copy is told where the change is before the node goes.
     @Test func aNodeThatGoesAnswersWhoWaits() async throws {
         try await withCluster([MemoryEngine()]) { servers in
             let token = try await servers[0].makeUser("ada")
             let client = try RawClient(greeting: servers[0].endpoint, token: token)
-            var header = CallHeader(.recordsModify)
-            header.requestID = RawRequest.newID()
-            header.timeout = 60_000
-            header.replicas = 1
-            let call = client.call(header, RawRequest.save([Record("r")]))
-            try client.send(call)
-            while try !holds("r", servers[0]) { try await Task.sleep(for: .milliseconds(5)) }
+            let call = try await beginSave("r", of: client, at: servers[0])
             #expect(servers[0].node.callsInProgress == 1)
             servers[0].node.beginDraining()
             let error = #expect(throws: ServiceError.self) { _ = try client.answer(to: call) }
@@ -639,13 +649,7 @@ extension Bytes {
         try await withCluster([MemoryEngine(), MemoryEngine()]) { servers in
             let token = try await servers[0].makeUser("ada")
             let client = try RawClient(greeting: servers[0].endpoint, token: token)
-            var header = CallHeader(.recordsModify)
-            header.requestID = RawRequest.newID()
-            header.timeout = 60_000
-            header.replicas = 1
-            let call = client.call(header, RawRequest.save([Record("r")]))
-            try client.send(call)
-            while try !holds("r", servers[0]) { try await Task.sleep(for: .milliseconds(5)) }
+            let call = try await beginSave("r", of: client, at: servers[0])
             servers[0].node.leaving.store(true, ordering: .sequentiallyConsistent)
             servers[1].follow([servers[0]])
             let answer = try client.answer(to: call)

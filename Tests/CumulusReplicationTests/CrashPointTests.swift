@@ -5,58 +5,9 @@ import CumulusModel
 import CumulusOperations
 import CumulusReplication
 import CumulusStorage
-import Synchronization
 import Testing
 
 @testable import CumulusTesting
-
-/// Ends the process at one of the calls that change something.
-private final class CrashingEngine: StorageEngine {
-    enum Moment: CaseIterable, Sendable {
-        case before
-        case after
-    }
-
-    let rows: MemoryEngine
-    private let moment: Moment
-    private let callsLeft: Atomic<Int>
-
-    init(_ rows: MemoryEngine, at call: Int, _ moment: Moment) {
-        self.rows = rows
-        self.moment = moment
-        callsLeft = Atomic(call)
-    }
-
-    var hasCrashed: Bool { callsLeft.load(ordering: .relaxed) <= 0 }
-
-    private func call(_ work: () -> Void) throws(EngineError) {
-        let left = callsLeft.wrappingSubtract(1, ordering: .relaxed).newValue
-        if left > 0 || (left == 0 && moment == .after) { work() }
-        if left <= 0 { throw .failed("the process is gone") }
-    }
-
-    func write(_ batch: EngineBatch) throws(EngineError) { try call { rows.write(batch) } }
-
-    func flush() throws(EngineError) { try call { rows.flush() } }
-
-    func snapshot() -> any EngineReader { rows.snapshot() }
-
-    func freeBytes() -> UInt64? { nil }
-
-    func get(_ family: Family, _ key: Bytes, reach: Reach) -> Bytes? {
-        rows.get(family, key, reach: reach)
-    }
-
-    func lendRows(
-        _ family: Family,
-        _ range: KeyRange,
-        backwards: Bool,
-        reach: Reach,
-        to visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
-    ) {
-        rows.lendRows(family, range, backwards: backwards, reach: reach, to: visit)
-    }
-}
 
 @Suite struct CrashPointTests {
     /// What the power, or only the process, leaves of what was written.
@@ -85,29 +36,31 @@ private final class CrashingEngine: StorageEngine {
     /// What is wrong once a run ended at a call; nil: it came to its end before.
     private func faults(
         endingAt call: Int,
-        _ moment: CrashingEngine.Moment,
+        _ moment: CountingEngine.Moment,
         _ end: End,
         breaking rules: BrokenRules = [],
         _ take: (TestStore) throws -> Void
     ) throws -> [String]? {
-        let engine = CrashingEngine(MemoryEngine(reopening: base), at: call, moment)
+        let rows = MemoryEngine(reopening: base)
+        let engine = CountingEngine(rows)
+        engine.end(at: call, moment)
         do {
             let store = try TestStore(seed: 7, engine: engine)
             store.breakRules(rules)
             store.now = donor.now + 10
             try take(store)
         } catch {
-            #expect(engine.hasCrashed, "\(error)")
+            #expect(engine.hasEnded, "\(error)")
         }
-        if end == .process { engine.rows.flush() }
-        let next = try TestStore(seed: 8, engine: MemoryEngine(reopening: engine.rows))
+        if end == .process { rows.flush() }
+        let next = try TestStore(seed: 8, engine: MemoryEngine(reopening: rows))
         next.now = donor.now + 20
         let records = try StoredRecords.all(in: next.reader)
         var faults = try Watch.beyond(next.vector(), records, next.reader)
         faults += try DerivedRows.differences(in: next.engine)
         try take(next)
         faults += try differences(from: next)
-        return engine.hasCrashed ? faults : nil
+        return engine.hasEnded ? faults : nil
     }
 
     /// From a node that was never interrupted.
@@ -123,7 +76,7 @@ private final class CrashingEngine: StorageEngine {
     }
 
     private func expectNoFaults(_ end: End, _ take: (TestStore) throws -> Void) throws {
-        for moment in CrashingEngine.Moment.allCases {
+        for moment in CountingEngine.Moment.allCases {
             var call = 1
             while let faults = try faults(endingAt: call, moment, end, take) {
                 #expect(faults == [], "call \(call), \(moment), \(end)")

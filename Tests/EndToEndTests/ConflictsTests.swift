@@ -149,7 +149,10 @@ import Testing
             ["conflicts", "list", "--mine", "--json", "--endpoint", one.server.endpoint],
             variables: ["CUMULUS_TOKEN": token]
         )
-        guard case .array(let all) = try JSONReader.read(listed.output.utf8) else { return }
+        guard case .array(let all) = try JSONReader.read(listed.output.utf8) else {
+            Issue.record("no list: \(listed.output)")
+            return
+        }
         let id = try #require(all.first?["id"]?.text.replacing("\"", with: ""))
         let whole = try await CommandLineRun(
             ["conflicts", "show", id, "--mine", "--json", "--endpoint", one.server.endpoint],

@@ -91,14 +91,20 @@ import Testing
         #expect(alone.errors.contains("no other member stays"), "\(alone.errors)")
     }
 
-    /// Two nodes compare what they hold, and what nobody has is given up.
-    @Test func membersAreComparedAndMarked() async throws {
+    /// What the second one saved is on the first.
+    private func startTwoWithANote() async throws -> (first: NodeProcess, second: NodeProcess) {
         let first = try await start("first")
         let token = try await first.makeToken()
         let second = try await start("second", beside: first)
         while try await states(at: first) != ["connected", "this node"] {}
         #expect(try await save("note", at: second, token) == nil)
         while try await names(at: first, token) != ["note"] {}
+        return (first, second)
+    }
+
+    /// Two nodes compare what they hold, and what nobody has is given up.
+    @Test func membersAreComparedAndMarked() async throws {
+        let (first, second) = try await startTwoWithANote()
         let other = try #require(text(of: "node", try await run(["status"], at: second)))
         let verdict = try await run(["cluster", "verify", String(other.prefix(12))], at: first)
         #expect(verdict["different"] == .integer(0))
@@ -115,12 +121,7 @@ import Testing
     }
 
     @Test func theStatusTellsHowFarEachMemberHasRead() async throws {
-        let first = try await start("first")
-        let token = try await first.makeToken()
-        let second = try await start("second", beside: first)
-        while try await states(at: first) != ["connected", "this node"] {}
-        #expect(try await save("note", at: second, token) == nil)
-        while try await names(at: first, token) != ["note"] {}
+        let (first, second) = try await startTwoWithANote()
         while true {
             let members = list(try await run(["cluster", "status"], at: first))
             let vectors = members.map { list($0["scopes"]).map { $0["vector"] } }
