@@ -128,25 +128,34 @@ extension ClusterCommand {
             discussion: help(
                 "cumulus cluster remove 5d25f33e --operator-token-file operator.token",
                 note: """
-                    What only that node had is lost. It can come back with an empty data \
-                    directory, as a new node.
+                    What only that node had is lost, so one that the node that is asked is \
+                    connected to is not removed: let it leave, or say --force. It can come back \
+                    with an empty data directory, as a new node.
                     """
             )
         )
 
         @Argument(help: "The node's id, or the first digits of it.") var node: String
+        @Flag(help: "Also if the node is up: what only it has is lost.") var force = false
         @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let nodeID = try await connection.withOperator { cluster in
                 let found = try await cluster.member(node)
+                guard force || !(found.isConnected || found.isThis) else {
+                    throw InputProblem(
+                        """
+                        node \(found.nodeID) is up, and what only it has would be lost: ask it to \
+                        leave by 'cumulus cluster leave', or say --force
+                        """
+                    )
+                }
                 _ = try await cluster.removeMember(found.nodeID)
                 return found.nodeID
             }
             try output.show(["node": .string(nodeID), "removed": .bool(true)], rows: [[nodeID]])
         }
-
     }
 }
 
@@ -205,9 +214,10 @@ extension ClusterCommand {
             discussion: help(
                 "cumulus cluster verify 5d25f33e --operator-token-file operator.token",
                 note: """
-                    The node that is asked reads everything from the other one; both go on \
-                    meanwhile. Records of which one has read more than the other are left out; \
-                    run it again for those. With --repair, what differs is replaced by what the \
+                    Both nodes read all their records and go on meanwhile. The other one sends \
+                    digests, and where these differ, records, which are compared. Records of \
+                    which one has read more than the other are left out; run it again for \
+                    those. With --repair, what differs is replaced by what the \
                     other node holds; what only this one holds stays: run it on the other node \
                     for that. The node also reads its own chunks of assets; what is \
                     damaged it fetches anew. It may take an hour, unless --timeout says \

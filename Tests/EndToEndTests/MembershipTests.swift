@@ -329,7 +329,21 @@ import Testing
         while try await states(at: first).count < 2 {}
         let status = try await run(["status"], at: second)
         let nodeID = try #require(text(of: "node", status))
-        _ = try await run(["cluster", "remove", String(nodeID.prefix(12))], at: first)
+        let remove = ["cluster", "remove", String(nodeID.prefix(12))]
+        // It is up, and could leave.
+        for node in [first, second] {
+            let refused = try await CommandLineRun(
+                remove,
+                variables: [
+                    "CUMULUS_ENDPOINT": try node.endpoint,
+                    "CUMULUS_OPERATOR_TOKEN_FILE": node.operatorTokenFile,
+                ]
+            )
+            #expect(refused.code == 65, "\(refused.errors)")
+            #expect(refused.errors.contains("cluster leave"), "\(refused.errors)")
+        }
+        #expect(try await states(at: first).count == 2)
+        _ = try await run(remove + ["--force"], at: first)
         #expect(try await second.waitForEnd() == .exit(70))
         #expect(second.errors.contains("took this node off the cluster's list"))
         #expect(try await states(at: first) == ["removed", "this node"])
