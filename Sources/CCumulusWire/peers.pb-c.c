@@ -142,6 +142,51 @@ void   cumulus__v1__state_request__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__state_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__state_stretch__init
+                     (Cumulus__V1__StateStretch         *message)
+{
+  static const Cumulus__V1__StateStretch init_value = CUMULUS__V1__STATE_STRETCH__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__state_stretch__get_packed_size
+                     (const Cumulus__V1__StateStretch *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_stretch__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__state_stretch__pack
+                     (const Cumulus__V1__StateStretch *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_stretch__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__state_stretch__pack_to_buffer
+                     (const Cumulus__V1__StateStretch *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_stretch__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__StateStretch *
+       cumulus__v1__state_stretch__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__StateStretch *)
+     protobuf_c_message_unpack (&cumulus__v1__state_stretch__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__state_stretch__free_unpacked
+                     (Cumulus__V1__StateStretch *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__state_stretch__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   cumulus__v1__state_response__init
                      (Cumulus__V1__StateResponse         *message)
 {
@@ -185,6 +230,51 @@ void   cumulus__v1__state_response__free_unpacked
   if(!message)
     return;
   assert(message->base.descriptor == &cumulus__v1__state_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__stretch_digest__init
+                     (Cumulus__V1__StretchDigest         *message)
+{
+  static const Cumulus__V1__StretchDigest init_value = CUMULUS__V1__STRETCH_DIGEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__stretch_digest__get_packed_size
+                     (const Cumulus__V1__StretchDigest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__stretch_digest__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__stretch_digest__pack
+                     (const Cumulus__V1__StretchDigest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__stretch_digest__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__stretch_digest__pack_to_buffer
+                     (const Cumulus__V1__StretchDigest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__stretch_digest__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__StretchDigest *
+       cumulus__v1__stretch_digest__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__StretchDigest *)
+     protobuf_c_message_unpack (&cumulus__v1__stretch_digest__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__stretch_digest__free_unpacked
+                     (Cumulus__V1__StretchDigest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__stretch_digest__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
 void   cumulus__v1__state_vector__init
@@ -630,7 +720,7 @@ const ProtobufCMessageDescriptor cumulus__v1__pull_response__descriptor =
   (ProtobufCMessageInit) cumulus__v1__pull_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__state_request__field_descriptors[2] =
+static const ProtobufCFieldDescriptor cumulus__v1__state_request__field_descriptors[4] =
 {
   {
     "vector",
@@ -656,15 +746,41 @@ static const ProtobufCFieldDescriptor cumulus__v1__state_request__field_descript
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "compares",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateRequest, compares),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "stretches",
+    4,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__StateRequest, n_stretches),
+    offsetof(Cumulus__V1__StateRequest, stretches),
+    &cumulus__v1__state_stretch__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__state_request__field_indices_by_name[] = {
+  2,   /* field[2] = compares */
   1,   /* field[1] = format */
+  3,   /* field[3] = stretches */
   0,   /* field[0] = vector */
 };
 static const ProtobufCIntRange cumulus__v1__state_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 2 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__state_request__descriptor =
 {
@@ -674,14 +790,104 @@ const ProtobufCMessageDescriptor cumulus__v1__state_request__descriptor =
   "Cumulus__V1__StateRequest",
   "cumulus.v1",
   sizeof(Cumulus__V1__StateRequest),
-  2,
+  4,
   cumulus__v1__state_request__field_descriptors,
   cumulus__v1__state_request__field_indices_by_name,
   1,  cumulus__v1__state_request__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__state_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__state_response__field_descriptors[9] =
+static const ProtobufCFieldDescriptor cumulus__v1__state_stretch__field_descriptors[5] =
+{
+  {
+    "database",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateStretch, database),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "owner",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateStretch, owner),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "zone",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateStretch, zone),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "after",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateStretch, after),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "through",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateStretch, through),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__state_stretch__field_indices_by_name[] = {
+  3,   /* field[3] = after */
+  0,   /* field[0] = database */
+  1,   /* field[1] = owner */
+  4,   /* field[4] = through */
+  2,   /* field[2] = zone */
+};
+static const ProtobufCIntRange cumulus__v1__state_stretch__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 5 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__state_stretch__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.StateStretch",
+  "StateStretch",
+  "Cumulus__V1__StateStretch",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__StateStretch),
+  5,
+  cumulus__v1__state_stretch__field_descriptors,
+  cumulus__v1__state_stretch__field_indices_by_name,
+  1,  cumulus__v1__state_stretch__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__state_stretch__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__state_response__field_descriptors[10] =
 {
   {
     "vectors",
@@ -791,8 +997,21 @@ static const ProtobufCFieldDescriptor cumulus__v1__state_response__field_descrip
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "digests",
+    10,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__StateResponse, n_digests),
+    offsetof(Cumulus__V1__StateResponse, digests),
+    &cumulus__v1__stretch_digest__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__state_response__field_indices_by_name[] = {
+  9,   /* field[9] = digests */
   8,   /* field[8] = goes_on */
   3,   /* field[3] = increments */
   7,   /* field[7] = is_complete */
@@ -806,7 +1025,7 @@ static const unsigned cumulus__v1__state_response__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__state_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 9 }
+  { 0, 10 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__state_response__descriptor =
 {
@@ -816,11 +1035,88 @@ const ProtobufCMessageDescriptor cumulus__v1__state_response__descriptor =
   "Cumulus__V1__StateResponse",
   "cumulus.v1",
   sizeof(Cumulus__V1__StateResponse),
-  9,
+  10,
   cumulus__v1__state_response__field_descriptors,
   cumulus__v1__state_response__field_indices_by_name,
   1,  cumulus__v1__state_response__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__state_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__stretch_digest__field_descriptors[4] =
+{
+  {
+    "zone",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StretchDigest, zone),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "through",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StretchDigest, through),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "records",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StretchDigest, records),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "digest",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StretchDigest, digest),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__stretch_digest__field_indices_by_name[] = {
+  3,   /* field[3] = digest */
+  2,   /* field[2] = records */
+  1,   /* field[1] = through */
+  0,   /* field[0] = zone */
+};
+static const ProtobufCIntRange cumulus__v1__stretch_digest__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 4 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__stretch_digest__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.StretchDigest",
+  "StretchDigest",
+  "Cumulus__V1__StretchDigest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__StretchDigest),
+  4,
+  cumulus__v1__stretch_digest__field_descriptors,
+  cumulus__v1__stretch_digest__field_indices_by_name,
+  1,  cumulus__v1__stretch_digest__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__stretch_digest__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor cumulus__v1__state_vector__field_descriptors[2] =

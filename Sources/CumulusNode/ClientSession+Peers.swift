@@ -136,6 +136,7 @@ extension ClientSession {
                 """
             )
         }
+        let stretches = try stretches(of: request)
         makeEndless(stream, patience: limits.stalledStateMilliseconds)
         readLater(stream) { [self] in
             guard let lease = Lease(node.meter) else {
@@ -146,9 +147,34 @@ extension ClientSession {
                 throw Containers.unknown(scope.container)
             }
             let source = StateSource(snapshot, scope: number)
-            return try page(of: StateFeed(source, to: request.vector), lease)
+            let feed =
+                request.compares
+                ? try StateFeed(source, comparing: stretches.isEmpty ? nil : stretches)
+                : try StateFeed(source, to: request.vector)
+            return try page(of: feed, lease)
         }
     }
+
+    private func stretches(of request: StateRequest) throws -> [Stretch] {
+        guard request.stretches.isEmpty || request.compares,
+            request.stretches.count <= ClientSession.mostStretches
+        else {
+            throw ServiceError(
+                .invalidArguments,
+                .protocolError,
+                "at most \(ClientSession.mostStretches) stretches, and only to compare them"
+            )
+        }
+        do throws(MalformedBytes) {
+            return try request.stretches.map { (stretch) throws(MalformedBytes) in
+                try Stretch(stretch)
+            }
+        } catch {
+            throw ServiceError(.invalidArguments, .protocolError, error.reason)
+        }
+    }
+
+    private static let mostStretches = 256
 
     private func page(of feed: StateFeed, _ lease: Lease) throws -> Page {
         var feed = feed

@@ -10,6 +10,8 @@ import Logging
 extension PeerConnection {
     /// What a donor may send ahead of this node's writer.
     static let stateCredit = 1 << 20
+    /// Of digests: they are few bytes for much that the peer reads.
+    static let digestCredit = 4 << 10
 
     /// How often in a row a state could not be taken, and when it is tried again.
     struct Setback {
@@ -89,19 +91,31 @@ extension PeerConnection {
         return count + 1
     }
 
-    /// Asks for all that the peer holds of a scope, without taking it; from any thread.
-    func readState(of scope: ScopeID) -> PeerReading {
-        let request = StateRequest(vector: VersionVector(), format: OpenStore.formatVersion)
-        return read(.peersState, scope, request.encoded())
+    /// Asks for the records of some stretches, or for digests of all that the peer holds of a scope,
+    /// without taking them; from any thread.
+    func readState(of scope: ScopeID, comparing stretches: [Stretch]?) -> PeerReading {
+        let request = StateRequest(
+            vector: VersionVector(),
+            format: OpenStore.formatVersion,
+            compares: true,
+            stretches: (stretches ?? []).map(StateRequest.Stretch.init)
+        )
+        let credit = stretches == nil ? PeerConnection.digestCredit : PeerConnection.stateCredit
+        return read(.peersState, scope, request.encoded(), credit: credit)
     }
 
     /// Makes a call whose answer somebody reads message by message; from any thread.
-    func read(_ method: Method, _ scope: ScopeID, _ request: Bytes) -> PeerReading {
+    func read(
+        _ method: Method,
+        _ scope: ScopeID,
+        _ request: Bytes,
+        credit: Int = PeerConnection.stateCredit
+    ) -> PeerReading {
         let reading = PeerReading()
         onLoop { connection in
             guard !connection.isClosing else { return reading.fail(connection.lost) }
             let stream = connection.call(method, scope, request)
-            connection.credit(PeerConnection.stateCredit, stream)
+            connection.credit(credit, stream)
             connection.readings[stream] = reading
             reading.begin { [weak connection] size in
                 connection?.onLoop { $0.credit(size, stream) }

@@ -1,7 +1,7 @@
 // A node's state as messages: the offer in parts, then the records; and back again.
 //
-// `StateFeed` is held by the session of a peer that takes state, `StateOffer.add` is called by its
-// other end. What the messages hold together is judged by `StateIntake`.
+// `StateFeed` is held by the session of a peer that takes state or compares it, `StateOffer.add` is
+// called by its other end. What the messages hold together is judged by `StateIntake`.
 
 import CumulusModel
 import CumulusReplication
@@ -10,41 +10,70 @@ import CumulusWire
 
 /// What a peer is sent next of a snapshot.
 struct StateFeed: Sendable {
+    private enum Contents {
+        case records(StatePages)
+        case digests(DigestWalk)
+    }
+
     private let offer: StateOffer
     private let vectors: [(key: Incarnation, value: VectorRow)]
-    private var pages: StatePages
+    private var contents: Contents
     /// Parts of the offer that were sent.
     private var sent = 0
     private var isOffered = false
 
+    /// What a peer lacks that has read as far as `base`.
     init(_ source: StateSource, to base: VersionVector) throws(EngineError) {
-        offer = try source.offer(to: base)
-        vectors = offer.vectors.sorted { $0.key.value < $1.key.value }
-        pages = StatePages(source, offer)
+        let offer = try source.offer(to: base)
+        self.init(offer, .records(StatePages(source, offer)))
     }
 
-    /// The next message, about that many bytes long; the last one says so.
+    /// What a peer needs to compare: the records of some stretches; nil: digests of everything.
+    init(_ source: StateSource, comparing stretches: [Stretch]?) throws(EngineError) {
+        let offer = try source.outline(of: stretches)
+        if let stretches {
+            self.init(offer, .records(StatePages(source, offer, of: stretches)))
+        } else {
+            self.init(offer, .digests(DigestWalk(source, offer)))
+        }
+    }
+
+    private init(_ offer: StateOffer, _ contents: Contents) {
+        self.offer = offer
+        self.contents = contents
+        vectors = offer.vectors.sorted { $0.key.value < $1.key.value }
+    }
+
+    /// The next message, about that many bytes long, or of digests of so much; the last one says
+    /// so.
     mutating func next(byteLimit: Int) throws(EngineError) -> StateResponse {
+        guard isOffered else { return nextOfOffer(byteLimit) }
         var response = StateResponse()
-        guard isOffered else {
-            var room = byteLimit
-            while room > 0, let size = add(part: sent, to: &response) {
-                room -= size
-                sent += 1
+        switch contents {
+        case .records(var pages):
+            if let page = try pages.next(byteLimit: byteLimit) {
+                response.add(page)
+            } else {
+                response.isComplete = true
             }
-            isOffered = room > 0
-            response.isOffered = isOffered
-            return response
+            contents = .records(pages)
+        case .digests(var digests):
+            response.digests = try digests.next(byteLimit: byteLimit).map(StateResponse.Digest.init)
+            response.isComplete = response.digests.isEmpty
+            contents = .digests(digests)
         }
-        guard let page = try pages.next(byteLimit: byteLimit) else {
-            response.isComplete = true
-            return response
+        return response
+    }
+
+    private mutating func nextOfOffer(_ byteLimit: Int) -> StateResponse {
+        var response = StateResponse()
+        var room = byteLimit
+        while room > 0, let size = add(part: sent, to: &response) {
+            room -= size
+            sent += 1
         }
-        response.zone = UInt32(page.zone)
-        response.records = page.records.map { name, record in
-            StateResponse.Record(name: Bytes(name.utf8), rows: record.rows)
-        }
-        response.goesOn = page.goesOn
+        isOffered = room > 0
+        response.isOffered = isOffered
         return response
     }
 
@@ -90,6 +119,25 @@ struct StateFeed: Sendable {
     }
 }
 
+extension StateResponse {
+    fileprivate mutating func add(_ page: StatePage) {
+        zone = UInt32(page.zone)
+        records = page.records.map { Record(name: Bytes($0.utf8), rows: $1.rows) }
+        goesOn = page.goesOn
+    }
+}
+
+extension StateResponse.Digest {
+    fileprivate init(_ digest: StretchDigest) {
+        self.init(
+            zone: UInt32(digest.zone),
+            through: Bytes((digest.through ?? "").utf8),
+            records: digest.records,
+            digest: digest.digest
+        )
+    }
+}
+
 extension StateResponse.Zone {
     fileprivate init(_ zone: StateOffer.Zone) {
         self.init(
@@ -119,14 +167,6 @@ extension StateOffer {
                 """
             )
         }
-    }
-
-    /// Adds what a message holds of the vectors and zones of the offer: who only compares records
-    /// needs no more.
-    mutating func addZones(_ response: StateResponse) throws(MalformedBytes) {
-        var response = response
-        (response.registers, response.increments) = ([], [])
-        try add(response)
     }
 
     /// Adds what a message holds of the offer.
@@ -206,12 +246,11 @@ extension StateOffer {
 
 extension StateOffer.Zone {
     fileprivate init(_ zone: StateResponse.Zone) throws(MalformedBytes) {
-        guard let kind = DatabaseScope(rawValue: UInt8(clamping: zone.database)),
-            let extent = StateOffer.Extent(rawValue: UInt8(clamping: zone.extent))
-        else { throw MalformedBytes("a zone of an unknown kind") }
-        let owner = zone.owner.isEmpty ? "" : try text(zone.owner)
+        guard let extent = StateOffer.Extent(rawValue: UInt8(clamping: zone.extent)) else {
+            throw MalformedBytes("a zone of an unknown kind")
+        }
         self.init(
-            database: DatabaseID(kind: kind, owner: owner),
+            database: try databaseID(zone.database, zone.owner),
             name: try text(zone.name),
             row: try ZoneRow(row: zone.row),
             heads: zone.heads
@@ -224,13 +263,57 @@ extension StatePage {
     init(_ response: StateResponse) throws(MalformedBytes) {
         self.init(zone: Int(response.zone))
         for record in response.records {
-            // Names of other characters could be equal though their bytes aren't.
-            let name = try checked { () throws(ServiceError) in
-                try Names.checkRecordName(record.name[...], "a record name")
-            }
-            records.append((name, StagedRecord(rows: record.rows)))
+            records.append((try recordName(record.name), StagedRecord(rows: record.rows)))
         }
         goesOn = response.goesOn
+    }
+}
+
+extension StretchDigest {
+    init(_ digest: StateResponse.Digest) throws(MalformedBytes) {
+        self.init(
+            zone: Int(digest.zone),
+            through: digest.through.isEmpty ? nil : try recordName(digest.through),
+            records: digest.records,
+            digest: digest.digest
+        )
+    }
+}
+
+extension Stretch {
+    init(_ stretch: StateRequest.Stretch) throws(MalformedBytes) {
+        self.init(
+            database: try databaseID(stretch.database, stretch.owner),
+            zone: try text(stretch.zone),
+            after: stretch.after.isEmpty ? nil : try recordName(stretch.after),
+            through: stretch.through.isEmpty ? nil : try recordName(stretch.through)
+        )
+    }
+}
+
+extension StateRequest.Stretch {
+    init(_ stretch: Stretch) {
+        self.init(
+            database: UInt32(stretch.database.kind.rawValue),
+            owner: Bytes(stretch.database.owner.utf8),
+            zone: Bytes(stretch.zone.utf8),
+            after: Bytes((stretch.after ?? "").utf8),
+            through: Bytes((stretch.through ?? "").utf8)
+        )
+    }
+}
+
+private func databaseID(_ kind: UInt32, _ owner: Bytes) throws(MalformedBytes) -> DatabaseID {
+    guard let kind = DatabaseScope(rawValue: UInt8(clamping: kind)) else {
+        throw MalformedBytes("a database of an unknown kind")
+    }
+    return DatabaseID(kind: kind, owner: owner.isEmpty ? "" : try text(owner))
+}
+
+/// Names of other characters could be equal though their bytes aren't.
+private func recordName(_ bytes: Bytes) throws(MalformedBytes) -> String {
+    try checked { () throws(ServiceError) in
+        try Names.checkRecordName(bytes[...], "a record name")
     }
 }
 

@@ -1,7 +1,8 @@
 // Lets this node compare all that it holds with what a peer holds, and repair itself.
 //
-// Asked for by an operator. The peer hands over its whole state as for a new node; nothing of it is
-// kept but what a repair needs.
+// Asked for by an operator. Both read all their records, and the peer sends digests of them; of the
+// stretches whose digests differ it then sends the records. Nothing of them is kept but what a
+// repair needs.
 
 import CumulusModel
 import CumulusOperations
@@ -14,6 +15,10 @@ extension Node {
     /// Differences that are told one by one.
     private static let mostTold = 1_000
     private static let assetsAtOnce = 1_000
+    /// Stretches whose records are asked for in one call.
+    static let stretchesAtOnce = 64
+    /// Before a peer is asked again that is busy, in milliseconds.
+    private static let busyPause: Int64 = 500
     /// How long the peer may say nothing, in milliseconds.
     private static let patience: Int64 = 60_000
 
@@ -95,84 +100,168 @@ extension Node {
         _ verdict: inout WireVerdict,
         unless refusal: @escaping Refusal
     ) async throws {
-        var offer = StateOffer()
-        var reading: (intake: StateIntake, audit: StateAudit)?
-        var isComplete = false
-        try await read(scope, of: peer, unless: refusal) { payload in
-            let response = try Node.readable { try StateResponse(wire: payload) }
-            isComplete = response.isComplete
-            if let (intake, audit) = reading {
-                let step = try await compare(response, intake, audit)
-                reading = (step.intake, step.audit)
-                try await note(step.found, scope, repairs, &verdict)
-            } else {
-                try Node.readable { try offer.addZones(response) }
-                try offer.checkSize(configuration.limits)
-                if response.isOffered { reading = try await begin(offer, scope) }
+        var reading = Reading(scope: scope, peer: peer, refusal: refusal)
+        // No longer than for the first half does a snapshot stay open for it.
+        let (compared, suspects) = try await compareDigests(reading)
+        verdict.records += compared
+        var rest = suspects[...]
+        while !rest.isEmpty {
+            let some = Array(rest.prefix(Node.stretchesAtOnce))
+            rest = rest.dropFirst(some.count)
+            reading.stretches = some
+            try await compareRecords(of: some, reading, repairs, &verdict)
+        }
+    }
+
+    /// What is read of a peer.
+    private struct Reading {
+        var scope: ScopeID
+        var peer: PeerConnection
+        /// Whose records are wanted; nil: digests of everything.
+        var stretches: [Stretch]?
+        var refusal: Refusal
+    }
+
+    private func compareDigests(
+        _ reading: Reading
+    ) async throws -> (compared: UInt64, suspects: [Stretch]) {
+        let audit = try await read(reading) { offer in
+            _ = try intake(of: offer)
+            return try await snapshot(of: reading.scope) { DigestAudit(offer, $0, $1) }
+        } take: { audit, response in
+            guard response.records.isEmpty else {
+                throw ServiceError(
+                    .incompatibleVersion,
+                    "that node can't tell digests; run the same release on both"
+                )
+            }
+            audit = try await gate.reading { [audit] _ in
+                var audit = audit
+                try Node.readable {
+                    for digest in response.digests { try audit.compare(StretchDigest(digest)) }
+                    if response.isComplete { try audit.finish() }
+                }
+                return audit
             }
         }
-        guard isComplete, let audit = reading?.audit else {
-            throw ServiceError(.internalError, "the peer's state broke off")
+        return (audit.compared, audit.suspects)
+    }
+
+    private func compareRecords(
+        of stretches: [Stretch],
+        _ reading: Reading,
+        _ repairs: Bool,
+        _ verdict: inout WireVerdict
+    ) async throws {
+        let (_, audit) = try await read(reading) { offer in
+            let intake = try intake(of: offer)
+            let audit = try await snapshot(of: reading.scope) { number, reader in
+                try StateAudit(offer, of: stretches, number, reader)
+            }
+            return (intake, audit)
+        } take: { audits, response in
+            var page = StateIntake.Page(zone: 0)
+            if !response.records.isEmpty {
+                page = try Node.readable { try audits.0.read(StatePage(response)) }
+            }
+            if response.isComplete { try Node.readable { try audits.0.checkEnd() } }
+            while !page.records.isEmpty || response.isComplete && !audits.1.isFinished {
+                let step = try await compareSome(page, audits.1)
+                (page, audits.1) = (step.page, step.audit)
+                try await note(step.found, reading.scope, repairs, &verdict)
+                if let refusal = reading.refusal() { throw refusal }
+            }
         }
         verdict.records += audit.compared
         verdict.unsettled += audit.unsettled
     }
 
-    /// Hands over the peer's state, message by message, as long as somebody waits for it.
-    private func read(
-        _ scope: ScopeID,
-        of peer: PeerConnection,
-        unless refusal: @escaping Refusal,
-        _ take: (Bytes) async throws -> Void
-    ) async throws {
-        do {
-            try await peer.readState(of: scope).forEach {
-                refusal() == nil ? Node.patience : 0
-            } sleep: { [environment] in
-                try await environment.sleep($0)
-            } _: { payload in
-                if let refusal = refusal() { throw refusal }
-                try await take(payload)
-            }
-        } catch {
-            if let refusal = refusal() { throw refusal }
-            throw error
+    private func compareSome(
+        _ page: StateIntake.Page,
+        _ audit: StateAudit
+    ) async throws -> (
+        page: StateIntake.Page, audit: StateAudit, found: [StateAudit.Difference]
+    ) {
+        try await gate.reading { _ in
+            var (page, audit) = (page, audit)
+            let found = try Node.readable { try audit.step(&page) }
+            return (page, audit, found)
         }
     }
 
-    private func begin(
-        _ offer: StateOffer,
-        _ scope: ScopeID
-    ) async throws -> (StateIntake, StateAudit) {
-        let now = clock
-        let intake = try Node.readable {
-            try StateIntake(offer, above: VersionVector(), now: now)
-        }
-        return try await gate.reading { reader in
+    private func intake(of offer: StateOffer) throws -> StateIntake {
+        try Node.readable { try StateIntake(offer, above: VersionVector(), now: clock) }
+    }
+
+    private func snapshot<Value: Sendable>(
+        of scope: ScopeID,
+        _ body: @escaping @Sendable (ScopeNumber, ReadTransaction) throws -> Value
+    ) async throws -> Value {
+        try await gate.reading { reader in
             guard let number = try reader.scope(scope) else {
                 throw ServiceError(.internalError, "a scope is gone")
             }
-            return (intake, try StateAudit(offer, number, reader))
+            return try body(number, reader)
         }
     }
 
-    private func compare(
-        _ response: StateResponse,
-        _ intake: StateIntake,
-        _ audit: StateAudit
-    ) async throws -> (intake: StateIntake, audit: StateAudit, found: [StateAudit.Difference]) {
-        try await gate.reading { _ in
-            var (intake, audit) = (intake, audit)
-            var found: [StateAudit.Difference] = []
-            if !response.records.isEmpty {
-                let page = try Node.readable { try intake.read(StatePage(response)) }
-                found = try audit.compare(page)
+    /// Reads what the peer says: `begin` gets its offer, `take` each message behind that, as long as
+    /// somebody waits for it.
+    private func read<Audit>(
+        _ reading: Reading,
+        begin: (StateOffer) async throws -> Audit,
+        take: (inout Audit, StateResponse) async throws -> Void
+    ) async throws -> Audit {
+        var offer = StateOffer()
+        var audit: Audit?
+        var isComplete = false
+        try await messages(reading) { payload in
+            let response = try Node.readable { try StateResponse(wire: payload) }
+            guard !isComplete else {
+                throw ServiceError(.internalError, "the peer goes on behind the end of its state")
             }
-            if response.isComplete {
-                try Node.readable { try intake.checkEnd() }
-                found += try audit.finish()
+            isComplete = response.isComplete
+            if var begun = audit.take() {
+                try await take(&begun, response)
+                audit = begun
+            } else {
+                try Node.readable { try offer.add(response) }
+                try offer.checkSize(configuration.limits)
+                if response.isOffered { audit = try await begin(offer) }
             }
-            return (intake, audit, found)
+        }
+        guard isComplete, let audit else {
+            throw ServiceError(.internalError, "the peer's state broke off")
+        }
+        return audit
+    }
+
+    /// Hands over what the peer sends; where it is busy it is asked again.
+    private func messages(
+        _ reading: Reading,
+        _ take: (Bytes) async throws -> Void
+    ) async throws {
+        let refusal = reading.refusal
+        var hasBegun = false
+        while true {
+            do {
+                let answer = reading.peer.readState(of: reading.scope, comparing: reading.stretches)
+                return try await answer.forEach {
+                    refusal() == nil ? Node.patience : 0
+                } sleep: { [environment] in
+                    try await environment.sleep($0)
+                } _: { payload in
+                    if let refusal = refusal() { throw refusal }
+                    hasBegun = true
+                    try await take(payload)
+                }
+            } catch {
+                if let refusal = refusal() { throw refusal }
+                guard !hasBegun, (error as? ServiceError)?.reason == .overloaded else {
+                    throw error
+                }
+                try await environment.sleep(Node.busyPause)
+            }
         }
     }
 

@@ -1,10 +1,11 @@
-// Compares what a node holds with the state of another one, record by record, and replaces what
-// differs by what the other one holds.
+// Compares stretches of what a node holds with those of another one, record by record, and replaces
+// what differs by what the other one holds.
 //
-// Driven by whoever reads the other node's state, all of it, page by page; `StateIntake` has
-// checked the pages. Both go on meanwhile: a record is compared where each has read what the other
-// knows of it, and what the other has forgotten of the zone where it lacks a life. Whatever differs
-// then is damage, since rows follow from commits.
+// Driven by whoever reads those stretches of the other node's state, page by page; `StateIntake` has
+// checked the pages, and `DigestAudit` found which stretches differ. Both nodes go on meanwhile: a
+// record is compared where each has read what the other knows of it, and what the other has
+// forgotten of the zone where it lacks a life. Whatever differs then is damage, since rows follow
+// from commits.
 
 import CumulusModel
 package import CumulusStorage
@@ -31,45 +32,54 @@ package struct StateAudit: Sendable {
     private let scope: ScopeNumber
     private let ours: VersionVector
     private let theirs: VersionVector
-    /// How far the walk through the offer's zones is, and through the records of that zone.
-    private var zone = 0
-    private var last: String?
+    /// Those that are left, the last first, each with the index of its zone in the offer.
+    private var stretches: [(zone: Int?, stretch: Stretch)]
 
-    /// Rows that are read at a time.
-    private static let chunk = 500
+    /// Records of this node that are looked at in a step.
+    private static let stepRecords = 500
 
-    /// - Parameter reader: One snapshot of this node.
+    /// - Parameters:
+    ///   - stretches: What is compared; they don't overlap, and ascend within a zone.
+    ///   - reader: One snapshot of this node.
     package init(
         _ offer: StateOffer,
+        of stretches: [Stretch],
         _ scope: ScopeNumber,
         _ reader: ReadTransaction
     ) throws(EngineError) {
         self.offer = offer
         self.scope = scope
         self.reader = reader
+        self.stretches = offer.placed(stretches).reversed()
         ours = try reader.vector(of: scope)
         theirs = offer.vector
     }
 
-    /// Compares the next records of the other node with those of this one.
-    package mutating func compare(_ page: StateIntake.Page) throws(EngineError) -> [Difference] {
-        var found = try finishZones(before: page.zone)
-        guard let end = page.records.last?.name else { return found }
-        let others = Dictionary(uniqueKeysWithValues: page.records.map { ($0.name, $0.rows) })
-        found += try compare(others, through: end)
-        last = end
-        return found
-    }
+    /// Everything was compared.
+    package var isFinished: Bool { stretches.isEmpty }
 
-    /// What the other node has no records for.
-    package mutating func finish() throws(EngineError) -> [Difference] {
-        var found = try finishZones(before: offer.zones.count)
-        let offered = Set(offer.zones.map { ZoneName($0.database, $0.name) })
-        for zone in try StateSource(reader, scope: scope).zones()
-        where zone.row.exists && !offered.contains(ZoneName(zone.database, zone.name)) {
-            let pair = Pair(zone: zone.commitZone, ourHorizon: zone.row.horizon)
-            found += try compare([:], through: nil, in: zone.row.number, pair)
+    /// Compares some hundred records more.
+    ///
+    /// Throws `MalformedBytes` where the other node's were not asked for.
+    ///
+    /// - Parameter page: Of the other node; what was compared is taken off it. Once the other node
+    ///   has no more it is empty.
+    package mutating func step(_ page: inout StateIntake.Page) throws -> [Difference] {
+        guard let (zone, stretch) = stretches.last else {
+            guard let record = page.records.first else { return [] }
+            throw MalformedBytes("record \(record.name) was not asked for")
         }
+        guard zone == page.zone, let first = page.records.first, stretch.reaches(first.name) else {
+            return try step([], zone, stretch, isLast: true).found
+        }
+        guard stretch.beginsBefore(first.name) else {
+            throw MalformedBytes("record \(first.name) was not asked for")
+        }
+        let inside = page.records.prefix { stretch.reaches($0.name) }
+        var part = stretch
+        part.through = inside.last?.name
+        let (found, count) = try step(inside, zone, part, isLast: false)
+        page.records.removeFirst(count)
         return found
     }
 
@@ -81,90 +91,104 @@ package struct StateAudit: Sendable {
         var theirHorizon = VersionVector()
     }
 
-    private struct ZoneName: Hashable {
-        let database: DatabaseID
-        let name: String
-
-        init(_ database: DatabaseID, _ name: String) {
-            (self.database, self.name) = (database, name)
-        }
-    }
-
-    private mutating func finishZones(before end: Int) throws(EngineError) -> [Difference] {
-        var found: [Difference] = []
-        while zone < end {
-            found += try compare([:], through: nil)
-            (zone, last) = (zone + 1, nil)
-        }
-        return found
-    }
-
     // MARK: Records
 
-    /// - Parameter end: The last name to look at; nil: all that are left.
-    private mutating func compare(
-        _ others: [String: [RecordRow]],
-        through end: String?
-    ) throws(EngineError) -> [Difference] {
-        let offered = offer.zones[zone]
-        let held = try reader.database(scope, offered.database)
-            .flatMap { (database) throws(EngineError) in try reader.zone(database, offered.name) }
-        guard let held, held.exists, held.generation == offered.row.generation else {
-            return try compareWithoutZone(others, held)
+    /// Compares as much as one step may of the last stretch; tells how many of the other node's
+    /// records that were.
+    ///
+    /// - Parameters:
+    ///   - others: All that the other node has of `part`.
+    ///   - part: Of the last stretch, from its beginning.
+    ///   - isLast: Nothing of the stretch follows it.
+    private mutating func step(
+        _ others: ArraySlice<StateIntake.Record>,
+        _ zone: Int?,
+        _ part: Stretch,
+        isLast: Bool
+    ) throws(EngineError) -> (found: [Difference], count: Int) {
+        let source = StateSource(reader, scope: scope)
+        let held = try source.zone(part.database, part.zone)
+        let offered = zone.map { offer.zones[$0] }
+        if let offered, held?.exists != true || held?.generation != offered.row.generation {
+            end(part, isLast)
+            return (compareWithoutZone(others, offered, held), others.count)
         }
-        if let deleted = offered.row.deleted, !offered.row.exists, !ours.covers(deleted.dot) {
+        guard let held, held.exists else {
+            end(part, isLast)
+            return ([], others.count)
+        }
+        if let deleted = offered?.row.deleted, offered?.row.exists == false,
+            !ours.covers(deleted.dot)
+        {
             // The other node has read that the zone is gone.
             unsettled += 1
-            return []
+            while stretches.last?.stretch.isOfZone(of: part) == true { stretches.removeLast() }
+            return ([], others.count)
         }
+        let range = KeyRange.records(of: held.number, after: part.after, through: part.through)
+        let rows = try reader.rows(.records, range, limit: StateAudit.stepRecords)
+        var mine: [(name: String, rows: [RecordRow])] = []
+        for (key, value) in rows {
+            var parts = KeyReader(key)
+            _ = try parts.number(ZoneNumber.self)
+            let name = try parts.text()
+            mine.append((name, try lives(value, name, in: held.number)))
+        }
+        var part = part
+        let isWhole = rows.count < StateAudit.stepRecords
+        if !isWhole { part.through = mine.last?.name }
+        end(part, isLast && isWhole)
+        let some = others.prefix { part.reaches($0.name) }
         let pair = Pair(
-            zone: offered.commitZone,
+            zone: Commit.Zone(
+                database: part.database,
+                name: part.zone,
+                generation: held.generation
+            ),
             ourHorizon: held.horizon,
-            theirHorizon: offered.row.horizon
+            theirHorizon: offered?.row.horizon ?? VersionVector()
         )
-        return try compare(others, through: end, in: held.number, pair)
+        return (compare(mine, some, pair), some.count)
+    }
+
+    /// The last stretch is compared up to the end of a part of it.
+    private mutating func end(_ part: Stretch, _ isLast: Bool) {
+        if isLast {
+            stretches.removeLast()
+        } else {
+            stretches[stretches.count - 1].stretch.after = part.through
+        }
     }
 
     private mutating func compare(
-        _ others: [String: [RecordRow]],
-        through end: String?,
-        in held: ZoneNumber,
+        _ mine: [(name: String, rows: [RecordRow])],
+        _ others: ArraySlice<StateIntake.Record>,
         _ pair: Pair
-    ) throws(EngineError) -> [Difference] {
-        var rest = others
+    ) -> [Difference] {
+        var rest = Dictionary(uniqueKeysWithValues: others.map { ($0.name, $0.rows) })
         var found: [Difference] = []
-        var range = KeyRange.records(of: held)
-        if let last { range.start = RowKey.record(held, last).bytes + [0] }
-        if let end { range.end = RowKey.record(held, end).bytes + [0] }
-        while true {
-            let rows = try reader.rows(.records, range, limit: StateAudit.chunk)
-            for (key, value) in rows {
-                var parts = KeyReader(key)
-                _ = try parts.number(ZoneNumber.self)
-                let name = try parts.text()
-                let mine = try lives(value, name, in: held)
-                found += compare(mine, rest.removeValue(forKey: name) ?? [], name, pair)
-            }
-            guard rows.count == StateAudit.chunk, let key = rows.last?.key else { break }
-            range.start = key + [0]
+        for (name, rows) in mine {
+            found += compare(rows, rest.removeValue(forKey: name) ?? [], name, pair)
         }
-        for (name, rows) in rest { found += compare([], rows, name, pair) }
+        for record in others where rest[record.name] != nil {
+            found += compare([], record.rows, record.name, pair)
+        }
         return found
     }
 
     /// The zone is not here, or another one of its name.
     private mutating func compareWithoutZone(
-        _ others: [String: [RecordRow]],
+        _ others: ArraySlice<StateIntake.Record>,
+        _ offered: StateOffer.Zone,
         _ held: ZoneRow?
-    ) throws(EngineError) -> [Difference] {
+    ) -> [Difference] {
         let stamps = [held?.created, held?.deleted].compactMap { $0 }
         guard stamps.allSatisfy({ $0 == .zero || theirs.covers($0.dot) }) else {
             unsettled += UInt64(others.count)
             return []
         }
-        let offered = offer.zones[zone]
         let pair = Pair(zone: offered.commitZone, theirHorizon: offered.row.horizon)
-        return others.flatMap { name, rows in compare([], rows, name, pair) }
+        return others.flatMap { compare([], $0.rows, $0.name, pair) }
     }
 
     private mutating func compare(

@@ -86,6 +86,10 @@ package struct StateIntake: Sendable {
     package struct Page: Sendable {
         package var zone: Int
         package var records: [Record] = []
+
+        package init(zone: Int) {
+            self.zone = zone
+        }
     }
 
     package struct Record: Sendable {

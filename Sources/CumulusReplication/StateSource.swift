@@ -109,7 +109,7 @@ package struct StatePage: Sendable {
 
     /// The same rows in pages of `byteLimit` bytes and a row at most: the lives of one record may
     /// be more than a message can hold.
-    fileprivate func parts(byteLimit: Int) -> [StatePage] {
+    func parts(byteLimit: Int) -> [StatePage] {
         var (parts, size) = ([StatePage(zone: zone)], 0)
         for (name, record) in records {
             var rows: [Bytes] = []
@@ -135,7 +135,7 @@ package struct StatePage: Sendable {
 
 /// One snapshot of a scope.
 package struct StateSource: Sendable {
-    private let reader: ReadTransaction
+    let reader: ReadTransaction
     private let scope: ScopeNumber
 
     package init(_ reader: ReadTransaction, scope: ScopeNumber) {
@@ -184,6 +184,43 @@ package struct StateSource: Sendable {
     /// are at most that large.
     private static let deltaBytes = 32 << 20
 
+    /// What is said of this node's state to one that takes nothing of it: the ends of all logs, and
+    /// zones without their heads, of which nothing is left out.
+    ///
+    /// - Parameter stretches: Only the zones that they are in; nil: all.
+    package func outline(of stretches: [Stretch]? = nil) throws(EngineError) -> StateOffer {
+        var offer = StateOffer()
+        offer.vectors = try reader.runs(of: scope).rows
+        if let stretches {
+            offer.zones = try zones(of: stretches)
+        } else {
+            for (database, number) in try reader.databases(of: scope) {
+                for (name, row) in try reader.zoneRows(of: number) {
+                    offer.zones.append(
+                        .init(database: database, name: name, row: row, heads: VersionVector())
+                    )
+                }
+            }
+        }
+        for index in offer.zones.indices where offer.zones[index].row.exists {
+            offer.zones[index].extent = .full
+        }
+        return offer
+    }
+
+    private func zones(of stretches: [Stretch]) throws(EngineError) -> [StateOffer.Zone] {
+        var zones: [StateOffer.Zone] = []
+        var named: Set<Stretch> = []
+        for stretch in stretches {
+            let (database, name) = (stretch.database, stretch.zone)
+            guard named.insert(Stretch(database: database, zone: name)).inserted,
+                let row = try zone(database, name)
+            else { continue }
+            zones.append(.init(database: database, name: name, row: row, heads: VersionVector()))
+        }
+        return zones
+    }
+
     /// How many bytes the records have that changed of a zone; more than `limit` if it is more, or
     /// if half of the zone changed.
     private func deltaSize(
@@ -224,6 +261,12 @@ package struct StateSource: Sendable {
             zones += try self.zones(of: database, number)
         }
         return zones
+    }
+
+    /// A zone, also one that is gone.
+    func zone(_ database: DatabaseID, _ name: String) throws(EngineError) -> ZoneRow? {
+        guard let number = try reader.database(scope, database) else { return nil }
+        return try reader.zone(number, name)
     }
 
     private func zones(
@@ -302,7 +345,7 @@ package struct StateSource: Sendable {
     // MARK: Records
 
     /// Names of a zone's records with a commit that `vector` doesn't cover, ascending.
-    fileprivate func names(
+    func names(
         in zone: StateOffer.Zone,
         above vector: VersionVector
     ) throws(EngineError) -> [String] {
@@ -328,38 +371,51 @@ package struct StateSource: Sendable {
         return keys
     }
 
-    /// A zone's records from behind one of them, ascending, until they have that many bytes.
-    fileprivate func records(
-        in zone: StateOffer.Zone,
-        after name: String?,
-        byteLimit: Int
-    ) throws(EngineError) -> [(name: String, record: StagedRecord)] {
-        let number = zone.row.number
-        var range = KeyRange.records(of: number)
-        if let name { range.start = RowKey.record(number, name).bytes + [0] }
-        var found: [(key: Bytes, row: Bytes)] = []
+    /// Some records of a zone, ascending by name.
+    struct Run {
+        var records: [(name: String, record: StagedRecord)] = []
+        /// Of them, tombstones too.
         var byteCount = 0
+        /// Nothing follows them of what was asked for.
+        var isLast = true
+    }
+
+    /// A zone's records from behind one of them, until they have that many bytes.
+    ///
+    /// - Parameter end: The last name that is wanted; nil: to the end of the zone.
+    func records(
+        in number: ZoneNumber,
+        after name: String?,
+        through end: String? = nil,
+        byteLimit: Int
+    ) throws(EngineError) -> Run {
+        let range = KeyRange.records(of: number, after: name, through: end)
+        var found: [(key: Bytes, row: Bytes)] = []
+        var (byteCount, run) = (0, Run())
         try reader.scan(.records, range, backwards: false) { key, row in
             found.append((key, row))
             byteCount += key.count + row.count
-            return byteCount < byteLimit
+            run.isLast = byteCount < byteLimit
+            return run.isLast
         }
         // Behind a shown row others may wait that are many times as large.
-        var records: [(name: String, record: StagedRecord)] = []
-        byteCount = 0
-        for (key, row) in found where byteCount < byteLimit {
+        for (key, row) in found {
+            guard run.byteCount < byteLimit else {
+                run.isLast = false
+                break
+            }
             var parts = KeyReader(key)
             _ = try parts.number(ZoneNumber.self)
             let name = try parts.text()
             let record = try whole(row, named: name, in: number)
-            byteCount += key.count + record.byteCount
-            records.append((name, record))
+            run.byteCount += key.count + record.byteCount
+            run.records.append((name, record))
         }
-        return records
+        return run
     }
 
     /// A record's rows, the shown one first; nil if it isn't there.
-    fileprivate func record(
+    func record(
         _ name: String,
         in zone: StateOffer.Zone
     ) throws(EngineError) -> StagedRecord? {
@@ -380,72 +436,5 @@ package struct StateSource: Sendable {
         guard row.hasSiblings else { return StagedRecord(rows: [shown]) }
         let siblings = try reader.rows(.records, .siblings(of: zone, name))
         return StagedRecord(rows: [shown] + siblings.map(\.value))
-    }
-}
-
-/// Walks through everything that an offer names, page by page: zones in its order, records by name.
-package struct StatePages: Sendable {
-    private let source: StateSource
-    private let zones: [StateOffer.Zone]
-    private let base: VersionVector
-    private var zone = 0
-    /// Of a zone of which only changes are wanted: names of those that are left; nil before they
-    /// are listed.
-    private var changed: ArraySlice<String>?
-    /// Of a zone that is wanted in full: the last record so far.
-    private var last: String?
-    /// What was read and comes next, the last first.
-    private var waiting: [StatePage] = []
-
-    package init(_ source: StateSource, _ offer: StateOffer) {
-        self.source = source
-        zones = offer.zones
-        base = offer.base
-    }
-
-    /// The next rows, until the page has that many bytes; nil at the end.
-    package mutating func next(byteLimit: Int) throws(EngineError) -> StatePage? {
-        if waiting.isEmpty, let page = try records(byteLimit) {
-            waiting = page.parts(byteLimit: byteLimit).reversed()
-        }
-        return waiting.popLast()
-    }
-
-    /// The next records, whole.
-    private mutating func records(_ byteLimit: Int) throws(EngineError) -> StatePage? {
-        while zone < zones.count {
-            var page = StatePage(zone: zone)
-            switch zones[zone].extent {
-            case .nothing: break
-            case .delta: page.records = try changes(byteLimit)
-            case .full:
-                page.records = try source.records(
-                    in: zones[zone],
-                    after: last,
-                    byteLimit: byteLimit
-                )
-                last = page.records.last?.name
-            }
-            if !page.records.isEmpty { return page }
-            zone += 1
-            (changed, last) = (nil, nil)
-        }
-        return nil
-    }
-
-    private mutating func changes(
-        _ byteLimit: Int
-    ) throws(EngineError) -> [(name: String, record: StagedRecord)] {
-        var names = changed ?? []
-        if changed == nil { names = try source.names(in: zones[zone], above: base)[...] }
-        var records: [(name: String, record: StagedRecord)] = []
-        var byteCount = 0
-        while byteCount < byteLimit, let name = names.popFirst() {
-            guard let record = try source.record(name, in: zones[zone]) else { continue }
-            byteCount += record.byteCount + name.utf8.count
-            records.append((name, record))
-        }
-        changed = names
-        return records
     }
 }

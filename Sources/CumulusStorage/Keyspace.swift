@@ -360,6 +360,18 @@ extension KeyRange {
         KeyRange(prefix: RowKey(.record) { $0.add(zone) }.bytes)
     }
 
+    /// Of a zone, behind one name and up to another one with it; nil: from the first, to the last.
+    package static func records(
+        of zone: ZoneNumber,
+        after name: String?,
+        through end: String?
+    ) -> KeyRange {
+        var range = records(of: zone)
+        if let name { range.start = RowKey.record(zone, name).bytes + [0] }
+        if let end { range.end = RowKey.record(zone, end).bytes + [0] }
+        return range
+    }
+
     package static func siblings(of zone: ZoneNumber) -> KeyRange {
         KeyRange(prefix: RowKey(.sibling) { $0.add(zone) }.bytes)
     }

@@ -244,6 +244,18 @@ extension RecordRow {
         digest = computeDigest(at: place, head: head.bytes)
         writeCounters(to: &head)
         writeFrontier(to: &head, stamps)
+        return bytes(&head)
+    }
+
+    /// The row's bytes without its frontier, with tag and digest as they are: the same on all nodes
+    /// that have read as much about the record.
+    package var content: Bytes {
+        var head = headUpToCounters(stamps)
+        writeCounters(to: &head)
+        return bytes(&head)
+    }
+
+    private func bytes(_ head: inout CanonicalWriter) -> Bytes {
         head.raw(tag)
         head.raw(digest)
         var row = CanonicalWriter(reserving: head.bytes.count + body.bytes.count + 3)

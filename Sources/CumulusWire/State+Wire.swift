@@ -11,23 +11,70 @@ package struct StateRequest: Hashable, Sendable {
     package var vector: VersionVector
     /// Of the rows that the caller can read.
     package var format: UInt32
+    /// It takes nothing, and wants digests of everything, or the records of some stretches.
+    package var compares: Bool
+    package var stretches: [Stretch]
 
-    package init(vector: VersionVector, format: UInt32) {
+    /// A run of a zone's records; empty names stand for its first and its last one.
+    package struct Stretch: Hashable, Sendable {
+        /// A `DatabaseScope`, as a number.
+        package var database: UInt32
+        package var owner: Bytes
+        package var zone: Bytes
+        package var after: Bytes
+        package var through: Bytes
+
+        package init(
+            database: UInt32,
+            owner: Bytes,
+            zone: Bytes,
+            after: Bytes,
+            through: Bytes
+        ) {
+            self.database = database
+            self.owner = owner
+            self.zone = zone
+            self.after = after
+            self.through = through
+        }
+    }
+
+    package init(
+        vector: VersionVector,
+        format: UInt32,
+        compares: Bool = false,
+        stretches: [Stretch] = []
+    ) {
         self.vector = vector
         self.format = format
+        self.compares = compares
+        self.stretches = stretches
     }
 
     package func encoded() -> Bytes {
         var writer = CanonicalWriter()
         writer.vector(1, vector)
         writer.field(2, varint: UInt64(format))
+        writer.field(3, varint: compares ? 1 : 0)
+        for stretch in stretches { writer.message(4) { stretch.encode(to: &$0) } }
         return writer.bytes
     }
 
     package init(wire bytes: Bytes) throws(MalformedMessage) {
         let message = try CMessage(bytes[...], cumulus__v1__state_request__unpack)
-        vector = VersionVector(wire: elements(message.raw.n_vector, message.raw.vector))
-        format = message.raw.format
+        let raw = message.raw
+        vector = VersionVector(wire: elements(raw.n_vector, raw.vector))
+        format = raw.format
+        compares = raw.compares != 0
+        stretches = elements(raw.n_stretches, raw.stretches).map {
+            Stretch(
+                database: $0.database,
+                owner: $0.owner.swiftBytes,
+                zone: $0.zone.swiftBytes,
+                after: $0.after.swiftBytes,
+                through: $0.through.swiftBytes
+            )
+        }
     }
 }
 
@@ -112,6 +159,23 @@ package struct StateResponse: Hashable, Sendable {
         }
     }
 
+    /// What a node holds in a stretch of a zone.
+    package struct Digest: Hashable, Sendable {
+        /// Which of all zones that were sent.
+        package var zone: UInt32
+        /// Empty: to the end of the zone.
+        package var through: Bytes
+        package var records: UInt64
+        package var digest: Bytes
+
+        package init(zone: UInt32, through: Bytes, records: UInt64, digest: Bytes) {
+            self.zone = zone
+            self.through = through
+            self.records = records
+            self.digest = digest
+        }
+    }
+
     package var vectors: [Vector] = []
     package var zones: [Zone] = []
     package var registers: [Register] = []
@@ -125,11 +189,22 @@ package struct StateResponse: Hashable, Sendable {
     package var isComplete = false
     /// The next response has more rows of the last record.
     package var goesOn = false
+    package var digests: [Digest] = []
 
     package init() {}
 }
 
 // MARK: - Encoding
+
+extension StateRequest.Stretch {
+    fileprivate func encode(to writer: inout CanonicalWriter) {
+        writer.field(1, varint: UInt64(database))
+        writer.field(2, bytes: owner)
+        writer.field(3, bytes: zone)
+        writer.field(4, bytes: after)
+        writer.field(5, bytes: through)
+    }
+}
 
 extension StateResponse {
     package func encoded() -> Bytes {
@@ -146,6 +221,7 @@ extension StateResponse {
         for record in records { writer.message(7) { record.encode(to: &$0) } }
         writer.field(8, varint: isComplete ? 1 : 0)
         writer.field(9, varint: goesOn ? 1 : 0)
+        for digest in digests { writer.message(10) { digest.encode(to: &$0) } }
         return writer.bytes
     }
 }
@@ -194,6 +270,15 @@ extension StateResponse.Record {
     }
 }
 
+extension StateResponse.Digest {
+    fileprivate func encode(to writer: inout CanonicalWriter) {
+        writer.field(1, varint: UInt64(zone))
+        writer.field(2, bytes: through)
+        writer.field(3, varint: records)
+        writer.field(4, bytes: digest)
+    }
+}
+
 // MARK: - Decoding
 
 extension StateResponse {
@@ -222,6 +307,14 @@ extension StateResponse {
         }
         isComplete = raw.is_complete != 0
         goesOn = raw.goes_on != 0
+        digests = elements(raw.n_digests, raw.digests).map {
+            Digest(
+                zone: $0.zone,
+                through: $0.through.swiftBytes,
+                records: $0.records,
+                digest: $0.digest.swiftBytes
+            )
+        }
     }
 }
 

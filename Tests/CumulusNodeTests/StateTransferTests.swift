@@ -128,6 +128,67 @@ import Testing
         #expect(node.state == "ready")
     }
 
+    // MARK: Comparisons
+
+    /// Who compares is sent digests of everything, and the records of what it names, nothing else.
+    @Test func digestsTakeFewBytes() throws {
+        let donor = try TestStore(seed: 1)
+        for first in stride(from: 0, to: 4_000, by: 400) {
+            let fields = ["text": FieldValue.string(String(repeating: "x", count: 300))]
+            try donor.save((first..<first + 400).map { SaveItem("r\($0)", fields) })
+        }
+        let snapshot = ReadTransaction(try donor.engine.snapshot(), reach: .disk)
+        let source = StateSource(snapshot, scope: try donor.scopeNumber())
+        func responses(_ feed: StateFeed) throws -> [StateResponse] {
+            var (feed, responses) = (feed, [StateResponse]())
+            while responses.last?.isComplete != true {
+                let message = try feed.next(byteLimit: Limits.standard.pageBytes).encoded()
+                responses.append(try StateResponse(wire: message))
+            }
+            return responses
+        }
+        func size(_ responses: [StateResponse]) -> Int {
+            responses.reduce(0) { $0 + $1.encoded().count }
+        }
+        let all = try responses(StateFeed(source, to: VersionVector()))
+        let digests = try responses(StateFeed(source, comparing: nil))
+        #expect(digests.flatMap(\.records).isEmpty)
+        let counts = digests.flatMap(\.digests).map(\.records)
+        #expect(counts.reduce(0, +) == 4_000)
+        #expect(size(digests) < size(all) / 200, "\(size(digests)) of \(size(all))")
+
+        let zone = try #require(all.first?.zones.first)
+        let asked = StateRequest.Stretch(
+            database: zone.database,
+            owner: zone.owner,
+            zone: zone.name,
+            after: Bytes("r1".utf8),
+            through: Bytes("r1002".utf8)
+        )
+        let records = try responses(StateFeed(source, comparing: [Stretch(asked)]))
+        #expect(
+            records.flatMap(\.records).map(\.name)
+                == ["r10", "r100", "r1000", "r1001", "r1002"].map { Bytes($0.utf8) }
+        )
+    }
+
+    @Test func stretchesThatCannotBeAreRefused() throws {
+        var stretch = StateRequest.Stretch(
+            database: 1,
+            owner: [],
+            zone: Bytes("z".utf8),
+            after: [],
+            through: []
+        )
+        _ = try Stretch(stretch)
+        stretch.after = [0xFF]
+        #expect(throws: MalformedBytes.self) { try Stretch(stretch) }
+        (stretch.after, stretch.database) = ([], 77)
+        #expect(throws: MalformedBytes.self) { try Stretch(stretch) }
+        let digest = StateResponse.Digest(zone: 0, through: [0xFF], records: 1, digest: [])
+        #expect(throws: MalformedBytes.self) { try StretchDigest(digest) }
+    }
+
     // MARK: Room
 
     /// Six nodes, cut apart, made a record of 1 MB each, under one name.

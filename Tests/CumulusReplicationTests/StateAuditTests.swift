@@ -1,5 +1,5 @@
-// Two nodes compared record by record: what is the same counts as the same whatever each has read,
-// damage is found and mended, and nothing else is.
+// Two nodes compared by digests, and record by record where these differ: what is the same counts as
+// the same whatever each has read, damage is found and mended, and nothing else is.
 
 import CumulusModel
 import CumulusOperations
@@ -30,21 +30,63 @@ import Testing
         }
     }
 
-    /// What the first node finds when it reads the other one, in pages of some bytes.
-    private func audit(byteLimit: Int = 300) throws -> Finding {
-        let snapshot = ReadTransaction(try other.engine.snapshot(), reach: .disk)
-        let source = StateSource(snapshot, scope: try other.scopeNumber())
-        let offer = try source.offer(to: VersionVector())
+    /// What the first node finds when it reads the other one, in stretches and pages of some bytes.
+    ///
+    /// - Parameter meanwhile: Happens once the digests are compared.
+    private func audit(
+        byteLimit: Int = 300,
+        meanwhile: () throws -> Void = {}
+    ) throws -> Finding {
+        let digests = try compareDigests(byteLimit: byteLimit)
+        try meanwhile()
+        var finding = try compareRecords(of: digests.suspects, byteLimit: byteLimit)
+        finding.compared += digests.compared
+        return finding
+    }
+
+    private func compareRecords(of stretches: [Stretch], byteLimit: Int) throws -> Finding {
+        let source = try source(other)
+        let offer = try source.outline(of: stretches)
         var intake = try StateIntake(offer, above: VersionVector(), now: one.now)
-        var audit = try StateAudit(offer, one.scopeNumber(), one.reader)
-        var pages = StatePages(source, offer)
+        var audit = try StateAudit(offer, of: stretches, one.scopeNumber(), one.reader)
+        var pages = StatePages(source, offer, of: stretches)
         var finding = Finding()
-        while let page = try pages.next(byteLimit: byteLimit) {
-            finding.differences += try audit.compare(try intake.read(page))
+        while let next = try pages.next(byteLimit: byteLimit) {
+            var page = try intake.read(next)
+            while !page.records.isEmpty { finding.differences += try audit.step(&page) }
         }
-        finding.differences += try audit.finish()
+        try intake.checkEnd()
+        var page = StateIntake.Page(zone: 0)
+        while !audit.isFinished { finding.differences += try audit.step(&page) }
         (finding.compared, finding.unsettled) = (audit.compared, audit.unsettled)
         return finding
+    }
+
+    private func compareDigests(
+        byteLimit: Int,
+        mostSuspects: Int = 4_096
+    ) throws -> DigestAudit {
+        let source = try source(other)
+        let offer = try source.outline()
+        var audit = DigestAudit(
+            offer,
+            try one.scopeNumber(),
+            one.reader,
+            mostSuspects: mostSuspects
+        )
+        var digests = DigestWalk(source, offer)
+        while true {
+            let some = try digests.next(byteLimit: byteLimit, stretchBytes: byteLimit)
+            if some.isEmpty { break }
+            for digest in some { try audit.compare(digest) }
+        }
+        try audit.finish()
+        return audit
+    }
+
+    private func source(_ store: TestStore) throws -> StateSource {
+        let snapshot = ReadTransaction(try store.engine.snapshot(), reach: .disk)
+        return StateSource(snapshot, scope: try store.scopeNumber())
     }
 
     private func repair(_ differences: [StateAudit.Difference]) throws -> Int {
@@ -130,6 +172,221 @@ import Testing
         #expect(try DerivedRows.differences(in: one.engine).isEmpty)
         try lose("r19", in: one)
         #expect(try digests()[0] == digests()[1])
+    }
+
+    // MARK: Stretches
+
+    /// Names in the order of their bytes: r0, r1, r10 to r19, r2, and so on without r7.
+    @Test func onlyWhatDiffersIsAskedFor() throws {
+        try damage("r1", in: one)
+        try damage("r12", in: other)
+        try lose("r13", in: one)
+        try lose("r9", in: other)
+        let digests = try compareDigests(byteLimit: 1)
+        #expect(
+            digests.suspects.map { [$0.after, $0.through] } == [
+                ["r0", "r1"], ["r11", "r13"], ["r8", nil],
+            ]
+        )
+        #expect(digests.compared == 15)
+        // No more of them than a node has room for: what lies between is compared again.
+        let few = try compareDigests(byteLimit: 1, mostSuspects: 2)
+        #expect(few.suspects.map { [$0.after, $0.through] } == [["r0", "r1"], ["r11", nil]])
+        #expect(few.compared == 3)
+        let last = try compareDigests(byteLimit: 1, mostSuspects: 1)
+        #expect(last.suspects.map { [$0.after, $0.through] } == [["r0", nil]])
+        #expect(last.compared == 1)
+    }
+
+    /// Tombstones and frontiers are forgotten at other times by every node.
+    @Test func whatNodesForgetIsNotInDigests() throws {
+        try one.delete([DeleteItem("r3")])
+        try other.take(from: one)
+        try one.purge(.init(stable: try one.vector(), diedBefore: .max), limit: 10)
+        let digests = try compareDigests(byteLimit: 1)
+        #expect(digests.suspects.isEmpty)
+        #expect(digests.compared == 18)
+    }
+
+    /// A tombstone that only one of them still has stands in the frontier of another life.
+    @Test func frontiersAreNotInDigests() throws {
+        let maker = try TestStore(copying: one, seed: 3)
+        try maker.save([SaveItem("twin", ["n": 3])])
+        try one.save([SaveItem("twin", ["n": 1])])
+        try one.delete([DeleteItem("twin")])
+        try other.take(from: one)
+        try one.purge(.init(stable: try one.vector(), diedBefore: .max), limit: 10)
+        for store in [one, other] { try store.take(from: maker) }
+        let rows = try [one, other].map { store in
+            try StoredRecords.all(in: store.reader).first { $0.place.name == "twin" }?.row
+        }
+        #expect(rows[0]?.frontier.count == 1)
+        #expect(rows[1]?.frontier.count == 2)
+        #expect(try compareDigests(byteLimit: 1).suspects.isEmpty)
+    }
+
+    /// All values, lives and counters stand in them: whatever two nodes come to hold is the same.
+    @Test(arguments: UInt64(1)...20) func nodesThatConvergedHaveNoSuspects(seed: UInt64) throws {
+        var dice = SeededGenerator(seed: seed)
+        for _ in 0..<40 {
+            let store = Bool.random(using: &dice) ? one : other
+            let name = "r\(Int.random(in: 0..<24, using: &dice))"
+            switch Int.random(in: 0..<4, using: &dice) {
+            case 0: try store.delete([DeleteItem(name)])
+            case 1: try store.save([SaveItem(name, ["n": 7])])
+            default: try store.save([SaveItem(name, ["m": 8])], .allKeys)
+            }
+            if Int.random(in: 0..<12, using: &dice) == 0 { try one.take(from: other) }
+        }
+        let before = try compareDigests(byteLimit: 1)
+        #expect(!before.suspects.isEmpty)
+        try one.take(from: other)
+        try other.take(from: one)
+        #expect(try compareDigests(byteLimit: 1).suspects.isEmpty)
+        #expect(try digests()[0] == digests()[1])
+    }
+
+    @Test func aZoneThatOnlyThisNodeHasIsFound() throws {
+        try one.modify(ModifyZones(saving: ["z"]), by: .alice)
+        try one.save([SaveItem("x", in: ZoneAddress(name: "z"))])
+        try other.take(from: one)
+        let number = try #require(try other.zoneNumber(ZoneAddress(name: "z"), by: .alice))
+        let database = try place(other).database
+        try other.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            transaction.dropRows(of: number)
+            transaction.put(.zone(database, "z"), nil)
+        }
+        let finding = try audit()
+        #expect(finding.names == ["x": .missingThere])
+    }
+
+    /// What the other node sends is not believed.
+    @Test func stretchesComeInTheirOrder() throws {
+        func audit() throws -> DigestAudit {
+            DigestAudit(try source(other).outline(), try one.scopeNumber(), one.reader)
+        }
+        func digest(_ zone: Int, _ through: String?) -> StretchDigest {
+            StretchDigest(zone: zone, through: through, records: 1, digest: [])
+        }
+        var begun = try audit()
+        try begun.compare(digest(0, "r1"))
+        for wrong in [digest(1, nil), digest(0, "r1"), digest(0, "r0"), digest(.max, "r2")] {
+            var copy = begun
+            #expect(throws: MalformedBytes.self) { try copy.compare(wrong) }
+        }
+        #expect(throws: MalformedBytes.self) { try begun.finish() }
+        try begun.compare(digest(0, nil))
+        #expect(throws: MalformedBytes.self) { try begun.compare(digest(1, nil)) }
+        try begun.finish()
+    }
+
+    @Test(arguments: ["r0", "r2", "r9"])
+    func recordsThatWereNotAskedForAreRefused(name: String) throws {
+        func stretch(_ after: String?, _ through: String?) throws -> Stretch {
+            let database = try place(one).zone.database
+            return Stretch(
+                database: database,
+                zone: Names.defaultZone,
+                after: after,
+                through: through
+            )
+        }
+        let asked = [try stretch("r1", "r12"), try stretch("r3", "r4")]
+        let source = try source(other)
+        let offer = try source.outline(of: asked)
+        var audit = try StateAudit(offer, of: asked, one.scopeNumber(), one.reader)
+        var pages = StatePages(source, offer, of: asked)
+        var all = StatePages(source, try source.outline())
+        let known = try #require(try all.next(byteLimit: 1 << 20)).records
+        var names: [String] = []
+        while let page = try pages.next(byteLimit: 1 << 20) { names += page.records.map(\.name) }
+        #expect(names == ["r10", "r11", "r12", "r4"])
+        // What is before, between and behind them.
+        var page = StateIntake.Page(zone: 0)
+        let record = try #require(known.first { $0.name == name }?.record)
+        var intake = try StateIntake(
+            source.outline(),
+            above: VersionVector(),
+            now: one.now
+        )
+        var unasked = StatePage(zone: 0)
+        unasked.records = [(name, record)]
+        page = try intake.read(unasked)
+        #expect(throws: MalformedBytes.self) {
+            while !page.records.isEmpty { _ = try audit.step(&page) }
+        }
+    }
+
+    /// More than one step takes, on either side.
+    @Test(arguments: [1, 10_000]) func longStretchesAreComparedStepByStep(byteLimit: Int) throws {
+        for store in [one, other] {
+            try store.modify(ModifyZones(saving: ["z"]), by: .alice)
+        }
+        let zone = ZoneAddress(name: "z")
+        for first in stride(from: 0, to: 1_200, by: 400) {
+            try one.save((first..<first + 400).map { SaveItem("n\($0)", in: zone) })
+        }
+        try other.take(from: one)
+        let number = try #require(try other.zoneNumber(zone, by: .alice))
+        try other.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            transaction.dropRows(of: number)
+        }
+        #expect(try audit(byteLimit: byteLimit).names.count == 1_200)
+        #expect(try audit(byteLimit: byteLimit).names.values.allSatisfy { $0 == .missingThere })
+        let whole = Stretch(database: try place(one).zone.database, zone: "z")
+        let there = try compareRecords(of: [whole], byteLimit: byteLimit)
+        #expect(there.differences.count == 1_200)
+    }
+
+    /// Lives of one name that nodes made apart, more than a stretch and a message have room for.
+    @Test func recordsWithSeveralLivesAreCompared() throws {
+        let makers = try (UInt64(3)...6).map { try TestStore(copying: one, seed: $0) }
+        for maker in makers {
+            let text = FieldValue.string(String(repeating: "x", count: 900))
+            try maker.save([SaveItem("twin", ["text": text])])
+            for store in [one, other] { try store.take(from: maker) }
+        }
+        #expect(try compareDigests(byteLimit: 300).suspects.isEmpty)
+        let place = try place(other)
+        try other.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            var rows = try transaction.lives(place.number, "twin")
+            let before = rows
+            rows[2].createdBy = "_nobody"
+            _ = try transaction.replace(before, with: rows, of: "twin", at: place)
+        }
+        let finding = try audit(byteLimit: 300)
+        #expect(finding.names == ["twin": .otherContent])
+        #expect(try repair(finding.differences) == 1)
+        #expect(try audit().names.isEmpty)
+    }
+
+    // MARK: Meanwhile
+
+    /// Both are written to between digests and records.
+    @Test func whatIsWrittenMeanwhileIsNoDamage() throws {
+        try damage("r3", in: one)
+        try one.save([SaveItem("r4", ["n": 2])])
+        let finding = try audit(byteLimit: 1) {
+            try other.save([SaveItem("r3", ["n": 9]), SaveItem("r30", ["n": 9])])
+            try one.save([SaveItem("r31", ["n": 9])])
+            try one.delete([DeleteItem("r4")])
+        }
+        #expect(finding.differences.isEmpty, "\(finding.names)")
+    }
+
+    @Test(arguments: [true, false]) func aZoneThatGoesMeanwhileIsNoDamage(isOurs: Bool) throws {
+        try one.modify(ModifyZones(saving: ["z"]), by: .alice)
+        let zone = ZoneAddress(name: "z")
+        try one.save((0..<9).map { SaveItem("x\($0)", in: zone) })
+        try other.take(from: one)
+        try one.save([SaveItem("x1", ["n": 1], in: zone), SaveItem("x7", ["n": 1], in: zone)])
+        let finding = try audit(byteLimit: 1) {
+            let store = isOurs ? one : other
+            try store.modify(ModifyZones(deleting: ["z"]), by: .alice)
+            try store.modify(ModifyZones(saving: ["z"]), by: .alice)
+            try store.save([SaveItem("x1", ["n": 2], in: zone)])
+        }
+        #expect(finding.differences.isEmpty, "\(finding.names)")
     }
 
     // MARK: Forgotten deaths

@@ -212,7 +212,20 @@ import Testing
             var dice = SeededGenerator(seed: seed)
             var vector = VersionVector()
             vector[Incarnation(dice.next() | 1)] = dice.next()
-            let request = StateRequest(vector: vector, format: Self.number(using: &dice))
+            let request = StateRequest(
+                vector: vector,
+                format: Self.number(using: &dice),
+                compares: Bool.random(using: &dice),
+                stretches: Self.list(using: &dice) {
+                    .init(
+                        database: Self.number(using: &$0),
+                        owner: Self.bytes(using: &$0),
+                        zone: Self.bytes(using: &$0),
+                        after: Self.bytes(using: &$0),
+                        through: Self.bytes(using: &$0)
+                    )
+                }
+            )
             Self.expectLibraryAgrees("StateRequest", request.encoded())
             #expect(try StateRequest(wire: request.encoded()) == request)
             let report = ReportRequest(
@@ -261,6 +274,14 @@ import Testing
             }
             response.isComplete = Bool.random(using: &dice)
             response.goesOn = Bool.random(using: &dice)
+            response.digests = Self.list(using: &dice) {
+                .init(
+                    zone: Self.number(using: &$0),
+                    through: Self.bytes(using: &$0),
+                    records: $0.next(),
+                    digest: Self.bytes(using: &$0)
+                )
+            }
             Self.expectLibraryAgrees("StateResponse", response.encoded())
             #expect(try StateResponse(wire: response.encoded()) == response)
         }

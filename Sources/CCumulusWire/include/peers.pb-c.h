@@ -19,7 +19,9 @@ PROTOBUF_C__BEGIN_DECLS
 typedef struct Cumulus__V1__PullRequest Cumulus__V1__PullRequest;
 typedef struct Cumulus__V1__PullResponse Cumulus__V1__PullResponse;
 typedef struct Cumulus__V1__StateRequest Cumulus__V1__StateRequest;
+typedef struct Cumulus__V1__StateStretch Cumulus__V1__StateStretch;
 typedef struct Cumulus__V1__StateResponse Cumulus__V1__StateResponse;
+typedef struct Cumulus__V1__StretchDigest Cumulus__V1__StretchDigest;
 typedef struct Cumulus__V1__StateVector Cumulus__V1__StateVector;
 typedef struct Cumulus__V1__StateZone Cumulus__V1__StateZone;
 typedef struct Cumulus__V1__StateRegister Cumulus__V1__StateRegister;
@@ -87,7 +89,8 @@ struct  Cumulus__V1__PullResponse
 
 
 /*
- * PEERS_STATE: what the caller lacks of a scope, as rows of one snapshot instead of commits.
+ * PEERS_STATE: what the caller lacks of a scope, as rows of one snapshot instead of commits. Or what
+ * it needs to compare what both hold: digests first, then the records of stretches that differ.
  */
 struct  Cumulus__V1__StateRequest
 {
@@ -101,10 +104,48 @@ struct  Cumulus__V1__StateRequest
    * of the rows that it can read
    */
   uint32_t format;
+  /*
+   * it takes nothing: send digests of everything
+   */
+  protobuf_c_boolean compares;
+  /*
+   * with `compares`: send the records of these instead
+   */
+  size_t n_stretches;
+  Cumulus__V1__StateStretch **stretches;
 };
 #define CUMULUS__V1__STATE_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__state_request__descriptor) \
-    , 0,NULL, 0 }
+    , 0,NULL, 0, 0, 0,NULL }
+
+
+/*
+ * A run of a zone's records, ascending by the bytes of their names.
+ */
+struct  Cumulus__V1__StateStretch
+{
+  ProtobufCMessage base;
+  /*
+   * its kind, a DatabaseScope
+   */
+  uint32_t database;
+  /*
+   * of a private or shared database
+   */
+  ProtobufCBinaryData owner;
+  ProtobufCBinaryData zone;
+  /*
+   * it begins behind that name; empty: with the first one
+   */
+  ProtobufCBinaryData after;
+  /*
+   * its last name; empty: it goes to the end of the zone
+   */
+  ProtobufCBinaryData through;
+};
+#define CUMULUS__V1__STATE_STRETCH__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__state_stretch__descriptor) \
+    , 0, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL} }
 
 
 /*
@@ -139,10 +180,43 @@ struct  Cumulus__V1__StateResponse
    * the next response has more rows of the last record, under its name
    */
   protobuf_c_boolean goes_on;
+  /*
+   * each of the stretch behind the one before it
+   */
+  size_t n_digests;
+  Cumulus__V1__StretchDigest **digests;
 };
 #define CUMULUS__V1__STATE_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__state_response__descriptor) \
-    , 0,NULL, 0,NULL, 0,NULL, 0,NULL, 0, 0, 0,NULL, 0, 0 }
+    , 0,NULL, 0,NULL, 0,NULL, 0,NULL, 0, 0, 0,NULL, 0, 0, 0,NULL }
+
+
+/*
+ * What the server holds in a stretch of a zone.
+ */
+struct  Cumulus__V1__StretchDigest
+{
+  ProtobufCMessage base;
+  /*
+   * which of all `zones` that were sent, from 0
+   */
+  uint32_t zone;
+  /*
+   * its last name; empty: it goes to the end of the zone
+   */
+  ProtobufCBinaryData through;
+  /*
+   * that live
+   */
+  uint64_t records;
+  /*
+   * 32 bytes
+   */
+  ProtobufCBinaryData digest;
+};
+#define CUMULUS__V1__STRETCH_DIGEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__stretch_digest__descriptor) \
+    , 0, {0,NULL}, 0, {0,NULL} }
 
 
 /*
@@ -332,6 +406,25 @@ Cumulus__V1__StateRequest *
 void   cumulus__v1__state_request__free_unpacked
                      (Cumulus__V1__StateRequest *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__StateStretch methods */
+void   cumulus__v1__state_stretch__init
+                     (Cumulus__V1__StateStretch         *message);
+size_t cumulus__v1__state_stretch__get_packed_size
+                     (const Cumulus__V1__StateStretch   *message);
+size_t cumulus__v1__state_stretch__pack
+                     (const Cumulus__V1__StateStretch   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__state_stretch__pack_to_buffer
+                     (const Cumulus__V1__StateStretch   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__StateStretch *
+       cumulus__v1__state_stretch__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__state_stretch__free_unpacked
+                     (Cumulus__V1__StateStretch *message,
+                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__StateResponse methods */
 void   cumulus__v1__state_response__init
                      (Cumulus__V1__StateResponse         *message);
@@ -350,6 +443,25 @@ Cumulus__V1__StateResponse *
                       const uint8_t       *data);
 void   cumulus__v1__state_response__free_unpacked
                      (Cumulus__V1__StateResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__StretchDigest methods */
+void   cumulus__v1__stretch_digest__init
+                     (Cumulus__V1__StretchDigest         *message);
+size_t cumulus__v1__stretch_digest__get_packed_size
+                     (const Cumulus__V1__StretchDigest   *message);
+size_t cumulus__v1__stretch_digest__pack
+                     (const Cumulus__V1__StretchDigest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__stretch_digest__pack_to_buffer
+                     (const Cumulus__V1__StretchDigest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__StretchDigest *
+       cumulus__v1__stretch_digest__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__stretch_digest__free_unpacked
+                     (Cumulus__V1__StretchDigest *message,
                       ProtobufCAllocator *allocator);
 /* Cumulus__V1__StateVector methods */
 void   cumulus__v1__state_vector__init
@@ -495,8 +607,14 @@ typedef void (*Cumulus__V1__PullResponse_Closure)
 typedef void (*Cumulus__V1__StateRequest_Closure)
                  (const Cumulus__V1__StateRequest *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__StateStretch_Closure)
+                 (const Cumulus__V1__StateStretch *message,
+                  void *closure_data);
 typedef void (*Cumulus__V1__StateResponse_Closure)
                  (const Cumulus__V1__StateResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__StretchDigest_Closure)
+                 (const Cumulus__V1__StretchDigest *message,
                   void *closure_data);
 typedef void (*Cumulus__V1__StateVector_Closure)
                  (const Cumulus__V1__StateVector *message,
@@ -528,7 +646,9 @@ typedef void (*Cumulus__V1__ReportResponse_Closure)
 extern const ProtobufCMessageDescriptor cumulus__v1__pull_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__pull_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__state_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__state_stretch__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__state_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__stretch_digest__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__state_vector__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__state_zone__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__state_register__descriptor;

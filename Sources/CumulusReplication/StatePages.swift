@@ -1,0 +1,128 @@
+// The records of a node's state, page by page.
+//
+// Read by whoever hands them to another node: all that an offer names, or what the other one asked
+// for to compare it.
+
+package import CumulusStorage
+
+/// A walk through records: zones in the order of an offer, records ascending by name.
+package struct StatePages: Sendable {
+    /// What is read one after the other.
+    private enum Part {
+        /// Those of a zone that changed.
+        case changes(zone: Int)
+        /// Those behind one name and up to another one with it.
+        case run(zone: Int, after: String?, through: String?)
+    }
+
+    private let source: StateSource
+    private let offer: StateOffer
+    private let parts: [Part]
+    /// The part that is read.
+    private var part = 0
+    /// Where it consists of changes: names of those that are left; nil before they are listed.
+    private var changed: ArraySlice<String>?
+    /// Where it is a run: the last record so far.
+    private var last: String?
+    /// What was read and comes next, the last first.
+    private var waiting: [StatePage] = []
+
+    /// Everything that an offer names.
+    package init(_ source: StateSource, _ offer: StateOffer) {
+        self.init(
+            source,
+            offer,
+            offer.zones.enumerated().compactMap { index, zone in
+                switch zone.extent {
+                case .nothing: nil
+                case .delta: .changes(zone: index)
+                case .full: .run(zone: index, after: nil, through: nil)
+                }
+            }
+        )
+    }
+
+    /// What an offer names and is in one of these.
+    package init(_ source: StateSource, _ offer: StateOffer, of stretches: [Stretch]) {
+        self.init(
+            source,
+            offer,
+            offer.placed(stretches).compactMap { index, stretch in
+                guard let index, offer.zones[index].extent != .nothing else { return nil }
+                return .run(zone: index, after: stretch.after, through: stretch.through)
+            }
+        )
+    }
+
+    private init(_ source: StateSource, _ offer: StateOffer, _ parts: [Part]) {
+        self.source = source
+        self.offer = offer
+        self.parts = parts
+    }
+
+    /// The next rows, until the page has that many bytes; nil at the end.
+    package mutating func next(byteLimit: Int) throws(EngineError) -> StatePage? {
+        if waiting.isEmpty, let page = try records(byteLimit) {
+            waiting = page.parts(byteLimit: byteLimit).reversed()
+        }
+        return waiting.popLast()
+    }
+
+    /// The next records, whole.
+    private mutating func records(_ byteLimit: Int) throws(EngineError) -> StatePage? {
+        while part < parts.count {
+            let page =
+                switch parts[part] {
+                case .changes(let zone): try changes(of: zone, byteLimit)
+                case .run(let zone, let name, let end):
+                    try run(of: zone, after: last ?? name, through: end, byteLimit)
+                }
+            if !page.records.isEmpty { return page }
+        }
+        return nil
+    }
+
+    private mutating func endPart() {
+        part += 1
+        (changed, last) = (nil, nil)
+    }
+
+    private mutating func run(
+        of zone: Int,
+        after name: String?,
+        through end: String?,
+        _ byteLimit: Int
+    ) throws(EngineError) -> StatePage {
+        let run = try source.records(
+            in: offer.zones[zone].row.number,
+            after: name,
+            through: end,
+            byteLimit: byteLimit
+        )
+        last = run.records.last?.name
+        if run.isLast { endPart() }
+        var page = StatePage(zone: zone)
+        page.records = run.records
+        return page
+    }
+
+    private mutating func changes(
+        of zone: Int,
+        _ byteLimit: Int
+    ) throws(EngineError) -> StatePage {
+        var names = changed ?? []
+        if changed == nil {
+            names = try source.names(in: offer.zones[zone], above: offer.base)[...]
+        }
+        var page = StatePage(zone: zone)
+        var byteCount = 0
+        while byteCount < byteLimit, let name = names.popFirst() {
+            guard let record = try source.record(name, in: offer.zones[zone]) else { continue }
+            byteCount += record.byteCount + name.utf8.count
+            page.records.append((name, record))
+        }
+        changed = names
+        if names.isEmpty { endPart() }
+        return page
+    }
+}
