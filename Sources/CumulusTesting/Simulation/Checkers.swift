@@ -48,7 +48,8 @@ package struct Checker: Sendable {
     package static let outcome = Checker(name: "outcome") { cluster in
         let source = cluster.stores[0]
         let commits = try cluster.commits(within: source.vector())
-        return try Outcome(commits.values.joined().map(\.0)).differences(from: source)
+        let records = try StoredRecords.all(in: source.reader)
+        return try Outcome(commits.values.joined().map(\.0)).differences(from: records)
     }
 
     /// No dot names two commits; each follows the one before it, later than it; logs hold them as

@@ -78,10 +78,12 @@ struct Outcome {
 
     // MARK: What stands
 
-    /// Where a store that has all commits shows something else.
-    func differences(from store: TestStore) throws -> [String] {
+    /// Where a node that has all commits holds something else.
+    func differences(
+        from records: [(place: RecordRow.Place, row: RecordRow)]
+    ) throws -> [String] {
         var shown: [Life: Standing] = [:]
-        for (place, row) in try StoredRecords.all(in: store.reader) where !row.isDead {
+        for (place, row) in records where !row.isDead {
             shown[Life(place: place, birth: row.birth.dot)] = Standing(row)
         }
         let expected = try standing()

@@ -2,8 +2,8 @@
 // that its commits depend on, nothing is stored from beyond it, no horizon lies there, and what
 // died stays dead.
 //
-// Looks after each step of a simulated history at the nodes that took part in it, and remembers
-// what was wrong.
+// Looks after each step of a simulated history at the nodes that took part in it, or now and then at
+// the nodes of a simulated world, and remembers what was wrong.
 
 import CumulusModel
 import CumulusStorage
@@ -27,13 +27,24 @@ package struct Watch {
     }
 
     mutating func look(at number: Int, _ store: TestStore) throws {
-        let vector = try store.vector()
+        let reader = store.reader
+        try look(at: number, store.vector(), StoredRecords.all(in: reader), reader)
+    }
+
+    /// - Parameters:
+    ///   - vector: What the node has of its only container.
+    ///   - records: All of them.
+    mutating func look(
+        at number: Int,
+        _ vector: VersionVector,
+        _ records: [(place: RecordRow.Place, row: RecordRow)],
+        _ reader: ReadTransaction
+    ) throws {
         // A maker never has less than it had: the last commit of each run says all.
         for dot in vector.dots where !(known[dot].map { vector.covers($0) } ?? true) {
             open.append("node \(number) has \(dot), and not all that its maker had")
         }
-        let records = try StoredRecords.all(in: store.reader)
-        beyond += try Watch.beyond(vector, records, store.reader).map { "node \(number): \($0)" }
+        beyond += try Watch.beyond(vector, records, reader).map { "node \(number): \($0)" }
         for (place, row) in records where !row.isDead {
             let ends = ends[Life(place: place, birth: row.birth.dot)] ?? []
             if let end = ends.first(where: { vector.covers($0) }) {

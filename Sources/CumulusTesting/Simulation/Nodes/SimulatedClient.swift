@@ -23,6 +23,14 @@ final class SimulatedClient: @unchecked Sendable {
         let text: String
     }
 
+    /// What it was told to be saved.
+    struct Save {
+        let recordName: String
+        let value: Int64
+        /// When, in milliseconds of the world's time.
+        let began: Int64
+    }
+
     let number: Int
     let process: SimulatedProcess
     private let container: Container
@@ -30,6 +38,9 @@ final class SimulatedClient: @unchecked Sendable {
     private let zoneID = RecordZone.ID(zoneName: "mine")
     private let recordID: Record.ID
     private let report: (Surprise) -> Void
+    private let confirm: (Save, Int) -> Void
+    private let replicas: Int
+    private let time: VirtualTime
     private let tell: (String) -> Void
     private var dice: SeededGenerator
     /// The files that it put on its record, by their digests; nil: it has none.
@@ -46,7 +57,9 @@ final class SimulatedClient: @unchecked Sendable {
     private(set) var lastFailure = ""
 
     /// - Parameters:
+    ///   - replicas: On how many other nodes each save has to be.
     ///   - report: Takes what must not be.
+    ///   - confirm: Takes what was saved on so many others too.
     ///   - tell: Takes what happens.
     init(
         _ number: Int,
@@ -56,11 +69,16 @@ final class SimulatedClient: @unchecked Sendable {
         token: String,
         seed: UInt64,
         hasAssets: Bool,
+        replicas: Int,
         report: @escaping (Surprise) -> Void,
+        confirm: @escaping (Save, Int) -> Void,
         tell: @escaping (String) -> Void
     ) {
         self.number = number
+        self.replicas = replicas
+        self.time = time
         self.report = report
+        self.confirm = confirm
         self.tell = tell
         dice = SeededGenerator(seed: seed)
         files = hasAssets ? [:] : nil
@@ -70,6 +88,7 @@ final class SimulatedClient: @unchecked Sendable {
         var configuration = Container.Configuration(endpoints: endpoints)
         configuration.accessToken = token
         configuration.timeout = .seconds(20)
+        if replicas > 0 { configuration.writeConcern = .replicated(replicas) }
         let environment = ClientEnvironment(
             now: { time.now },
             wallClock: { time.milliseconds },
@@ -133,7 +152,7 @@ final class SimulatedClient: @unchecked Sendable {
 
     private func save() async {
         tried += 1
-        let value = tried
+        let (value, began) = (tried, time.milliseconds)
         var record = Record(recordType: "Own", recordID: recordID)
         record["value"] = .int64(value)
         if files != nil, Bool.random(using: &dice) { record["file"] = .asset(newFile()) }
@@ -147,6 +166,10 @@ final class SimulatedClient: @unchecked Sendable {
         else { return count("saves that failed") }
         saved = value
         tell("client \(number) saved \(value)")
+        if replicas > 0 {
+            let name = recordID.recordName
+            confirm(Save(recordName: name, value: value, began: began), replicas)
+        }
         count("saves")
     }
 

@@ -24,6 +24,9 @@ final class SimulatedWorld: @unchecked Sendable {
     /// For connections that break, in some histories: the others stay as they are.
     private var resetDice: SeededGenerator
     private let resets: Bool
+    /// In some histories; clients have write concerns there.
+    private var pairs: PairLoad?
+    private var watch = WorldWatch(of: SimulatedNode.scope)
     private var requests: RandomRequests
     /// Commits that callers were told of.
     private var acknowledged: Set<Dot> = []
@@ -35,6 +38,8 @@ final class SimulatedWorld: @unchecked Sendable {
     /// When the machines' nodes began to leave, and when a disk last lost something.
     private var leaving: [Int: Int64] = [:]
     private var lastLoss: Int64 = -1
+    /// When nodes left whose disks are empty now.
+    private var leaves: [Int64] = []
     private(set) var violations: [(checker: String, text: String)] = []
     private(set) var story: [String] = []
     private(set) var counts: [String: Int] = [:]
@@ -55,6 +60,7 @@ final class SimulatedWorld: @unchecked Sendable {
         dice = SeededGenerator(seed: seed)
         resets = [2, 4, 6].contains(seed % 7)
         resetDice = SeededGenerator(seed: ~seed)
+        pairs = seed % 5 == 3 ? PairLoad(seed: ~seed &* 3) : nil
         requests = RandomRequests(seed: dice.next())
         network = SimulatedNetwork(time, seed: dice.next())
         // In some histories the disks are so slow that much waits for each flush.
@@ -101,9 +107,20 @@ final class SimulatedWorld: @unchecked Sendable {
         let end = time.milliseconds + milliseconds
         let limit = Int(milliseconds / 1_000 + 1) * Self.eventsPerSecond
         var events = 0
-        while time.step(until: end) {
-            events += 1
-            if events > limit { throw Livelock(milliseconds: time.milliseconds) }
+        while time.milliseconds < end {
+            let pause = min(end, time.milliseconds + WorldWatch.pauseMilliseconds)
+            while time.step(until: pause) {
+                events += 1
+                if events > limit { throw Livelock(milliseconds: time.milliseconds) }
+            }
+            try lookAround()
+        }
+    }
+
+    private func lookAround() throws {
+        for node in nodes {
+            guard let reader = node.node?.gate.latest(reach: .disk) else { continue }
+            try watch.look(at: node.machine, reader)
         }
     }
 
@@ -144,7 +161,9 @@ final class SimulatedWorld: @unchecked Sendable {
                 token: token,
                 seed: dice.next(),
                 hasAssets: hasAssets,
+                replicas: pairs == nil ? 0 : min(number + 1, nodes.count - 1),
                 report: { [weak self] in self?.judge($0) },
+                confirm: { [weak self] in self?.checkReplicas($0, $1) },
                 tell: { [weak self] in self?.tell($0) }
             )
         )
@@ -184,6 +203,9 @@ final class SimulatedWorld: @unchecked Sendable {
                 Self.changeTag(name, database, zone, caller, at: running)
             }
             submit(operation, by: caller, to: node)
+        }
+        if let (operation, machine) = pairs?.next(machines: nodes.count) {
+            submit(operation, by: PairLoad.caller, to: nodes[machine])
         }
         time.after(Int64.random(in: 5...60, using: &dice)) { [weak self] in self?.load(until: end) }
     }
@@ -400,6 +422,7 @@ final class SimulatedWorld: @unchecked Sendable {
     /// Puts another disk into a machine; what only the old one held may be lost.
     private func change(_ node: SimulatedNode, to disk: SimulatedNode.Backup) throws {
         lastLoss = time.milliseconds
+        try watch.keepLog(ReadTransaction(node.durable, reach: .disk))
         let before = try node.vector()
         node.restore(disk)
         // What another one has and has not flushed can be gone with its power.
@@ -447,12 +470,14 @@ final class SimulatedWorld: @unchecked Sendable {
         if let nodeID = node.node?.nodeID { lost.insert(nodeID) }
         tell("node \(machine) left")
         count("leaves")
+        leaves.append(time.milliseconds)
         node.kill(tells: true)
         backups[machine] = nil
         let began = leaving.removeValue(forKey: machine) ?? 0
         if lastLoss >= began {
             try? change(node, to: SimulatedNode.Backup())
         } else {
+            try? watch.keepLog(ReadTransaction(node.durable, reach: .disk))
             node.restore(SimulatedNode.Backup())
         }
         startLater(node)
@@ -532,6 +557,28 @@ final class SimulatedWorld: @unchecked Sendable {
         }
     }
 
+    /// A caller was told that what it saved is on so many other nodes too.
+    ///
+    /// One of them may have left since, and have handed it to the one that was asked.
+    private func checkReplicas(_ save: SimulatedClient.Save, _ replicas: Int) {
+        do {
+            count("replicated saves")
+            try lookAround()
+            let held = try nodes.map { try $0.flushedVector() }
+            let copies = try watch.dots(of: save.recordName, value: save.value).map { dot in
+                held.count { $0.covers(dot) }
+            }
+            // Those that left meanwhile have handed it to others.
+            let gone = leaves.count { $0 >= save.began }
+            let most = copies.max() ?? 0
+            guard most + gone <= replicas else { return }
+            let text = "\(save.value) of \(save.recordName) is on \(most) disks"
+            violations.append(("replicas", text))
+        } catch {
+            violations.append(("replicas", "\(error)"))
+        }
+    }
+
     /// Values of a record that its node's conflict log holds.
     private func lost(of name: String, on node: SimulatedNode) throws -> [Int64] {
         let reader = ReadTransaction(node.durable, reach: .disk)
@@ -572,6 +619,8 @@ final class SimulatedWorld: @unchecked Sendable {
                 violations += different.map { ("convergence", $0) }
             }
         }
+        violations += try watch.violations(of: ReadTransaction(nodes[0].durable, reach: .disk))
+        counts["pairs found"] = watch.pairsFound
         for (machine, node) in nodes.enumerated() {
             violations += try DerivedRows.differences(in: node.durable).map { ("derived", $0) }
             violations += try node.unreadableAssets().map { ("assets", "node \(machine): \($0)") }

@@ -1,0 +1,129 @@
+// What is known of a simulated world's nodes besides what they say: every commit that was in one of
+// their logs, and what their readers were shown all along.
+//
+// A `SimulatedWorld` looks at its nodes every few hundred milliseconds, and asks in the end what was
+// wrong. What is found by looking is judged as in a simulated cluster, by `Watch` and `Outcome`.
+
+import CumulusModel
+import CumulusStorage
+
+struct WorldWatch {
+    private let scope: ScopeID
+    private var watch = Watch()
+    private var archive: [Dot: Commit] = [:]
+    /// How far each run is in the archive, and what the maker of its last commit there had.
+    private var archived = VersionVector()
+    private var known: [Incarnation: VersionVector] = [:]
+    /// What each machine's node had when its records were looked at last.
+    private var seen: [Int: VersionVector] = [:]
+    private var torn: [String] = []
+    /// How often both of a pair were there.
+    private(set) var pairsFound = 0
+
+    /// Between two looks: logs keep what all nodes have for longer.
+    static let pauseMilliseconds: Int64 = 400
+
+    init(of scope: ScopeID) {
+        self.scope = scope
+    }
+
+    /// - Parameter reader: What callers of the node are shown.
+    mutating func look(at machine: Int, _ reader: ReadTransaction) throws {
+        guard let scope = try reader.scope(scope) else { return }
+        let vector = try reader.vector(of: scope)
+        guard seen[machine] != vector else { return }
+        try keepLog(reader)
+        seen[machine] = vector
+        let records = try StoredRecords.all(in: reader)
+        try watch.look(at: machine, vector, records, reader)
+        lookAtPairs(of: machine, records)
+    }
+
+    // MARK: The archive
+
+    /// Keeps the commits that a node has in its log, in their order.
+    mutating func keepLog(_ reader: ReadTransaction) throws {
+        guard let scope = try reader.scope(scope) else { return }
+        for last in try reader.vector(of: scope).dots where !archived.covers(last) {
+            for seq in archived[last.incarnation] + 1...last.seq {
+                let dot = Dot(last.incarnation, seq)
+                // What this node took as state another one has in its log.
+                guard let bytes = try reader.get(.commit(scope, dot)) else { break }
+                keep(try Commit(bytes))
+            }
+        }
+    }
+
+    private mutating func keep(_ commit: Commit) {
+        let dot = commit.stamp.dot
+        archive[dot] = commit
+        archived.cover(dot)
+        for dependency in commit.dep {
+            known[dot.incarnation, default: VersionVector()].cover(dependency)
+        }
+        watch.note(commit, after: known[dot.incarnation] ?? VersionVector())
+    }
+
+    // MARK: Pairs
+
+    private mutating func lookAtPairs(
+        of machine: Int,
+        _ records: [(place: RecordRow.Place, row: RecordRow)]
+    ) {
+        var shown: [RecordRow.Place: RecordRow] = [:]
+        for (place, row) in records where PairLoad.names.contains(place.name) && !row.isDead {
+            if row.birth > shown[place]?.birth ?? .zero { shown[place] = row }
+        }
+        for zone in Set(shown.keys.map { WorldWatch.place($0, "") }) {
+            let both = PairLoad.names.map { shown[WorldWatch.place(zone, $0)]?.body.bytes }
+            if both[0] == both[1] {
+                pairsFound += 1
+            } else {
+                let texts = both.map { $0?.hex ?? "nothing" }
+                torn.append("node \(machine) shows \(texts) of one batch in '\(zone.zone)'")
+            }
+        }
+    }
+
+    private static func place(_ place: RecordRow.Place, _ name: String) -> RecordRow.Place {
+        var place = place
+        place.name = name
+        return place
+    }
+
+    // MARK: What is asked
+
+    /// Commits that gave a record this value of its only field.
+    func dots(of name: String, value: Int64) throws -> [Dot] {
+        try archive.filter { _, commit in
+            try commit.operations.contains { operation in
+                guard case .put(let put) = operation, put.recordName == name,
+                    let entry = put.fields.entry(named: "value")
+                else { return false }
+                return try put.fields.int64(entry) == value
+            }
+        }.map(\.key)
+    }
+
+    /// What was wrong at any instant, each fault once, and what a node shows in the end that has all
+    /// there is.
+    mutating func violations(of reader: ReadTransaction) throws -> [(checker: String, text: String)]
+    {
+        var found: [(checker: String, texts: [String])] = [
+            ("closed", watch.open), ("vectors", watch.beyond), ("risen", watch.risen),
+            ("batches", torn),
+        ]
+        if let scope = try reader.scope(scope) {
+            let vector = try reader.vector(of: scope)
+            let missing = vector.dots.filter { !archived.covers($0) }
+            found.append(("archive", missing.map { "\($0) was never seen in a log" }))
+            // Without all commits nothing can be said.
+            if missing.isEmpty {
+                let commits = archive.values.filter { vector.covers($0.stamp.dot) }
+                let records = try StoredRecords.all(in: reader)
+                found.append(("outcome", try Outcome(commits).differences(from: records)))
+            }
+        }
+        return found.flatMap { checker, texts in Set(texts).sorted().map { (checker, $0) } }
+    }
+}
