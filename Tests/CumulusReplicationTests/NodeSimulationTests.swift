@@ -28,6 +28,7 @@ import Testing
             "states taken": 5, "asked another peer": 1, "saves": 100, "reads": 50, "changes": 30,
             "leaves": 3, "lost disks": 1, "restores": 2, "resets": 5,
             "overlapping batches": 100, "pairs found": 100, "replicated saves": 20,
+            "outcomes": 9,
         ]
         for (what, least) in wanted { #expect(counts[what, default: 0] >= least, "\(counts)") }
     }

@@ -619,7 +619,11 @@ final class SimulatedWorld: @unchecked Sendable {
                 violations += different.map { ("convergence", $0) }
             }
         }
-        violations += try watch.violations(of: ReadTransaction(nodes[0].durable, reach: .disk))
+        violations += watch.violations
+        if let texts = try watch.outcome(of: ReadTransaction(nodes[0].durable, reach: .disk)) {
+            count("outcomes")
+            violations += texts.map { ("outcome", $0) }
+        }
         counts["pairs found"] = watch.pairsFound
         for (machine, node) in nodes.enumerated() {
             violations += try DerivedRows.differences(in: node.durable).map { ("derived", $0) }

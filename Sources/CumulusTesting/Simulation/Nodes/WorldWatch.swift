@@ -105,25 +105,23 @@ struct WorldWatch {
         }.map(\.key)
     }
 
-    /// What was wrong at any instant, each fault once, and what a node shows in the end that has all
-    /// there is.
-    mutating func violations(of reader: ReadTransaction) throws -> [(checker: String, text: String)]
-    {
-        var found: [(checker: String, texts: [String])] = [
+    /// What was wrong at any instant, each fault once.
+    var violations: [(checker: String, text: String)] {
+        let found = [
             ("closed", watch.open), ("vectors", watch.beyond), ("risen", watch.risen),
             ("batches", torn),
         ]
-        if let scope = try reader.scope(scope) {
-            let vector = try reader.vector(of: scope)
-            let missing = vector.dots.filter { !archived.covers($0) }
-            found.append(("archive", missing.map { "\($0) was never seen in a log" }))
-            // Without all commits nothing can be said.
-            if missing.isEmpty {
-                let commits = archive.values.filter { vector.covers($0.stamp.dot) }
-                let records = try StoredRecords.all(in: reader)
-                found.append(("outcome", try Outcome(commits).differences(from: records)))
-            }
-        }
         return found.flatMap { checker, texts in Set(texts).sorted().map { (checker, $0) } }
+    }
+
+    /// Where a node that has all there is holds something else than its commits say.
+    ///
+    /// nil if one of them was never seen: a node whose clock leaps drops what it has just made.
+    func outcome(of reader: ReadTransaction) throws -> [String]? {
+        guard let scope = try reader.scope(scope) else { return nil }
+        let vector = try reader.vector(of: scope)
+        guard archived.covers(vector) else { return nil }
+        let commits = archive.values.filter { vector.covers($0.stamp.dot) }
+        return try Outcome(commits).differences(from: StoredRecords.all(in: reader))
     }
 }
