@@ -143,7 +143,7 @@ extension ClusterCommand {
         func run() async throws {
             let nodeID = try await connection.withOperator { cluster in
                 let found = try await cluster.member(node)
-                guard force || !(found.isConnected || found.isThis) else {
+                guard force || !found.isConnected else {
                     throw InputProblem(
                         """
                         node \(found.nodeID) is up, and what only it has would be lost: ask it to \

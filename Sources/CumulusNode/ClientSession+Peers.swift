@@ -166,9 +166,13 @@ extension ClientSession {
             )
         }
         do throws(MalformedBytes) {
-            return try request.stretches.map { (stretch) throws(MalformedBytes) in
+            let stretches = try request.stretches.map { (stretch) throws(MalformedBytes) in
                 try Stretch(stretch)
             }
+            guard Stretch.areInOrder(stretches) else {
+                throw MalformedBytes("the stretches overlap, or don't ascend")
+            }
+            return stretches
         } catch {
             throw ServiceError(.invalidArguments, .protocolError, error.reason)
         }

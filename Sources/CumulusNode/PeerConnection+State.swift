@@ -10,7 +10,8 @@ import Logging
 extension PeerConnection {
     /// What a donor may send ahead of this node's writer.
     static let stateCredit = 1 << 20
-    /// Of digests: they are few bytes for much that the peer reads.
+    /// Of digests, on top of what each call begins with: they are few bytes for much that the peer
+    /// has to read, and it shall not be gigabytes ahead.
     static let digestCredit = 4 << 10
 
     /// How often in a row a state could not be taken, and when it is tried again.
@@ -91,8 +92,9 @@ extension PeerConnection {
         return count + 1
     }
 
-    /// Asks for the records of some stretches, or for digests of all that the peer holds of a scope,
-    /// without taking them; from any thread.
+    /// Asks for what is compared and not taken; from any thread.
+    ///
+    /// - Parameter stretches: Whose records; nil: digests of all that the peer holds of the scope.
     func readState(of scope: ScopeID, comparing stretches: [Stretch]?) -> PeerReading {
         let request = StateRequest(
             vector: VersionVector(),

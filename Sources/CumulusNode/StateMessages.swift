@@ -44,8 +44,7 @@ struct StateFeed: Sendable {
         vectors = offer.vectors.sorted { $0.key.value < $1.key.value }
     }
 
-    /// The next message, about that many bytes long, or of digests of so much; the last one says
-    /// so.
+    /// The next message: about that many bytes, or digests of as many; the last one says so.
     mutating func next(byteLimit: Int) throws(EngineError) -> StateResponse {
         guard isOffered else { return nextOfOffer(byteLimit) }
         var response = StateResponse()

@@ -14,10 +14,9 @@ import Synchronization
 extension Node {
     /// Differences that are told one by one.
     private static let mostTold = 1_000
-    private static let assetsAtOnce = 1_000
     /// Stretches whose records are asked for in one call.
     static let stretchesAtOnce = 64
-    /// Before a peer is asked again that is busy, in milliseconds.
+    /// Before what is busy is asked again, in milliseconds.
     private static let busyPause: Int64 = 500
     /// How long the peer may say nothing, in milliseconds.
     private static let patience: Int64 = 60_000
@@ -46,51 +45,6 @@ extension Node {
         }
         try await checkAssets(&verdict, unless: refusal)
         return verdict
-    }
-
-    /// Reads all chunks of this node; what is damaged counts as missing from then on.
-    private func checkAssets(
-        _ verdict: inout WireVerdict,
-        unless refusal: Refusal
-    ) async throws {
-        let databases = try await gate.reading { reader in
-            try ScopeDirectory.all(in: reader).flatMap { try reader.databases(of: $0.number) }
-        }
-        for (_, database) in databases {
-            var last: Bytes? = []
-            while let after = last {
-                let rows = try await gate.reading { reader in
-                    let range = KeyRange.assets(of: database, after: after)
-                    return try reader.rows(.records, range, limit: Node.assetsAtOnce)
-                }
-                for (key, _) in rows {
-                    if let refusal = refusal() { throw refusal }
-                    try await check(Bytes(key.suffix(32)), in: database, &verdict)
-                }
-                last =
-                    rows.count < Node.assetsAtOnce
-                    ? nil : rows.last.map { Bytes($0.key.suffix(32)) }
-            }
-        }
-    }
-
-    private func check(
-        _ asset: Bytes,
-        in database: DatabaseNumber,
-        _ verdict: inout WireVerdict
-    ) async throws {
-        let (list, lacks) = try await gate.reading { reader in
-            let isWhole = try reader.asset(asset, in: database)?.isComplete ?? false
-            let isNamed = try reader.isNamed(asset, inDatabase: database)
-            return (try reader.chunkList(of: asset, in: database), isNamed && !isWhole)
-        }
-        guard let list else { return }
-        let (checked, damaged) = try await assets.performing { [self] _ in
-            loseDamaged(of: list, in: database)
-        }
-        verdict.chunks += UInt64(checked)
-        verdict.damagedChunks += UInt64(damaged)
-        if lacks { verdict.incompleteAssets += 1 }
     }
 
     private func verify(
@@ -135,13 +89,15 @@ extension Node {
                     "that node can't tell digests; run the same release on both"
                 )
             }
-            audit = try await gate.reading { [audit] _ in
-                var audit = audit
-                try Node.readable {
-                    for digest in response.digests { try audit.compare(StretchDigest(digest)) }
-                    if response.isComplete { try audit.finish() }
+            audit = try await patiently(reading.refusal) { [audit] in
+                try await gate.reading { _ in
+                    var audit = audit
+                    try Node.readable {
+                        for digest in response.digests { try audit.compare(StretchDigest(digest)) }
+                        if response.isComplete { try audit.finish() }
+                    }
+                    return audit
                 }
-                return audit
             }
         }
         return (audit.compared, audit.suspects)
@@ -166,9 +122,11 @@ extension Node {
             }
             if response.isComplete { try Node.readable { try audits.0.checkEnd() } }
             while !page.records.isEmpty || response.isComplete && !audits.1.isFinished {
-                let step = try await compareSome(page, audits.1)
+                let step = try await patiently(reading.refusal) { [page, audit = audits.1] in
+                    try await compareSome(page, audit)
+                }
                 (page, audits.1) = (step.page, step.audit)
-                try await note(step.found, reading.scope, repairs, &verdict)
+                try await note(step.found, reading, repairs, &verdict)
                 if let refusal = reading.refusal() { throw refusal }
             }
         }
@@ -205,8 +163,8 @@ extension Node {
         }
     }
 
-    /// Reads what the peer says: `begin` gets its offer, `take` each message behind that, as long as
-    /// somebody waits for it.
+    /// Reads what the peer says, as long as somebody waits for it: `begin` gets its offer, `take`
+    /// each message behind that.
     private func read<Audit>(
         _ reading: Reading,
         begin: (StateOffer) async throws -> Audit,
@@ -225,6 +183,9 @@ extension Node {
                 try await take(&begun, response)
                 audit = begun
             } else {
+                guard response.records.isEmpty, response.digests.isEmpty, !isComplete else {
+                    throw ServiceError(.internalError, "the peer's state begins without its offer")
+                }
                 try Node.readable { try offer.add(response) }
                 try offer.checkSize(configuration.limits)
                 if response.isOffered { audit = try await begin(offer) }
@@ -236,7 +197,22 @@ extension Node {
         return audit
     }
 
-    /// Hands over what the peer sends; where it is busy it is asked again.
+    /// Tries again while this node is busy, as long as somebody waits for the comparison.
+    private func patiently<Value>(
+        _ refusal: Refusal,
+        _ work: () async throws -> Value
+    ) async throws -> Value {
+        while true {
+            do {
+                return try await work()
+            } catch let error as ServiceError where error.reason == .overloaded {
+                if let refusal = refusal() { throw refusal }
+                try await environment.sleep(Node.busyPause)
+            }
+        }
+    }
+
+    /// Hands over what the peer sends; where it is too busy to begin it is asked again.
     private func messages(
         _ reading: Reading,
         _ take: (Bytes) async throws -> Void
@@ -267,18 +243,21 @@ extension Node {
 
     private func note(
         _ found: [StateAudit.Difference],
-        _ scope: ScopeID,
+        _ reading: Reading,
         _ repairs: Bool,
         _ verdict: inout WireVerdict
     ) async throws {
+        let scope = reading.scope
         guard !found.isEmpty else { return }
         verdict.different += UInt64(found.count)
         let room = Node.mostTold - verdict.differences.count
         verdict.differences += found.prefix(room).map { WireVerdict.Difference($0, of: scope) }
         guard repairs else { return }
-        let repaired = try await gate.change(.commits) { transaction throws(EngineError) in
-            guard let number = try transaction.scope(scope) else { return 0 }
-            return try StateAudit.repair(found, in: number, &transaction)
+        let repaired = try await patiently(reading.refusal) {
+            try await gate.change(.commits) { transaction throws(EngineError) in
+                guard let number = try transaction.scope(scope) else { return 0 }
+                return try StateAudit.repair(found, in: number, &transaction)
+            }
         }
         verdict.repaired += UInt64(repaired)
     }
@@ -292,28 +271,6 @@ extension Node {
         } catch let error as MalformedBytes {
             throw ServiceError(.internalError, "the peer sent what can't be: \(error.reason)")
         }
-    }
-}
-
-/// A connection to a peer, as long as it lasts.
-struct WeakPeer: Sendable {
-    weak var connection: PeerConnection?
-}
-
-extension Node {
-    /// Connections to peers, in the order of their ids: what is done to all of them happens alike
-    /// each time.
-    var linkedPeers: [PeerConnection] {
-        connections.withLock { connections in
-            connections.sorted { precedes($0.key, $1.key) }.compactMap(\.value.connection)
-        }
-    }
-
-    /// Others send their own commits, or don't any more: what each peer is asked for changes.
-    ///
-    /// - Parameter scope: nil: in any scope.
-    func directRunsChanged(in scope: ScopeID?) {
-        for peer in linkedPeers { peer.directRunsChanged(in: scope) }
     }
 }
 

@@ -21,7 +21,7 @@ package struct DigestAudit: Sendable {
     /// Records that were the same since the last suspect.
     private var gap: UInt64 = 0
 
-    /// So much is read here for one digest: whoever holds more in that stretch holds something else.
+    /// So much is read here for one digest; of a stretch with more the records are compared.
     private static let mostBytes = 4 << 20
 
     /// - Parameters:
@@ -90,9 +90,10 @@ package struct DigestAudit: Sendable {
         _ stretch: Stretch,
         _ digest: StretchDigest
     ) throws(EngineError) -> Bool {
-        guard let held = try source.zone(stretch.database, stretch.zone), held.exists,
-            held.generation == offer.zones[zone].row.generation
-        else { return digest.records == 0 }
+        guard let held = try source.zone(stretch.database, stretch.zone), held.exists else {
+            return digest.records == 0
+        }
+        guard held.generation == offer.zones[zone].row.generation else { return false }
         var hash = StretchHash()
         var (last, room) = (stretch.after, DigestAudit.mostBytes)
         while room > 0, hash.records <= digest.records {

@@ -1,11 +1,11 @@
 // Compares stretches of what a node holds with those of another one, record by record, and replaces
 // what differs by what the other one holds.
 //
-// Driven by whoever reads those stretches of the other node's state, page by page; `StateIntake` has
+// Driven by whoever reads those stretches of the other node, page by page; `StateIntake` has
 // checked the pages, and `DigestAudit` found which stretches differ. Both nodes go on meanwhile: a
-// record is compared where each has read what the other knows of it, and what the other has
-// forgotten of the zone where it lacks a life. Whatever differs then is damage, since rows follow
-// from commits.
+// record is compared where each has read what the other knows of it and of its zone, and what the
+// other has forgotten of the zone where it lacks a life. Whatever differs then is damage, since
+// rows follow from commits.
 
 import CumulusModel
 package import CumulusStorage
@@ -106,49 +106,42 @@ package struct StateAudit: Sendable {
         _ part: Stretch,
         isLast: Bool
     ) throws(EngineError) -> (found: [Difference], count: Int) {
-        let source = StateSource(reader, scope: scope)
-        let held = try source.zone(part.database, part.zone)
+        let held = try StateSource(reader, scope: scope).zone(part.database, part.zone)
         let offered = zone.map { offer.zones[$0] }
-        if let offered, held?.exists != true || held?.generation != offered.row.generation {
-            end(part, isLast)
-            return (compareWithoutZone(others, offered, held), others.count)
+        var part = part
+        var mine: [Lives] = []
+        var isWhole = true
+        if let held, held.exists {
+            mine = try records(of: held.number, in: part)
+            isWhole = mine.count < StateAudit.stepRecords
+            if !isWhole { part.through = mine.last?.name }
         }
-        guard let held, held.exists else {
-            end(part, isLast)
-            return ([], others.count)
+        end(part, isLast && isWhole)
+        let some = others.prefix { part.reaches($0.name) }.map {
+            Lives(name: $0.name, rows: $0.rows)
         }
-        if let deleted = offered?.row.deleted, offered?.row.exists == false,
-            !ours.covers(deleted.dot)
-        {
-            // The other node has read that the zone is gone.
-            unsettled += 1
-            while stretches.last?.stretch.isOfZone(of: part) == true { stretches.removeLast() }
-            return ([], others.count)
-        }
-        let range = KeyRange.records(of: held.number, after: part.after, through: part.through)
+        return (compare(mine, held, some, offered, part), some.count)
+    }
+
+    /// The lives of one name.
+    private struct Lives {
+        let name: String
+        let rows: [RecordRow]
+    }
+
+    /// The next records of this node, as many as a step has.
+    private func records(
+        of zone: ZoneNumber,
+        in part: Stretch
+    ) throws(EngineError) -> [Lives] {
+        let range = KeyRange.records(of: zone, after: part.after, through: part.through)
         let rows = try reader.rows(.records, range, limit: StateAudit.stepRecords)
-        var mine: [(name: String, rows: [RecordRow])] = []
-        for (key, value) in rows {
+        return try rows.map { (key, value) throws(EngineError) in
             var parts = KeyReader(key)
             _ = try parts.number(ZoneNumber.self)
             let name = try parts.text()
-            mine.append((name, try lives(value, name, in: held.number)))
+            return Lives(name: name, rows: try lives(value, name, in: zone))
         }
-        var part = part
-        let isWhole = rows.count < StateAudit.stepRecords
-        if !isWhole { part.through = mine.last?.name }
-        end(part, isLast && isWhole)
-        let some = others.prefix { part.reaches($0.name) }
-        let pair = Pair(
-            zone: Commit.Zone(
-                database: part.database,
-                name: part.zone,
-                generation: held.generation
-            ),
-            ourHorizon: held.horizon,
-            theirHorizon: offered?.row.horizon ?? VersionVector()
-        )
-        return (compare(mine, some, pair), some.count)
     }
 
     /// The last stretch is compared up to the end of a part of it.
@@ -160,35 +153,57 @@ package struct StateAudit: Sendable {
         }
     }
 
+    /// Compares what both have of a part of a zone.
     private mutating func compare(
-        _ mine: [(name: String, rows: [RecordRow])],
-        _ others: ArraySlice<StateIntake.Record>,
+        _ mine: [Lives],
+        _ held: ZoneRow?,
+        _ others: [Lives],
+        _ offered: StateOffer.Zone?,
+        _ part: Stretch
+    ) -> [Difference] {
+        guard isSettled(held, offered) else {
+            unsettled += UInt64((mine + others).count { !StateAudit.content($0.rows).isEmpty })
+            return []
+        }
+        let here = held.map { held in
+            let zone = Commit.Zone(
+                database: part.database,
+                name: part.zone,
+                generation: held.generation
+            )
+            return Pair(zone: zone, ourHorizon: held.horizon)
+        }
+        let there = offered.map { Pair(zone: $0.commitZone, theirHorizon: $0.row.horizon) }
+        if var pair = here, let there, pair.zone == there.zone {
+            pair.theirHorizon = there.theirHorizon
+            return compare(mine, others, pair)
+        }
+        // Of two zones of one name each lacks one.
+        return (here.map { compare(mine, [], $0) } ?? [])
+            + (there.map { compare([], others, $0) } ?? [])
+    }
+
+    /// Whether each node has read what the other one knows of the zone itself.
+    private func isSettled(_ held: ZoneRow?, _ offered: StateOffer.Zone?) -> Bool {
+        [held?.created, held?.deleted].allSatisfy { theirs.covers($0) }
+            && [offered?.row.created, offered?.row.deleted].allSatisfy { ours.covers($0) }
+    }
+
+    private mutating func compare(
+        _ mine: [Lives],
+        _ others: [Lives],
         _ pair: Pair
     ) -> [Difference] {
         var rest = Dictionary(uniqueKeysWithValues: others.map { ($0.name, $0.rows) })
         var found: [Difference] = []
-        for (name, rows) in mine {
-            found += compare(rows, rest.removeValue(forKey: name) ?? [], name, pair)
+        for lives in mine {
+            let other = rest.removeValue(forKey: lives.name) ?? []
+            found += compare(lives.rows, other, lives.name, pair)
         }
-        for record in others where rest[record.name] != nil {
-            found += compare([], record.rows, record.name, pair)
+        for lives in others where rest[lives.name] != nil {
+            found += compare([], lives.rows, lives.name, pair)
         }
         return found
-    }
-
-    /// The zone is not here, or another one of its name.
-    private mutating func compareWithoutZone(
-        _ others: ArraySlice<StateIntake.Record>,
-        _ offered: StateOffer.Zone,
-        _ held: ZoneRow?
-    ) -> [Difference] {
-        let stamps = [held?.created, held?.deleted].compactMap { $0 }
-        guard stamps.allSatisfy({ $0 == .zero || theirs.covers($0.dot) }) else {
-            unsettled += UInt64(others.count)
-            return []
-        }
-        let pair = Pair(zone: offered.commitZone, theirHorizon: offered.row.horizon)
-        return others.flatMap { compare([], $0.rows, $0.name, pair) }
     }
 
     private mutating func compare(
@@ -272,6 +287,12 @@ package struct StateAudit: Sendable {
 }
 
 extension VersionVector {
+    /// Of something that nobody did, or in a commit that has no name.
+    fileprivate func covers(_ stamp: Stamp?) -> Bool {
+        guard let stamp, stamp != .zero else { return true }
+        return covers(stamp.dot)
+    }
+
     fileprivate func covers(_ stamps: [Stamp]) -> Bool {
         stamps.allSatisfy { covers($0.dot) }
     }

@@ -95,44 +95,6 @@ package struct StateOffer: Sendable {
     package init() {}
 }
 
-/// Some records of one zone of an offer.
-package struct StatePage: Sendable {
-    /// Which zone of the offer it is.
-    package var zone: Int
-    package var records: [(name: String, record: StagedRecord)] = []
-    /// The next page begins with more rows of the last record, under its name.
-    package var goesOn = false
-
-    package init(zone: Int) {
-        self.zone = zone
-    }
-
-    /// The same rows in pages of `byteLimit` bytes and a row at most: the lives of one record may
-    /// be more than a message can hold.
-    func parts(byteLimit: Int) -> [StatePage] {
-        var (parts, size) = ([StatePage(zone: zone)], 0)
-        for (name, record) in records {
-            var rows: [Bytes] = []
-            for row in record.rows {
-                if size >= byteLimit {
-                    if !rows.isEmpty { parts[parts.count - 1].add(name, rows, goesOn: true) }
-                    parts.append(StatePage(zone: zone))
-                    (rows, size) = ([], 0)
-                }
-                rows.append(row)
-                size += row.count
-            }
-            parts[parts.count - 1].add(name, rows)
-        }
-        return parts
-    }
-
-    private mutating func add(_ name: String, _ rows: [Bytes], goesOn: Bool = false) {
-        records.append((name, StagedRecord(rows: rows)))
-        self.goesOn = goesOn
-    }
-}
-
 /// One snapshot of a scope.
 package struct StateSource: Sendable {
     let reader: ReadTransaction

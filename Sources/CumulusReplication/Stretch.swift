@@ -33,6 +33,22 @@ package struct Stretch: Hashable, Sendable {
     /// look at a difference closely.
     package static let byteCount = 64 << 10
 
+    /// Whether those of a zone come one after the other, ascend, and don't overlap.
+    package static func areInOrder(_ stretches: [Stretch]) -> Bool {
+        var zones: Set<Stretch> = []
+        var last: Stretch?
+        return stretches.allSatisfy { stretch in
+            defer { last = stretch }
+            guard stretch.through.map(stretch.beginsBefore) ?? true else { return false }
+            if let last, last.isOfZone(of: stretch) {
+                guard let end = last.through, let after = stretch.after else { return false }
+                return !after.utf8.lexicographicallyPrecedes(end.utf8)
+            }
+            let zone = Stretch(database: stretch.database, zone: stretch.zone)
+            return zones.insert(zone).inserted
+        }
+    }
+
     func isOfZone(of other: Stretch) -> Bool {
         database == other.database && zone == other.zone
     }

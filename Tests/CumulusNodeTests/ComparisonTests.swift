@@ -6,6 +6,7 @@ import CumulusModel
 import CumulusStorage
 import CumulusTesting
 import CumulusWire
+import Synchronization
 import Testing
 
 @testable import CumulusNode
@@ -96,9 +97,17 @@ import Testing
             var (kind, name) = (right, right)
             kind.database = 77
             name.through = [0xFF, 0xFE]
+            func part(_ after: String, _ through: String) -> StateRequest.Stretch {
+                var part = right
+                (part.after, part.through) = (Bytes(after.utf8), Bytes(through.utf8))
+                return part
+            }
+            let many = (100..<357).map { part("\($0)", "\($0 + 1)") }
             let wrong: [([StateRequest.Stretch], compares: Bool)] = [
-                ([kind], true), ([name], true), ([right], false),
-                (Array(repeating: right, count: 257), true),
+                ([kind], true), ([name], true), ([right], false), (many, true),
+                ([right, right], true), ([part("b", "a")], true), ([part("a", "a")], true),
+                ([part("c", "d"), part("a", "b")], true),
+                ([part("a", "c"), part("b", "d")], true),
             ]
             for (stretches, compares) in wrong {
                 let error = #expect(throws: ServiceError.self) {
@@ -108,6 +117,8 @@ import Testing
             }
             // The connection is as good as before.
             #expect(try Self.ask(client).last?.isComplete == true)
+            let good = [part("a", "b"), part("b", "c"), part("d", "")]
+            #expect(try Self.ask(client, good).last?.isComplete == true)
             client.close()
         }
         try await server.stop()
@@ -115,7 +126,9 @@ import Testing
 
     /// A node hands its state to two others at a time: who compares waits until it has room.
     @Test func whoComparesWaitsForItsTurn() async throws {
-        let donor = try await TestServer(clusterKey: Self.key)
+        var limits = Limits.standard
+        limits.initialCredit = 100
+        let donor = try await TestServer(limits: limits, clusterKey: Self.key)
         let server = try await TestServer(clusterKey: Self.key)
         try await fill(donor)
         server.follow([donor])
@@ -133,10 +146,19 @@ import Testing
         }
         #expect(try await eventually { donor.node.meter.statesHandedOver.value == 2 })
         let peer = donor.node.nodeID.hex
-        async let verdict = admin.verify(with: peer, repairs: false)
+        let verdicts = Mutex<[UInt64]>([])
+        async let comparison: Void = {
+            let verdict = try await admin.verify(with: peer, repairs: false)
+            verdicts.withLock { $0.append(verdict.different) }
+        }()
         try await Task.sleep(for: .milliseconds(700))
+        let early = verdicts.withLock { $0 }
+        #expect(early.isEmpty)
+        #expect(donor.node.meter.statesHandedOver.value >= 2)
         for taker in takers { taker.close() }
-        #expect(try await verdict.different == 0)
+        try await comparison
+        let late = verdicts.withLock { $0 }
+        #expect(late == [0])
         await admin.close()
         try await server.stop()
         try await donor.stop()

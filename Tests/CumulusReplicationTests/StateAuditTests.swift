@@ -1,5 +1,5 @@
-// Two nodes compared by digests, and record by record where these differ: what is the same counts as
-// the same whatever each has read, damage is found and mended, and nothing else is.
+// Two nodes compared by digests, and record by record where these differ: what is the same counts
+// as the same whatever each has read, damage is found and mended, and nothing else is.
 
 import CumulusModel
 import CumulusOperations
@@ -317,25 +317,66 @@ import Testing
         }
     }
 
-    /// More than one step takes, on either side.
-    @Test(arguments: [1, 10_000]) func longStretchesAreComparedStepByStep(byteLimit: Int) throws {
-        for store in [one, other] {
-            try store.modify(ModifyZones(saving: ["z"]), by: .alice)
-        }
-        let zone = ZoneAddress(name: "z")
-        for first in stride(from: 0, to: 1_200, by: 400) {
-            try one.save((first..<first + 400).map { SaveItem("n\($0)", in: zone) })
+    /// More than one step takes, with damage where steps end; or on one of the nodes only.
+    @Test(arguments: [1, 1 << 20]) func longStretchesAreComparedStepByStep(byteLimit: Int) throws {
+        let names = (1_000..<2_200).map { "n\($0)" }
+        for first in stride(from: 0, to: names.count, by: 400) {
+            try one.save(names[first..<first + 400].map { SaveItem($0, ["n": 1]) })
         }
         try other.take(from: one)
-        let number = try #require(try other.zoneNumber(zone, by: .alice))
-        try other.change { (transaction: inout WriteTransaction) throws(EngineError) in
+        // The first of all is n1000, behind it come r0 to r9.
+        var expected: [String: StateAudit.Difference.Kind] = [:]
+        for rank in [499, 500, 501, 999, 1_199] {
+            try damage(names[rank], in: one)
+            expected[names[rank]] = .otherContent
+        }
+        for rank in [0, 498, 700] {
+            try lose(names[rank], in: one)
+            expected[names[rank]] = .missingHere
+        }
+        for rank in [1, 502, 998] {
+            try lose(names[rank], in: other)
+            expected[names[rank]] = .missingThere
+        }
+        let whole = Stretch(database: try place(one).zone.database, zone: Names.defaultZone)
+        let finding = try compareRecords(of: [whole], byteLimit: byteLimit)
+        #expect(finding.names == expected)
+        #expect(finding.compared == 1_219)
+        #expect(try audit(byteLimit: byteLimit).names == expected)
+        let number = try place(one).number
+        try one.change { (transaction: inout WriteTransaction) throws(EngineError) in
             transaction.dropRows(of: number)
         }
-        #expect(try audit(byteLimit: byteLimit).names.count == 1_200)
-        #expect(try audit(byteLimit: byteLimit).names.values.allSatisfy { $0 == .missingThere })
-        let whole = Stretch(database: try place(one).zone.database, zone: "z")
-        let there = try compareRecords(of: [whole], byteLimit: byteLimit)
-        #expect(there.differences.count == 1_200)
+        let all = try audit(byteLimit: byteLimit).names
+        #expect(all.count == 1_216)
+        #expect(all.values.allSatisfy { $0 == .missingHere })
+    }
+
+    /// Who has read that a zone was deleted and made again has another one under its name.
+    @Test(arguments: [true, false]) func aZoneThatWasMadeAgainIsCompared(isOurs: Bool) throws {
+        let zone = ZoneAddress(name: "z")
+        try one.modify(ModifyZones(saving: ["z"]), by: .alice)
+        try one.save([SaveItem("x", in: zone)])
+        try other.take(from: one)
+        let (maker, behind) = isOurs ? (one, other) : (other, one)
+        try maker.modify(ModifyZones(deleting: ["z"]), by: .alice)
+        try maker.modify(ModifyZones(saving: ["z"]), by: .alice)
+        try maker.save([SaveItem("y", in: zone), SaveItem("z", in: zone)])
+        let before = try audit()
+        #expect(before.differences.isEmpty, "\(before.names)")
+        #expect(before.unsettled == 3)
+        // It has read of that, and its zone is the old one.
+        let database = try place(behind).zone.database
+        let number = try #require(try behind.zoneNumber(zone, by: .alice))
+        let place = try #require(try behind.reader.database(behind.scopeNumber(), database))
+        let old = try #require(try behind.reader.zone(place, "z"))
+        try behind.take(from: maker)
+        try behind.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            transaction.put(.zone(place, "z"), old)
+        }
+        #expect(try behind.zoneNumber(zone, by: .alice) == number)
+        let kind: StateAudit.Difference.Kind = isOurs ? .missingThere : .missingHere
+        #expect(try audit().names == ["y": kind, "z": kind])
     }
 
     /// Lives of one name that nodes made apart, more than a stretch and a message have room for.

@@ -1,5 +1,5 @@
-// What is wrong with a node is seen by who looks at it: each check of simulated worlds is shown what
-// it is there for.
+// What is wrong with a node is seen by who looks at it: what `WorldWatch` looks for in simulated
+// worlds it is shown here.
 
 import CumulusModel
 import CumulusOperations
@@ -101,8 +101,7 @@ import Testing
         #expect(try found() == ["closed"])
     }
 
-    /// Nobody saw what a node has: nothing can be said of it.
-    @Test mutating func aCommitThatNobodySawIsTold() throws {
+    @Test mutating func nothingIsSaidOfWhatNobodySaw() throws {
         let last = try #require(try store.vector().dots.last)
         let scope = try store.scopeNumber()
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in

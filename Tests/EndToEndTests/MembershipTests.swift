@@ -330,17 +330,19 @@ import Testing
         let status = try await run(["status"], at: second)
         let nodeID = try #require(text(of: "node", status))
         let remove = ["cluster", "remove", String(nodeID.prefix(12))]
-        // It is up, and could leave.
-        for node in [first, second] {
+        // It is up, and could leave; itself it is never asked to remove.
+        let refusals = [(first, remove, 65), (second, remove + ["--force"], 1)]
+        for (node, words, code) in refusals {
             let refused = try await CommandLineRun(
-                remove,
+                words,
                 variables: [
                     "CUMULUS_ENDPOINT": try node.endpoint,
                     "CUMULUS_OPERATOR_TOKEN_FILE": node.operatorTokenFile,
                 ]
             )
-            #expect(refused.code == 65, "\(refused.errors)")
-            #expect(refused.errors.contains("cluster leave"), "\(refused.errors)")
+            #expect(refused.code == code, "\(refused.errors)")
+            let hint = code == 65 ? "cluster leave" : "ask another node"
+            #expect(refused.errors.contains(hint), "\(refused.errors)")
         }
         #expect(try await states(at: first).count == 2)
         _ = try await run(remove + ["--force"], at: first)

@@ -2,8 +2,8 @@
 // that its commits depend on, nothing is stored from beyond it, no horizon lies there, and what
 // died stays dead.
 //
-// Looks after each step of a simulated history at the nodes that took part in it, or now and then at
-// the nodes of a simulated world, and remembers what was wrong.
+// Looks after each step of a simulated history at the nodes that took part in it, or now and then
+// at the nodes of a simulated world, and remembers what was wrong.
 
 import CumulusModel
 import CumulusStorage

@@ -559,7 +559,8 @@ final class SimulatedWorld: @unchecked Sendable {
 
     /// A caller was told that what it saved is on so many other nodes too.
     ///
-    /// One of them may have left since, and have handed it to the one that was asked.
+    /// Any that left since the save began may be one of them: it handed over what it had to one
+    /// node, which may be the one that was asked.
     private func checkReplicas(_ save: SimulatedClient.Save, _ replicas: Int) {
         do {
             count("replicated saves")
@@ -568,7 +569,6 @@ final class SimulatedWorld: @unchecked Sendable {
             let copies = try watch.dots(of: save.recordName, value: save.value).map { dot in
                 held.count { $0.covers(dot) }
             }
-            // Those that left meanwhile have handed it to others.
             let gone = leaves.count { $0 >= save.began }
             let most = copies.max() ?? 0
             guard most + gone <= replicas else { return }

@@ -1,8 +1,9 @@
 // What is known of a simulated world's nodes besides what they say: every commit that was in one of
-// their logs, and what their readers were shown all along.
+// their logs, and what their readers were shown whenever that had moved on.
 //
-// A `SimulatedWorld` looks at its nodes every few hundred milliseconds, and asks in the end what was
-// wrong. What is found by looking is judged as in a simulated cluster, by `Watch` and `Outcome`.
+// A `SimulatedWorld` looks at its nodes every few hundred milliseconds, and at each save that was
+// told to be replicated, and asks in the end what was wrong. What is found is judged as in a
+// simulated cluster, by `Watch` and `Outcome`.
 
 import CumulusModel
 import CumulusStorage
@@ -93,7 +94,7 @@ struct WorldWatch {
 
     // MARK: What is asked
 
-    /// Commits that gave a record this value of its only field.
+    /// Commits that gave a record this value.
     func dots(of name: String, value: Int64) throws -> [Dot] {
         try archive.filter { _, commit in
             try commit.operations.contains { operation in
