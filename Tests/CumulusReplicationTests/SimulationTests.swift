@@ -8,7 +8,8 @@ import Testing
 @testable import CumulusTesting
 
 @Suite struct SimulationTests {
-    @Test(arguments: 1...60) func everyInvariantHolds(seed: UInt64) throws {
+    /// `cluster/test` runs some hundred more, where optimised code does it in a tenth of the time.
+    @Test(arguments: 1...24) func everyInvariantHolds(seed: UInt64) throws {
         let verdict = try Simulation().run(seed: seed)
         #expect(verdict.violations.isEmpty, "seed \(seed): \(verdict.violations.first as Any)")
     }
@@ -52,8 +53,10 @@ import Testing
         // Few histories show these: the search begins near one.
         let first: UInt64 =
             switch rule {
-            case .tokenHorizon, .laterHorizon: 280
-            case .losses: 140
+            case .tokenHorizon, .laterHorizon: 284
+            case .losses: 142
+            case .seen: 49
+            case .repeats: 53
             default: 1
             }
         let noticing = (first...first + 400).first { seed in
