@@ -55,7 +55,7 @@ extension Node {
         unless refusal: @escaping Refusal
     ) async throws {
         var reading = Reading(scope: scope, peer: peer, refusal: refusal)
-        // No longer than for the first half does a snapshot stay open for it.
+        // The snapshot of the digests is let go of before records are compared.
         let (compared, suspects) = try await compareDigests(reading)
         verdict.records += compared
         var rest = suspects[...]

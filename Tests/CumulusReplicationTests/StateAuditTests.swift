@@ -246,20 +246,6 @@ import Testing
         #expect(try digests()[0] == digests()[1])
     }
 
-    @Test func aZoneThatOnlyThisNodeHasIsFound() throws {
-        try one.modify(ModifyZones(saving: ["z"]), by: .alice)
-        try one.save([SaveItem("x", in: ZoneAddress(name: "z"))])
-        try other.take(from: one)
-        let number = try #require(try other.zoneNumber(ZoneAddress(name: "z"), by: .alice))
-        let database = try place(other).database
-        try other.change { (transaction: inout WriteTransaction) throws(EngineError) in
-            transaction.dropRows(of: number)
-            transaction.put(.zone(database, "z"), nil)
-        }
-        let finding = try audit()
-        #expect(finding.names == ["x": .missingThere])
-    }
-
     /// What the other node sends is not believed.
     @Test func stretchesComeInTheirOrder() throws {
         func audit() throws -> DigestAudit {
@@ -498,19 +484,20 @@ import Testing
         #expect(again.differences.isEmpty, "\(again.names)")
     }
 
-    @Test func aZoneThatIsMissingIsFound() throws {
+    /// On either side.
+    @Test(arguments: [true, false]) func aZoneThatIsMissingIsFound(isOurs: Bool) throws {
+        let zone = ZoneAddress(name: "z")
         try one.modify(ModifyZones(saving: ["z"]), by: .alice)
-        try one.save([
-            SaveItem("x", in: ZoneAddress(name: "z")), SaveItem("y", in: ZoneAddress(name: "z")),
-        ])
+        try one.save([SaveItem("x", in: zone), SaveItem("y", in: zone)])
         try other.take(from: one)
-        let number = try #require(try one.zoneNumber(ZoneAddress(name: "z"), by: .alice))
-        let database = try place(one).database
-        try one.change { (transaction: inout WriteTransaction) throws(EngineError) in
+        let store = isOurs ? one : other
+        let number = try #require(try store.zoneNumber(zone, by: .alice))
+        let database = try place(store).database
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
             transaction.dropRows(of: number)
             transaction.put(.zone(database, "z"), nil)
         }
-        let finding = try audit()
-        #expect(finding.names == ["x": .missingHere, "y": .missingHere])
+        let kind: StateAudit.Difference.Kind = isOurs ? .missingHere : .missingThere
+        #expect(try audit().names == ["x": kind, "y": kind])
     }
 }
