@@ -6,7 +6,7 @@
 import Foundation
 
 struct SourceFile {
-    /// Relative to the root, as in `Sources/CumulusModel/Bytes.swift`.
+    /// Relative to the root, as in `Sources/CumulusModel/Values/Bytes.swift`.
     var path: String
     var text: String
 
