@@ -1,0 +1,87 @@
+// The members of a cluster: who they are, how far they have read, and how one leaves.
+
+package import CumulusModel
+import CumulusWire
+
+extension NodeOperator {
+    /// A node that belongs to the cluster, or did.
+    package struct Member: Sendable {
+        package var nodeID: String
+        /// Empty: it didn't say.
+        package var endpoint: String
+        package var isRemoved: Bool
+        /// It is the node that answers.
+        package var isThis: Bool
+        package var reports: [Report]
+        /// Milliseconds by which its clock was ahead when it was heard last.
+        package var clockOffset: Int64
+        /// nil: not since the node that answers was started.
+        package var heard: Timestamp?
+        /// With the node that answers, now.
+        package var isConnected: Bool
+        /// Where another process listens that has its id, and was refused; empty: none was lately.
+        package var twin: String
+    }
+
+    /// How far a member has read a scope, as it said last.
+    package struct Report: Sendable {
+        /// Empty: the cluster's own.
+        package var container: String
+        package var environment: String
+        /// Commits of the node that answers, which the member lacked.
+        package var missing: UInt64
+        /// nil: it never said.
+        package var reported: Timestamp?
+        /// Whether it held the same records when it had read as much; nil: never compared.
+        package var holdsTheSame: Bool?
+        /// When the oldest of the missing commits was made; nil: none, or not known.
+        package var oldestMissing: Timestamp?
+        /// The commits that it had read of each run: a node has a new one each time it starts.
+        package var vector: [String: UInt64]
+    }
+
+    package func members() async throws -> [Member] {
+        try await list(.operatorListMembers) {
+            try OperatorMessages.members(wire: $0).map(Member.init)
+        }
+    }
+
+    /// Takes a node off the cluster's list.
+    ///
+    /// False if it isn't on it. `nodeID` is in hexadecimal digits.
+    package func removeMember(_ nodeID: String) async throws -> Bool {
+        try await call(.operatorRemoveMember, name: Bytes(hex: nodeID) ?? []) {
+            try OperatorMessages.memberExisted(wire: $0)
+        }
+    }
+
+    /// Lets the node hand over what only it has, and leave the cluster.
+    package func leave() async throws {
+        try await call(.operatorLeave) { _ in }
+    }
+}
+
+extension NodeOperator.Member {
+    fileprivate init(_ wire: WireMember) {
+        nodeID = wire.nodeID.hex
+        endpoint = wire.endpoint
+        isRemoved = wire.isRemoved
+        isThis = wire.isThis
+        reports = wire.reports.map { report in
+            let environment = Environment(rawValue: UInt8(clamping: report.environment))
+            return NodeOperator.Report(
+                container: report.container,
+                environment: environment?.name ?? "",
+                missing: report.missing,
+                reported: Timestamp(wire: report.reported),
+                holdsTheSame: report.agreement == 0 ? nil : report.agreement == 1,
+                oldestMissing: Timestamp(wire: report.oldestMissing),
+                vector: report.vector.byRun
+            )
+        }
+        clockOffset = wire.clockOffset
+        heard = Timestamp(wire: wire.heard)
+        isConnected = wire.isConnected
+        twin = wire.twin
+    }
+}

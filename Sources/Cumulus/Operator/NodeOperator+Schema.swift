@@ -1,0 +1,138 @@
+// The schema of a container: read, import, deploy, reset; and the merge policies of its types.
+
+package import CumulusModel
+import CumulusWire
+
+extension NodeOperator {
+    /// How concurrent changes of a type's records come together.
+    package struct TypeMergePolicy: Hashable, Sendable {
+        package var recordType: String
+        package var policy: MergePolicy
+
+        package init(recordType: String, policy: MergePolicy) {
+            self.recordType = recordType
+            self.policy = policy
+        }
+    }
+
+    /// The schema of a container's environment, in the schema language.
+    package func schema(of container: String, _ environment: Environment) async throws -> String {
+        try await call(.schemaRead, container: container, environment) {
+            String(decoding: try ReadSchemaResponse.ckdb(wire: $0), as: UTF8.self)
+        }
+    }
+
+    /// Makes development's schema what a text in the schema language says, or tells what would
+    /// change.
+    ///
+    /// - Parameter drops: Types and fields that the text lacks go, with what records hold of them.
+    /// - Returns: The changes, a line each.
+    package func importSchema(
+        _ ckdb: String,
+        of container: String,
+        _ environment: Environment,
+        onlyValidates: Bool = false,
+        drops: Bool = false
+    ) async throws -> [String] {
+        let request = ImportSchemaRequest(
+            ckdb: Bytes(ckdb.utf8),
+            onlyValidates: onlyValidates,
+            drops: drops
+        )
+        return try await call(
+            .schemaImport,
+            message: request.encoded(),
+            container: container,
+            environment,
+            repeats: onlyValidates || !drops
+        ) { try SchemaChanges.changes(wire: $0) }
+    }
+
+    /// Adds to production what development has, or tells what would be added.
+    ///
+    /// - Returns: The changes, a line each.
+    package func deploySchema(of container: String, onlyShows: Bool) async throws -> [String] {
+        try await call(
+            .schemaDeploy,
+            message: DeploySchemaRequest.encoded(onlyShows: onlyShows),
+            container: container,
+            .production
+        ) { try SchemaChanges.changes(wire: $0) }
+    }
+
+    /// Makes development what production is, without records, or tells what would change.
+    ///
+    /// - Returns: The changes of the schema, a line each, and how many zones go.
+    package func resetSchema(
+        of container: String,
+        _ environment: Environment,
+        onlyShows: Bool
+    ) async throws -> (changes: [String], zones: Int) {
+        let response = try await call(
+            .schemaReset,
+            message: ResetSchemaRequest.encoded(onlyShows: onlyShows),
+            container: container,
+            environment,
+            repeats: onlyShows
+        ) { try ResetSchemaResponse(wire: $0) }
+        return (response.changes, Int(clamping: response.zones))
+    }
+
+    /// The types of a container's environment whose records don't merge by fields.
+    package func mergePolicies(
+        in container: String,
+        _ environment: Environment
+    ) async throws -> [TypeMergePolicy] {
+        try await call(.operatorListMergePolicies, container: container, environment) {
+            try WireMergePolicy.list(wire: $0).map(TypeMergePolicy.init)
+        }
+    }
+
+    /// Sets how concurrent changes of a type's records come together.
+    ///
+    /// True if it was set already.
+    package func setMergePolicy(
+        _ policy: TypeMergePolicy,
+        in container: String,
+        _ environment: Environment
+    ) async throws -> Bool {
+        let message = policy.wire.encoded()
+        return try await call(
+            .operatorSetMergePolicy,
+            message: message,
+            container: container,
+            environment
+        ) { try WireMergePolicy.existed(wire: $0) }
+    }
+}
+
+extension NodeOperator.TypeMergePolicy {
+    fileprivate init(_ wire: WireMergePolicy) {
+        recordType = String(decoding: wire.recordType, as: UTF8.self)
+        switch wire.unit {
+        case WireMergePolicy.units.groups:
+            policy = .groups(
+                wire.groups.map { group in
+                    FieldGroup(group.map { String(decoding: $0, as: UTF8.self) })
+                }
+            )
+        case WireMergePolicy.units.record: policy = .record
+        default: policy = .fields
+        }
+    }
+
+    fileprivate var wire: WireMergePolicy {
+        var wire = WireMergePolicy(
+            recordType: Bytes(recordType.utf8),
+            unit: WireMergePolicy.units.fields
+        )
+        switch policy {
+        case .fields: break
+        case .record: wire.unit = WireMergePolicy.units.record
+        case .groups(let groups):
+            wire.unit = WireMergePolicy.units.groups
+            wire.groups = groups.map { group in group.fields.map { Bytes($0.utf8) } }
+        }
+        return wire
+    }
+}

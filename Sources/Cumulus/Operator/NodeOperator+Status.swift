@@ -1,0 +1,131 @@
+// What a node says of itself: its state, what it holds of each scope and zone, and its peers.
+
+package import CumulusModel
+import CumulusWire
+
+extension NodeOperator {
+    package struct Status: Sendable {
+        package var nodeID: String
+        package var incarnation: String
+        package var clusterID: String
+        package var version: String
+        /// "ready", or why it isn't; "damaged": a row was found that can't be read; "catching up":
+        /// what its peers had when it was started is not all here yet.
+        package var state: String
+        package var started: Timestamp
+        package var connections: Int
+        package var calls: UInt64
+        package var callsInProgress: Int
+        package var commits: UInt64
+        package var flushes: UInt64
+        package var freeBytes: UInt64
+        package var assetBytes: UInt64
+        /// Assets that records name and that are not whole there; 1,000: that many, or more.
+        package var wantedAssets: Int
+        package var profile: String
+        package var scopes: [Scope]
+        package var peers: [Peer]
+    }
+
+    /// What a node holds of one scope; nodes with equal numbers hold the same.
+    package struct Scope: Sendable {
+        /// Empty: the cluster's own.
+        package var container: String
+        package var environment: String
+        package var commits: UInt64
+        package var digest: String
+        /// Entries of its short vector, and further ones of its whole one.
+        package var (liveRuns, retiredRuns): (UInt32, UInt32)
+        /// Zones of which deletions are forgotten.
+        package var horizons: UInt32
+    }
+
+    /// A node that the node pulls from.
+    package struct Peer: Sendable {
+        package var endpoint: String
+        /// Empty: not connected.
+        package var nodeID: String
+        /// Of the connection, or of its end.
+        package var since: Timestamp
+    }
+
+    /// What a node holds of a zone.
+    package struct ZoneStatus: Sendable {
+        package var database: DatabaseScope
+        package var owner: String
+        package var zone: String
+        package var records: UInt64
+        package var bytes: UInt64
+        /// Nodes that have applied the same commits have the same, in hexadecimal digits.
+        package var digest: String
+        /// The commits of each run up to which deletions are forgotten.
+        package var horizon: [String: UInt64]
+    }
+
+    package func status() async throws -> Status {
+        let wire = try await call(.operatorStatus) { try NodeStatus(wire: $0) }
+        return Status(
+            nodeID: wire.nodeID.hex,
+            incarnation: Incarnation(wire.incarnation).digits,
+            clusterID: wire.clusterID.hex,
+            version: wire.softwareVersion,
+            state: wire.state,
+            started: Timestamp(millisecondsSince1970: wire.started),
+            connections: Int(wire.connections),
+            calls: wire.calls,
+            callsInProgress: Int(wire.callsInProgress),
+            commits: wire.commits,
+            flushes: wire.flushes,
+            freeBytes: wire.freeBytes,
+            assetBytes: wire.assetBytes,
+            wantedAssets: Int(wire.wantedAssets),
+            profile: wire.profile,
+            scopes: wire.scopes.map { scope in
+                let environment = Environment(rawValue: UInt8(clamping: scope.environment))
+                return Scope(
+                    container: scope.container,
+                    environment: environment?.name ?? "",
+                    commits: scope.commits,
+                    digest: scope.digest.hex,
+                    liveRuns: scope.liveRuns,
+                    retiredRuns: scope.retiredRuns,
+                    horizons: scope.horizons
+                )
+            },
+            peers: wire.peers.map { peer in
+                let since = Timestamp(millisecondsSince1970: peer.since)
+                return Peer(endpoint: peer.endpoint, nodeID: peer.nodeID.hex, since: since)
+            }
+        )
+    }
+
+    /// What the node holds of each zone of a container.
+    package func zones(
+        of container: String,
+        _ environment: Environment,
+        _ visit: (ZoneStatus) throws -> Void
+    ) async throws {
+        var header = CallHeader(.operatorZoneStatus)
+        header.container = Bytes(container.utf8)
+        header.environment = UInt32(environment.rawValue)
+        let stream = try await PageStream.open(core, header, [])
+        while let message = try await stream.next() {
+            let page = try decoding { try WireZoneStatus.list(wire: message) }
+            for zone in page.compactMap(ZoneStatus.init) { try visit(zone) }
+        }
+    }
+}
+
+extension NodeOperator.ZoneStatus {
+    fileprivate init?(_ wire: WireZoneStatus) {
+        guard let kind = UInt8(exactly: wire.database).flatMap(DatabaseScope.init(rawValue:))
+        else { return nil }
+        database = kind
+        owner = wire.owner
+        zone = wire.zone
+        records = wire.records
+        bytes = wire.bytes
+        digest = wire.digest.hex
+        horizon = wire.horizon.byRun
+    }
+}
