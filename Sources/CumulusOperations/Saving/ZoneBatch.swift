@@ -4,6 +4,10 @@
 // fails may be what another one relied on, so planning is repeated without the failed ones until
 // nobody else fails; chains of parents, which may be as long as the request, fail in one go. Only
 // then does anything change. hot: once per save.
+//
+// Folder: what a save and a delete mean. Read `ZoneBatch`, which makes one commit of a request's
+// items, then `SavePlanner`, which judges one save step by step, and `SavePlanner+Schema`,
+// `SavePlanner+References` and the other steps in the order in which it names them.
 
 import CumulusModel
 import CumulusStorage

@@ -1,0 +1,155 @@
+// The references and the parent of a save: which lives they name, and how many owners a record has.
+//
+// Called by `SavePlanner.plan`; cascades are planned by `ZoneBatch`.
+
+import CumulusModel
+import CumulusStorage
+
+extension SavePlanner {
+    func planReferences(
+        _ put: inout Commit.Put,
+        _ row: RecordRow?,
+        _ plan: inout ZoneBatch.Plan,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) {
+        let entries = put.fields.entries.filter { $0.type?.holdsReferences == true }
+        if entries.isEmpty { return }
+        var counted = try owners(in: row)
+        for entry in entries {
+            let field = put.fields.name(of: entry)
+            let references = try malformed { () throws(MalformedBytes) in
+                try put.fields.references(entry)
+            }
+            for (element, reference) in references.enumerated() {
+                let name = reference.recordName
+                if reference.action == .deleteSelf, Names.isUserRecordName(put.recordName) {
+                    throw .item(UserRecords.deletion)
+                }
+                if let birth = try birth(of: name, plan, in: &transaction) {
+                    put.targets.append(.init(field: field, element: element, birth: birth))
+                }
+                if reference.action == .deleteSelf,
+                    counted.insert(Owner(name: name, field: field)).inserted
+                {
+                    try addOwner(name, &plan, in: &transaction)
+                }
+            }
+        }
+    }
+
+    /// A record that takes another one along, and the field that says so.
+    struct Owner: Hashable {
+        var name: String
+        var field: String
+    }
+
+    func owners(in row: RecordRow?) throws(PlanFailure) -> Set<Owner> {
+        let held = try malformed { () throws(MalformedBytes) in try row?.backReferences() ?? [] }
+        return Set(
+            held.filter { $0.kind == .deleteSelf }.map { Owner(name: $0.target, field: $0.field) }
+        )
+    }
+
+    /// The birth of a living record, or of one that this batch creates; nil where there is none, or
+    /// not for long.
+    func birth(
+        of name: String,
+        _ plan: ZoneBatch.Plan,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) -> Dot? {
+        if plan.dying[name] != nil { return nil }
+        if let row = rows[name] { return row.birth.dot }
+        return try engine { () throws(EngineError) in
+            if plan.saving.contains(name) { return try transaction.nextDot(scope) }
+            guard let zone = found.number, let row = try transaction.record(zone, name),
+                !row.isDead, try !transaction.lens(of: scope).hides(row.type)
+            else { return nil }
+            return row.birth.dot
+        }
+    }
+
+    /// Counts one more deleteSelf reference to a record.
+    func addOwner(
+        _ target: String,
+        _ plan: inout ZoneBatch.Plan,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) {
+        let limit = request.limits.ownersPerRecord
+        var count: ZoneBatch.OwnerCount
+        if let known = plan.owned[target] {
+            count = known
+        } else {
+            count = ZoneBatch.OwnerCount()
+            count.stored = try engine { () throws(EngineError) in
+                guard let zone = found.number else { return 0 }
+                let range = KeyRange.backReferences(of: zone, to: target, .deleteSelf)
+                return try transaction.rows(.index, range, limit: limit).count
+            }
+        }
+        if count.sum >= limit, !count.isExact, let zone = found.number {
+            count.stored = try engine { () throws(EngineError) in
+                try stayingOwners(of: target, in: zone, plan, &transaction)
+            }
+            count.isExact = true
+        }
+        guard count.sum < limit else {
+            throw .item(
+                ServiceError(
+                    .limitExceeded,
+                    .tooManyOwners,
+                    """
+                    Limit exceeded for number of owning references to single record: '\(target)' \
+                    has \(limit)
+                    """
+                )
+            )
+        }
+        count.added += 1
+        plan.owned[target] = count
+    }
+
+    /// How many owning references to a record callers can see, and this batch leaves as they are.
+    func stayingOwners(
+        of target: String,
+        in zone: ZoneNumber,
+        _ plan: ZoneBatch.Plan,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Int {
+        let lens = try transaction.lens(of: scope)
+        let all = try transaction.referrers(to: target, born: nil, .deleteSelf, in: zone)
+        var count = 0
+        for referrer in all where plan.dying[referrer.name] == nil {
+            guard try batch.goes(referrer, with: target) else { continue }
+            if lens.hasDrops {
+                guard let row = try transaction.record(zone, referrer.name) else { continue }
+                if lens.hides(row.type) || lens.hides(referrer.field, of: row.type) { continue }
+            }
+            count += 1
+        }
+        return count
+    }
+
+    func planParent(
+        _ content: SaveItem.Content,
+        _ put: inout Commit.Put,
+        _ plan: ZoneBatch.Plan,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) {
+        guard let parent = content.parent else { return }
+        if parent.isEmpty {
+            put.parent = Commit.ParentChange(recordName: "", birth: nil)
+            return
+        }
+        guard let birth = try birth(of: parent, plan, in: &transaction) else {
+            throw .item(SavePlanner.noParent(parent))
+        }
+        put.parent = Commit.ParentChange(recordName: parent, birth: birth)
+    }
+
+    static func noParent(_ name: String) -> ServiceError {
+        ServiceError(
+            .referenceViolation,
+            "the parent '\(name)' does not exist; save it first or in the same batch"
+        )
+    }
+}
