@@ -1,0 +1,240 @@
+// What a commit does to records: puts, deletions, and every row that is derived from a record.
+// hot: once per saved record.
+//
+// Called by `apply`, once per operation.
+
+import CumulusModel
+
+extension WriteTransaction {
+    mutating func apply(
+        _ put: Commit.Put,
+        _ application: inout CommitApplication
+    ) throws(EngineError) {
+        let commit = application.commit
+        guard let place = try place(of: &application) else {
+            return try application.noteLoss(
+                of: put,
+                put.type,
+                to: try zoneEnd(of: application)
+            )
+        }
+        var record = try record(place, put.recordName)
+        var merge = PutMerge(put, commit, application.cut, state.broken)
+        merge.doubled = try enterIncrements(of: put, commit, in: application.scope)
+        let born = put.birth ?? commit.stamp.dot
+        let isLatest = application.cut.covers(record.frontier)
+        if put.birth == nil {
+            if let shown = record.shown, !application.cut.covers(shown.birth.dot) {
+                try application.noteTwin(put, of: shown)
+            }
+            record.add(RecordRow(type: put.type, birth: commit.stamp, createdBy: commit.user))
+        }
+        let absorbed = record.end(put.absorbed.filter { $0 != born }, by: commit)
+        application.noteLoss(of: absorbed, named: put.recordName)
+        let isThere = try decoding(RowKey.record(place.number, put.recordName).bytes) {
+            () throws(MalformedBytes) in
+            try record.change(born) { (row) throws(MalformedBytes) in
+                try merge.run(on: &row, isLatest: isLatest)
+            }
+        }
+        let type = record.type(of: born) ?? put.type
+        application.note(merge.clashes, of: put.recordName, type)
+        if !isThere {
+            let winner = record.frontier.last ?? .zero
+            try application.noteLoss(of: put, type, to: winner)
+        }
+        if isThere || !state.broken.contains(.frontier) { record.enter(commit, application.cut) }
+        application.rows.append(try store(record, commit, at: place))
+    }
+
+    mutating func applyDelete(
+        _ name: String,
+        _ births: [Dot],
+        _ application: inout CommitApplication
+    ) throws(EngineError) {
+        guard let place = try place(of: &application) else { return }
+        var record = try record(place, name)
+        let ended = record.end(births, by: application.commit)
+        application.noteLoss(of: ended, named: name)
+        if !ended.isEmpty || !state.broken.contains(.frontier) {
+            record.enter(application.commit, application.cut)
+        }
+        _ = try store(record, application.commit, at: place)
+    }
+
+    /// Remembers the increments of a request.
+    ///
+    /// Returns those that were made twice: of two commits that say the same for one request, the
+    /// later one doesn't count.
+    mutating func enterIncrements(
+        of put: Commit.Put,
+        _ commit: Commit,
+        in scope: ScopeNumber
+    ) throws(EngineError) -> [DoubledIncrement] {
+        guard let request = RequestID(commit.requestID) else { return [] }
+        var doubled: [DoubledIncrement] = []
+        for increment in put.increments {
+            let birth = put.birth ?? commit.stamp.dot
+            let key = RowKey.increment(
+                scope,
+                request,
+                birth,
+                put.recordName,
+                increment.field
+            )
+            let row = IncrementRow(stamp: commit.stamp, delta: increment.delta)
+            guard let known: IncrementRow = try self.row(key) else {
+                self.put(key, row)
+                continue
+            }
+            if let second = known.second(beside: row) {
+                doubled.append(
+                    DoubledIncrement(
+                        birth: birth,
+                        field: increment.field,
+                        dot: second.stamp.dot,
+                        delta: second.delta
+                    )
+                )
+            }
+            if row.stamp < known.stamp { self.put(key, row) }
+        }
+        return doubled
+    }
+
+    mutating func record(
+        _ place: ZonePlace,
+        _ name: String
+    ) throws(EngineError) -> RecordLives {
+        RecordLives(name: name, stored: try lives(place.number, name))
+    }
+
+    /// A record's rows, the shown one first; none if it is not known.
+    package mutating func lives(
+        _ zone: ZoneNumber,
+        _ name: String
+    ) throws(EngineError) -> [RecordRow] {
+        guard let shown = try load(zone, name) else { return [] }
+        var lives = [shown]
+        guard shown.hasSiblings else { return lives }
+        for (key, value) in try rows(.records, .siblings(of: zone, name)) {
+            lives.append(try decoding(key) { () throws(MalformedBytes) in try RecordRow(value) })
+        }
+        return lives
+    }
+
+    mutating func store(
+        _ record: consuming RecordLives,
+        _ commit: Commit,
+        at place: ZonePlace
+    ) throws(EngineError) -> RecordRow {
+        let (name, stored) = (record.name, record.stored)
+        let rows = record.rows(commit)
+        return try replace(stored, with: rows, of: name, at: place)
+    }
+
+    /// Writes the rows of a record, the shown one first, with all rows that are derived from them.
+    ///
+    /// `before`: what stands there now. Returns the row that is shown.
+    package mutating func replace(
+        _ before: [RecordRow],
+        with rows: consuming [RecordRow],
+        of name: String,
+        at place: ZonePlace
+    ) throws(EngineError) -> RecordRow {
+        var state = try zoneState(place.number)
+        // By index and in place: a row has many parts, each of which a copy would count.
+        for index in before.indices {
+            state.count(before[index], sign: -1, isShown: index == 0)
+        }
+        for index in rows.indices {
+            let key =
+                index == 0
+                ? RowKey.record(place.number, name)
+                : RowKey.sibling(place.number, name, rows[index].birth.dot)
+            let bytes: Bytes
+            do throws(MalformedBytes) {
+                bytes = try rows[index].seal(at: place.record(name))
+            } catch {
+                throw .corrupt("the row \(key.bytes.hex) can't be written: \(error.reason)")
+            }
+            put(key, bytes)
+            state.count(rows[index], sign: 1, isShown: index == 0)
+        }
+        setZoneState(place.number, state)
+        let births = Set(rows[1...].map(\.birth.dot))
+        for old in before.dropFirst() where !births.contains(old.birth.dot) {
+            put(.sibling(place.number, name, old.birth.dot), nil)
+        }
+        storeChanges(of: name, before.first?.frontier ?? [], rows[0].frontier, at: place)
+        try storeBackReferences(of: name, before.first, rows[0], at: place)
+        try storeIndexRows(of: name, before.first, rows[0], at: place)
+        try storeAssetUses(of: name, before, rows, at: place)
+        return rows[0]
+    }
+
+    /// Drops a record with all rows that are derived from it, as if it had never been.
+    ///
+    /// Whoever does so raises the zone's horizon by what the record's frontier named.
+    package mutating func erase(
+        _ stored: [RecordRow],
+        of name: String,
+        at place: ZonePlace
+    ) throws(EngineError) {
+        guard let shown = stored.first else { return }
+        var state = try zoneState(place.number)
+        for (index, old) in stored.enumerated() {
+            state.count(old, sign: -1, isShown: index == 0)
+            put(
+                index == 0
+                    ? .record(place.number, name)
+                    : .sibling(place.number, name, old.birth.dot),
+                nil
+            )
+        }
+        setZoneState(place.number, state)
+        storeChanges(of: name, shown.frontier, [], at: place)
+        for gone in try backReferences(of: shown) {
+            put(gone.key(in: place.number, child: name), nil)
+        }
+        try storeIndexRows(of: name, shown, nil, at: place)
+        try storeAssetUses(of: name, stored, [], at: place)
+    }
+
+    mutating func storeChanges(
+        of name: String,
+        _ old: [Stamp],
+        _ new: [Stamp],
+        at place: ZonePlace
+    ) {
+        for stamp in old where !new.contains(stamp) {
+            put(.change(place.number, stamp.dot, name), nil)
+        }
+        for stamp in new where !old.contains(stamp) {
+            put(.change(place.number, stamp.dot, name), Bytes())
+        }
+    }
+
+    mutating func storeBackReferences(
+        of name: String,
+        _ old: RecordRow?,
+        _ new: RecordRow,
+        at place: ZonePlace
+    ) throws(EngineError) {
+        var before: Set<BackReference> = []
+        if let old { before = try backReferences(of: old) }
+        let after = try backReferences(of: new)
+        for gone in before.subtracting(after) {
+            put(gone.key(in: place.number, child: name), nil)
+        }
+        for added in after.subtracting(before) {
+            put(added.key(in: place.number, child: name), added.value)
+        }
+    }
+
+    borrowing func backReferences(
+        of row: RecordRow
+    ) throws(EngineError) -> Set<BackReference> {
+        try decoding([]) { () throws(MalformedBytes) in try row.backReferences() }
+    }
+}

@@ -1,0 +1,173 @@
+// What a commit does to zones and registers: makes them, ends them, and joins their values.
+//
+// Called by `apply`, once per operation.
+
+import CumulusModel
+
+extension WriteTransaction {
+    /// Where the records of a commit stand; nil if their zone is gone: the commit has no effect.
+    mutating func place(
+        of application: inout CommitApplication
+    ) throws(EngineError) -> ZonePlace? {
+        if let place = application.place { return place }
+        guard let zone = application.commit.zone else {
+            throw .corrupt("a commit changes records and names no zone")
+        }
+        let database: DatabaseNumber
+        var row: ZoneRow?
+        if let found = application.found {
+            (database, row) = (found.database, found.row)
+        } else {
+            database = try makeDatabase(application.scope, zone.database)
+            row = try self.zone(database, zone.name)
+        }
+        if zone.name == Names.defaultZone, row?.exists != true,
+            zone.generation == Zones.nextGeneration(after: row)
+        {
+            // A default zone is always there, a new one after a reset; its row is made when
+            // something is written to it.
+            row = try makeZone(row, zone, in: database, created: .zero)
+        }
+        guard let row, row.exists, row.generation == zone.generation else { return nil }
+        application.place = ZonePlace(
+            scope: application.scope,
+            database: database,
+            number: row.number,
+            zone: zone
+        )
+        return application.place
+    }
+
+    /// Makes a zone of a new generation; of several that are made concurrently, the first one's
+    /// stamp stays.
+    mutating func applyZoneCreate(_ application: inout CommitApplication) throws(EngineError) {
+        guard let zone = application.commit.zone else { return }
+        application.found = nil
+        let stamp = application.commit.stamp
+        let database = try makeDatabase(application.scope, zone.database)
+        guard var row = try self.zone(database, zone.name), row.generation >= zone.generation else {
+            let earlier = try self.zone(database, zone.name)
+            _ = try makeZone(earlier, zone, in: database, created: stamp)
+            return
+        }
+        guard row.generation == zone.generation, stamp < row.created else { return }
+        row.created = stamp
+        put(.zone(database, zone.name), row)
+    }
+
+    mutating func makeZone(
+        _ earlier: ZoneRow?,
+        _ zone: Commit.Zone,
+        in database: DatabaseNumber,
+        created: Stamp
+    ) throws(EngineError) -> ZoneRow {
+        if let earlier, earlier.exists { dropRows(of: earlier.number) }
+        var row = ZoneRow(
+            number: try takeZoneNumber(),
+            generation: zone.generation,
+            capabilities: Zones.capabilities(of: zone.name, in: zone.database.kind),
+            created: created
+        )
+        row.deadThrough = earlier?.deadThrough ?? 0
+        row.deleted = earlier?.deleted
+        row.reason = earlier?.reason ?? 0
+        put(.zone(database, zone.name), row)
+        return row
+    }
+
+    /// Ends a generation; of several deletions, the first one's stamp and reason stay.
+    mutating func applyZoneDelete(
+        _ reason: UInt8,
+        _ application: inout CommitApplication
+    ) throws(EngineError) {
+        guard let zone = application.commit.zone else { return }
+        application.found = nil
+        let stamp = application.commit.stamp
+        let database = try makeDatabase(application.scope, zone.database)
+        guard var row = try self.zone(database, zone.name),
+            zone.generation > row.deadThrough
+                || (zone.generation == row.deadThrough && stamp < row.deleted ?? stamp)
+        else { return }
+        if row.exists, row.generation <= zone.generation {
+            if row.generation == zone.generation {
+                try noteLosses(in: row.number, &application)
+            }
+            dropRows(of: row.number)
+        }
+        row.deadThrough = zone.generation
+        row.deleted = stamp
+        row.reason = reason
+        put(.zone(database, zone.name), row)
+        application.place = nil
+    }
+
+    /// Living records of a zone that whoever deletes it didn't know as they are, the first of them.
+    mutating func noteLosses(
+        in zone: ZoneNumber,
+        _ application: inout CommitApplication
+    ) throws(EngineError) {
+        var (names, byteCount) = (Set<String>(), 0)
+        for (run, row) in try loadScope(application.scope).runs.rows.sorted(by: { $0.key < $1.key })
+        {
+            let known = application.cut[run]
+            if row.seq <= known { continue }
+            let range = KeyRange.changes(of: zone, run, above: known)
+            for (key, _) in try rows(.index, range, limit: CommitApplication.lossLimit) {
+                let name = try RowKey.changedRecord(key)
+                if names.count >= CommitApplication.lossLimit
+                    || byteCount >= CommitApplication.lossBytes
+                {
+                    return
+                }
+                guard names.insert(name).inserted else { continue }
+                let living = try lives(zone, name).filter { !$0.isDead }
+                byteCount += living.reduce(0) { $0 + $1.body.bytes.count }
+                application.noteLoss(of: living, named: name)
+            }
+        }
+    }
+
+    /// When the zone of a commit that comes too late was deleted.
+    mutating func zoneEnd(of application: CommitApplication) throws(EngineError) -> Stamp {
+        guard let zone = application.commit.zone else { return .zero }
+        let database = try makeDatabase(application.scope, zone.database)
+        return try self.zone(database, zone.name)?.deleted ?? .zero
+    }
+
+    /// Drops everything that stands under a zone's number.
+    package mutating func dropRows(of zone: ZoneNumber) {
+        deleteRange(.records, .records(of: zone))
+        deleteRange(.records, .siblings(of: zone))
+        deleteRange(.index, .changes(of: zone))
+        deleteRange(.index, .backReferences(of: zone))
+        deleteRange(.index, .indexRows(of: zone))
+        deleteRange(.index, .assetUses(of: zone))
+        forgetZone(zone)
+    }
+
+    mutating func apply(
+        _ register: Commit.Register,
+        _ commit: Commit,
+        in scope: ScopeNumber
+    ) throws(EngineError) {
+        let row = RegisterRow(stamp: commit.stamp, value: register.value)
+        try join(row, into: register.namespace, register.key, of: scope, isCommitted: true)
+    }
+}
+
+extension RegisterRow {
+    /// The highest stamp stands; but the first to give a field its type keeps it, so that what is
+    /// stored fits, of counts the greatest stands, and a member that was taken off stays off,
+    /// whoever enters it meanwhile.
+    func replaces(_ current: RegisterRow, in namespace: String) -> Bool {
+        let isRemoval = value == nil
+        if namespace == MemberRegister.namespace, isRemoval != (current.value == nil) {
+            return isRemoval
+        }
+        if SchemaRegister.isCount(namespace), value != current.value {
+            return (current.value ?? []).lexicographicallyPrecedes(value ?? [])
+        }
+        let isFirst = SchemaRegister.isFixed(namespace) && current.value != nil && value != nil
+        return isFirst ? stamp < current.stamp : stamp > current.stamp
+    }
+}

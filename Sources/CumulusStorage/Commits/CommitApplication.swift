@@ -1,0 +1,138 @@
+// A commit on its way into the rows: what was found of its zone, and what it has cost so far.
+//
+// Made by `apply` for one commit; the steps of the commit fill it.
+
+import CumulusModel
+
+/// A commit on its way into the rows.
+struct CommitApplication {
+    let commit: Commit
+    let cut: CausalCut
+    let scope: ScopeNumber
+    let broken: BrokenRules
+    /// What stood here of its zone before it; nil: nothing, or the zone has changed since.
+    var found: Found?
+    /// Where its records stand; found with the first of them.
+    var place: ZonePlace?
+    /// What its puts left, in their order.
+    var rows: [RecordRow] = []
+    var conflicts: [Conflict] = []
+    /// Records, and about so many bytes of them, that the deletion of a zone is charged with.
+    static let lossLimit = 1_000
+    static let lossBytes = 4 << 20
+
+    struct Found {
+        let database: DatabaseNumber
+        let row: ZoneRow?
+    }
+
+    init(
+        commit: Commit,
+        cut: CausalCut,
+        scope: ScopeNumber,
+        broken: BrokenRules,
+        found: Found?
+    ) {
+        self.commit = commit
+        self.cut = cut
+        self.scope = scope
+        self.broken = broken
+        self.found = found
+    }
+
+    mutating func note(_ clashes: [Clash], of name: String, _ type: String) {
+        guard let zone = commit.zone else { return }
+        for clash in clashes {
+            conflicts.append(
+                Conflict(
+                    zone: zone,
+                    recordName: name,
+                    recordType: type,
+                    field: clash.field,
+                    winner: clash.winner,
+                    loser: clash.loser,
+                    lost: clash.lost
+                )
+            )
+        }
+    }
+
+    /// Lives that the commit ends, and that somebody changed who didn't know.
+    mutating func noteLoss(of ended: [RecordRow], named name: String) {
+        for row in ended {
+            if broken.contains(.losses), cut.covers(row.modified.dot) { continue }
+            let told = broken.contains(.knownEnds) ? row.modified : nil
+            guard let loser = row.newest(unknownTo: cut) ?? told else { continue }
+            let clash = Clash(
+                field: "",
+                winner: commit.stamp,
+                loser: loser,
+                lost: row.body.bytes
+            )
+            note([clash], of: name, row.type)
+        }
+    }
+
+    /// A record of a name under which others made one: the one that was made first is not shown.
+    mutating func noteTwin(
+        _ put: Commit.Put,
+        of shown: RecordRow
+    ) throws(EngineError) {
+        let isLater = commit.stamp > shown.birth
+        let clash = Clash(
+            field: "",
+            winner: max(commit.stamp, shown.birth),
+            loser: min(commit.stamp, shown.birth),
+            lost: isLater ? shown.body.bytes : try said(put).bytes
+        )
+        note([clash], of: put.recordName, isLater ? shown.type : put.type)
+    }
+
+    /// A change that comes too late for what it changes: all of it is lost.
+    mutating func noteLoss(
+        of put: Commit.Put,
+        _ type: String,
+        to winner: Stamp
+    ) throws(EngineError) {
+        let lost = try said(put).bytes
+        let clash = Clash(field: "", winner: winner, loser: commit.stamp, lost: lost)
+        note([clash], of: put.recordName, type)
+    }
+
+    private func said(_ put: Commit.Put) throws(EngineError) -> RecordBody {
+        do throws(MalformedBytes) {
+            return try put.saidFields
+        } catch {
+            throw .corrupt("a change of \(put.recordName) can't be read: \(error.reason)")
+        }
+    }
+}
+
+/// Where the records of a zone stand.
+package struct ZonePlace: Sendable {
+    package var scope: ScopeNumber
+    package var database: DatabaseNumber
+    package var number: ZoneNumber
+    package var zone: Commit.Zone
+
+    package init(
+        scope: ScopeNumber,
+        database: DatabaseNumber,
+        number: ZoneNumber,
+        zone: Commit.Zone
+    ) {
+        self.scope = scope
+        self.database = database
+        self.number = number
+        self.zone = zone
+    }
+
+    func record(_ name: String) -> RecordRow.Place {
+        RecordRow.Place(
+            database: zone.database,
+            zone: zone.name,
+            generation: zone.generation,
+            name: name
+        )
+    }
+}
