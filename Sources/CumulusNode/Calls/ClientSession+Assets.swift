@@ -173,7 +173,7 @@ extension ClientSession {
     private func store(_ message: Bytes, _ call: CallState, _ stream: UInt32) {
         guard let upload = call.upload else { return }
         let (caller, token) = (identity.caller, call.token)
-        let queued = QueuedBytes(message.count, of: self)
+        let queued = QueuedBytes(message.count, in: room)
         let isQueued = node.assets.perform { [self] codec in
             defer { queued.release() }
             if let refusal = token.cancellation { return resume { $0.fail(stream, refusal) } }

@@ -4,6 +4,9 @@
 // Called by the session before anything is queued, so that the writer never waits for decoding.
 // What is wrong with one item is that item's error; what is wrong with the request as a whole is
 // thrown. hot: once per call.
+//
+// Folder: what each family of calls reads and answers. Read `RequestParsing`, then one family, such
+// as `ClientSession+Queries`, and `Answers`.
 
 import CumulusModel
 import CumulusOperations

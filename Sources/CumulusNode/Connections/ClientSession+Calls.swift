@@ -65,7 +65,9 @@ extension ClientSession {
             try write(call, .modifyRecords(request)) { session, answer in
                 guard case .modified(var outcome) = answer else { return [] }
                 let shown = outcome.limitServerRecords(to: .max)
-                if shown > 0, !session.hasRoom(for: shown) { outcome.limitServerRecords(to: 0) }
+                if shown > 0, !session.room.hasRoom(for: shown) {
+                    outcome.limitServerRecords(to: 0)
+                }
                 return Answers.modified(outcome, request, limit: session.limits.answerBytes)
             }
         case .recordsList:
@@ -146,7 +148,7 @@ extension ClientSession {
             let number = try scopeNumber(scope, reach: .memory)
             let view = node.gate.latestView(reach: .memory)
             let page = try work(self, number, identity.caller, view)
-            guard hasRoom(for: page.message.count) else {
+            guard room.hasRoom(for: page.message.count) else {
                 return readFromDisk(stream, scope, work)
             }
             finish(stream, page)
@@ -189,18 +191,20 @@ extension ClientSession {
     func readNow(_ call: CallState, _ stream: UInt32, _ read: @escaping NextPage) {
         let (token, isEndless, isPeer) = (call.token, call.isEndless, identity.isPeer)
         // Counted a second time meanwhile: pages that follow are read for the same request.
-        let queued = QueuedBytes(call.requestBytes, of: self)
+        let queued = QueuedBytes(call.requestBytes, in: room)
         let work: @Sendable () -> Void = { [self] in
             defer { queued.release() }
             let now = node.environment.now()
             if let refusal = isEndless ? token.cancellation : token.refusal(now: now) {
                 return comeBack { $0.fail(stream, refusal) }
             }
-            guard isPeer || hasRoom(for: 0) else { return comeBack { $0.postpone(stream, read) } }
+            guard isPeer || room.hasRoom(for: 0) else {
+                return comeBack { $0.postpone(stream, read) }
+            }
             node.meter.engineCalls.add(1)
             do {
                 let page = try read()
-                guard isPeer || hasRoom(for: page.message.count) else {
+                guard isPeer || room.hasRoom(for: page.message.count) else {
                     return comeBack { $0.postpone(stream, read) }
                 }
                 send(page, on: stream)

@@ -3,6 +3,9 @@
 //
 // A transport drives it as a `FrameHandler` on one event loop; the store's threads come back to it
 // through that loop. What a call means is in `ClientSession+Calls`. hot: several steps per call.
+//
+// Folder: the life of a caller's connection. Read `ClientSession`, then `ClientSession+Greeting`,
+// which decides who calls, `CallState`, and `ClientSession+Calls`, where each call begins.
 
 import CumulusModel
 import CumulusOperations
@@ -10,7 +13,6 @@ import CumulusReplication
 import CumulusStorage
 import CumulusWire
 import Logging
-import Synchronization
 
 final class ClientSession: FrameHandler, @unchecked Sendable {
     // Confined to `link.loop`: closures that leave it come back through `link.loop.execute`.
@@ -23,12 +25,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     private var requestBytes = 0
     /// Bytes of answers that wait for credit, or are held back.
     var waitingBytes = 0
-    /// What of `heldBytes` of the node's meter is ours; readers ask for it too.
-    private let heldBytes = Atomic<Int>(0)
-    /// Bytes of pages on their way from a reader thread; they count as held already.
-    private let arrivingBytes = Atomic<Int>(0)
-    /// Bytes that wait for threads of the store, of calls that have ended too.
-    private let queuedBytes = Atomic<Int>(0)
+    let room: ConnectionRoom
     /// The incoming frame that may be kept whole, by the number of those before it.
     private var admittedFrame: Int?
     private var isClosed = false
@@ -71,6 +68,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     init(node: Node, link: any FrameLink, now: Instant) {
         self.node = node
         self.link = link
+        room = ConnectionRoom(node.meter, node.configuration.limits)
         connection = FrameConnection(limits: node.configuration.limits, now: now)
         var dice = NodeDice(node.environment)
         nonce = dice.bytes(PeerProof.nonceBytes)
@@ -95,7 +93,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         do throws(ProtocolFault) {
             while isTakingFrames, let frame = try connection.next() {
                 try handle(frame, now: now)
-                hold(keptBytes)
+                room.hold(keptBytes)
             }
         } catch {
             fault(error)
@@ -131,16 +129,16 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     private func takeRoom(_ kept: Int) -> Bool {
         let incoming = connection.incomingBytes
         guard incoming > 0 else {
-            hold(kept)
+            room.hold(kept)
             // Answers that wait need a frame that brings credit.
-            return waitingBytes > 0 || hasShare(kept)
+            return waitingBytes > 0 || room.allows(kept)
         }
-        if admittedFrame != connection.endedFrames, hasShare(kept + incoming) {
+        if admittedFrame != connection.endedFrames, room.allows(kept + incoming) {
             admittedFrame = connection.endedFrames
             connection.reserveIncoming()
         }
         let isAdmitted = admittedFrame == connection.endedFrames
-        hold(isAdmitted ? kept + incoming : kept)
+        room.hold(isAdmitted ? kept + incoming : kept)
         return isAdmitted
     }
 
@@ -149,46 +147,12 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         requestBytes + waitingBytes + connection.pendingBytes + connection.output.count
     }
 
-    /// From any thread.
-    func noteQueued(_ byteCount: Int) {
-        node.meter.heldBytes.add(byteCount)
-        queuedBytes.add(byteCount)
-    }
-
-    private func hold(_ bytes: Int) {
-        let before = heldBytes.value
-        guard bytes != before else { return }
-        node.meter.heldBytes.add(bytes - before)
-        heldBytes.add(bytes - before)
-    }
-
-    /// Whether the node has room for so many bytes of this connection.
-    ///
-    /// When all of them together hold too much, those go on that hold less than their share: a few
-    /// that read nothing hold up only themselves.
-    private func hasShare(_ bytes: Int) -> Bool {
-        hasShare(bytes, growing: bytes - heldBytes.value)
-    }
-
-    /// Whether an answer of so many bytes has room; from any thread.
-    func hasRoom(for byteCount: Int) -> Bool {
-        hasShare(heldBytes.value + arrivingBytes.value + byteCount, growing: byteCount)
-    }
-
-    private func hasShare(_ bytes: Int, growing growth: Int) -> Bool {
-        let limit = limits.nodeUnansweredBytes
-        return node.meter.heldBytes.value + growth <= limit
-            || bytes + queuedBytes.value <= limit / max(1, node.meter.connections.value)
-    }
-
     /// A page is on its way from a reader thread, which is not bound to wait for this loop.
     func send(_ page: Page, on stream: UInt32) {
         let byteCount = page.message.count
-        node.meter.heldBytes.add(byteCount)
-        arrivingBytes.add(byteCount)
+        room.addArriving(byteCount)
         link.loop.execute { [self] in
-            node.meter.heldBytes.add(-byteCount)
-            arrivingBytes.add(-byteCount)
+            room.addArriving(-byteCount)
             pageCame { $0.finish(stream, page) }
         }
     }
@@ -235,7 +199,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     func writing(_ pendingBytes: Int, now: Instant) {
         connection.writing(pendingBytes, now: now)
         guard identity.isPeer else { return }
-        hold(keptBytes)
+        room.hold(keptBytes)
         readForPeer()
     }
 
@@ -243,7 +207,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         isClosed = true
         for call in calls.values { call.token.cancel() }
         node.meter.callsInProgress.add(-calls.count)
-        hold(0)
+        room.hold(0)
         calls = [:]
         bellWait = nil
         if let peer = identity.peer { node.peerRuns.leave(peer, self) }
@@ -296,8 +260,8 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
     private var isTakingFrames: Bool {
         switch phase {
         case .greeting, .open:
-            keptBytes + queuedBytes.value - waitingBytes <= limits.unansweredBytes
-                && (waitingBytes > 0 || hasShare(keptBytes))
+            keptBytes + room.queuedBytes - waitingBytes <= limits.unansweredBytes
+                && (waitingBytes > 0 || room.allows(keptBytes))
         case .judging, .closing: false
         }
     }
@@ -405,13 +369,13 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
         if calls.count >= limits.streamsPerConnection, !identity.isPeer {
             return overloaded("more than \(limits.streamsPerConnection) calls on one connection")
         }
-        let unanswered = requestBytes + queuedBytes.value + waitingBytes + frame.payload.count
+        let unanswered = requestBytes + room.queuedBytes + waitingBytes + frame.payload.count
         if unanswered > limits.unansweredBytes {
             return overloaded(
                 "more than \(limits.unansweredBytes) unanswered bytes on one connection"
             )
         }
-        if waitingBytes > 0, !hasShare(heldBytes.value + frame.payload.count) { return full }
+        if waitingBytes > 0, !room.allows(room.heldBytes + frame.payload.count) { return full }
         return nil
     }
 
@@ -579,7 +543,7 @@ final class ClientSession: FrameHandler, @unchecked Sendable {
             requestBytes -= call.requestBytes
             call.requestBytes = 0
         }
-        return QueuedBytes(call.requestBytes, of: self)
+        return QueuedBytes(call.requestBytes, in: room)
     }
 
     func sendCausal(_ token: Bytes) {

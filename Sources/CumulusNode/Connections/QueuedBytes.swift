@@ -7,17 +7,17 @@ import Synchronization
 
 final class QueuedBytes: Sendable {
     private let byteCount: Atomic<Int>
-    private let session: ClientSession
+    private let room: ConnectionRoom
 
-    init(_ byteCount: Int, of session: ClientSession) {
+    init(_ byteCount: Int, in room: ConnectionRoom) {
         self.byteCount = Atomic(byteCount)
-        self.session = session
-        session.noteQueued(byteCount)
+        self.room = room
+        room.addQueued(byteCount)
     }
 
     /// They are not held any more.
     func release() {
-        session.noteQueued(-byteCount.exchange(0, ordering: .relaxed))
+        room.addQueued(-byteCount.exchange(0, ordering: .relaxed))
     }
 
     // Where it was let go of without having been looked at.

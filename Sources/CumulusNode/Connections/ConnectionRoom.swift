@@ -1,0 +1,62 @@
+// The bytes that one connection holds, and its share of what all connections of the node may hold.
+//
+// Owned by `ClientSession`, which says on its loop what it holds. Reader threads ask for room and
+// announce what they send, so the counters are atomic. When all connections together hold too much,
+// those go on that hold less than their share: callers that read nothing hold up only themselves.
+// hot: several steps per call.
+
+import CumulusModel
+import Synchronization
+
+final class ConnectionRoom: Sendable {
+    private let meter: NodeMeter
+    private let limits: Limits
+    /// Calls in progress, and what was said and not taken yet.
+    private let held = Atomic<Int>(0)
+    /// Pages on their way from reader threads.
+    private let arriving = Atomic<Int>(0)
+    /// Requests that wait for threads of the store, also those of calls that have ended.
+    private let queued = Atomic<Int>(0)
+
+    init(_ meter: NodeMeter, _ limits: Limits) {
+        self.meter = meter
+        self.limits = limits
+    }
+
+    var heldBytes: Int { held.value }
+    var queuedBytes: Int { queued.value }
+
+    /// Sets what the connection holds; on its loop.
+    func hold(_ bytes: Int) {
+        let growth = bytes - held.value
+        guard growth != 0 else { return }
+        meter.heldBytes.add(growth)
+        held.add(growth)
+    }
+
+    /// Adds to what waits for threads of the store, or takes off; from any thread.
+    func addQueued(_ byteCount: Int) {
+        meter.heldBytes.add(byteCount)
+        queued.add(byteCount)
+    }
+
+    /// Adds to what is on its way from reader threads, or takes off; from any thread.
+    func addArriving(_ byteCount: Int) {
+        meter.heldBytes.add(byteCount)
+        arriving.add(byteCount)
+    }
+
+    /// Whether the connection may hold this many bytes in all.
+    func allows(_ bytes: Int) -> Bool { allows(bytes, growth: bytes - held.value) }
+
+    /// Whether an answer of this many bytes has room; from any thread.
+    func hasRoom(for byteCount: Int) -> Bool {
+        allows(held.value + arriving.value + byteCount, growth: byteCount)
+    }
+
+    private func allows(_ bytes: Int, growth: Int) -> Bool {
+        let limit = limits.nodeUnansweredBytes
+        return meter.heldBytes.value + growth <= limit
+            || bytes + queued.value <= limit / max(1, meter.connections.value)
+    }
+}
