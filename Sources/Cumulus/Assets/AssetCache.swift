@@ -77,8 +77,18 @@ final class AssetCache: Sendable {
             unlink(path)
             return nil
         }
-        utimes(path, nil)
+        AssetCache.markUsed(path)
         return path
+    }
+
+    /// Sets a file's time of change to now, to the nanosecond.
+    ///
+    /// The time that the kernel would set itself only moves every few milliseconds: files that were
+    /// used one right after the other would all count as equally old.
+    static func markUsed(_ path: String) {
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        utimensat(AT_FDCWD, path, [now, now], 0)
     }
 
     // MARK: After a boot
@@ -115,7 +125,7 @@ final class AssetCache: Sendable {
     {
         let path = path(of: asset.digest)
         guard rename(part, path) == 0 else { throw AssetCache.problem(path) }
-        utimes(path, nil)
+        AssetCache.markUsed(path)
         state.withLock { state in
             if state.places != nil { AssetCache.note(list, of: asset.digest, in: &state.places) }
         }

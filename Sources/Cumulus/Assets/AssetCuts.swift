@@ -17,7 +17,7 @@ extension AssetCache {
             let list = try? ChunkList(checking: Bytes(data.dropFirst(32))),
             list.digest == Bytes(data.prefix(32))
         else { return nil }
-        utimes(file, nil)
+        AssetCache.markUsed(file)
         return list
     }
 
