@@ -64,13 +64,7 @@ import Testing
 
     private func diskBytes(below path: String) -> Int {
         let names = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
-        return names.reduce(0) { sum, name in
-            var status = stat()
-            guard stat("\(path)/\(name)", &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-                return sum
-            }
-            return sum + Int(status.st_blocks) * 512
-        }
+        return names.reduce(0) { $0 + FileStatus.diskBytes("\(path)/\($1)") }
     }
 
     @Test func filesGoUpAndComeDown() async throws {
@@ -194,11 +188,6 @@ import Testing
         return (node, variables)
     }
 
-    private func kind(_ path: String) -> mode_t {
-        var status = stat()
-        return lstat(path, &status) == 0 ? status.st_mode & S_IFMT : 0
-    }
-
     /// What is no file is not replaced by one, and nothing is fetched for it.
     @Test func outputsThatCanNotBeMade() async throws {
         let (node, variables) = try await startNodeWithPhoto()
@@ -213,8 +202,8 @@ import Testing
             #expect(run.code == 74 && run.errors.contains(output), "\(output): \(run.errors)")
             #expect(!FileManager.default.fileExists(atPath: output + ".part"))
         }
-        #expect(kind(fifo) == S_IFIFO)
-        for path in [link, dangling] { #expect(kind(path) == S_IFLNK) }
+        #expect(FileStatus.kind(fifo) == S_IFIFO)
+        for path in [link, dangling] { #expect(FileStatus.kind(path) == S_IFLNK) }
         #expect(try await node.end(SIGTERM) == .exit(0))
     }
 
