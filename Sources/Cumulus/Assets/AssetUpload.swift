@@ -3,6 +3,9 @@
 //
 // Used by saves before their records are sent. What a lost connection, a restart of the node or of
 // this process interrupted goes on where the server's next answer says. hot: once per chunk.
+//
+// Folder: files of records on their way up and down. Read `AssetUpload`, then `AssetDownload` and
+// `AssetCache`.
 
 import CumulusAssets
 import CumulusModel

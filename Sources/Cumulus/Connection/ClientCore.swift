@@ -2,6 +2,9 @@
 //
 // Shared by all databases of a container. Connections are the pool's, and what is tried again, and
 // when, is said by `Retries`; a change whose outcome stays unknown ends as 34. hot: once per call.
+//
+// Folder: what happens to a call until it has an outcome. Read `ClientCore`, then `ConnectionPool`,
+// `ClientConnection` and `Retries`.
 
 import CumulusModel
 import CumulusTransport

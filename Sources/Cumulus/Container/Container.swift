@@ -1,6 +1,9 @@
 // A container on a Cumulus server: where an app begins.
 //
 // Holds the connection settings; its databases share one set of connections.
+//
+// Folder: where an app begins: a container, its settings and its session. Read `Container`, then
+// `ClientSettings` and `Session`.
 
 public import CumulusModel
 import CumulusTransport

@@ -1,4 +1,7 @@
 // A database of a container, as clients use it. The calls are in one file per noun.
+//
+// Folder: what an app asks of a database, a file per noun. Read `Database`, then `Database+Records`
+// and `Database+Queries`.
 
 public import CumulusModel
 import CumulusWire

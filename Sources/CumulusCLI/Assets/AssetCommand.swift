@@ -1,4 +1,6 @@
 // `cumulus asset`: put files on records, get them back, and see what the server has of them.
+//
+// Folder: commands on assets. Read `AssetCommand`, then `AssetTransfer` and `AssetParts`.
 
 import ArgumentParser
 import Cumulus

@@ -4,6 +4,9 @@
 // the processor time of server and client stand apart; or loads the node of `--endpoint`. One file
 // per path: `Bench+Fetch`, `Bench+Save`, `Bench+Batch`, `Bench+Idle`, `Bench+Query`,
 // `Bench+Replicate`, `Bench+Lag`, `Bench+Asset`.
+//
+// Folder: the benchmark: its options, its load and its report. Read `Bench`, then `BenchTarget`,
+// `BenchLoad` and `BenchFigure`.
 
 import ArgumentParser
 import Cumulus

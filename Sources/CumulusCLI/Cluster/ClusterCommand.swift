@@ -1,4 +1,7 @@
 // `cumulus cluster`: what an operator does about the nodes of a cluster.
+//
+// Folder: what an operator does about nodes: members, certificates, backups, status. Read
+// `ClusterCommand`, then `ClusterJoin` and `StatusCommand`.
 
 import ArgumentParser
 import Cumulus

@@ -1,4 +1,7 @@
 // `cumulus container`: what the operator does about containers.
+//
+// Folder: what an operator does about containers and users. Read `ContainerCommand`, then
+// `SchemaCommand` and `UserCommand`.
 
 import ArgumentParser
 import Cumulus

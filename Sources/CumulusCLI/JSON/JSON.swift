@@ -3,6 +3,8 @@
 // Read by `JSONReader`, turned into field values by `FieldValue+JSON`, printed by every command
 // with `--json`. Unlike Foundation's, it tells 35 from 35.0, keeps all 64 bits of an integer, and
 // leaves text as it is, code point by code point.
+//
+// Folder: JSON as commands read and write it. Read `JSON`, then `JSONReader` and `FieldValue+JSON`.
 
 enum JSON: Equatable, Sendable {
     case null

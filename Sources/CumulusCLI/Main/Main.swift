@@ -1,5 +1,8 @@
 // `cumulus`: the command line. Which commands there are, and how each way to fail becomes one line
 // on standard error and an exit code.
+//
+// Folder: the command line itself: its commands, settings and ways to fail. Read `Main`, then
+// `Connection` and `Setting`.
 
 import ArgumentParser
 import Cumulus

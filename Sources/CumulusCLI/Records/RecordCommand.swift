@@ -1,4 +1,7 @@
 // `cumulus record`: save, get, delete and list records.
+//
+// Folder: commands on records, zones, queries and changes. Read `RecordCommand`, then
+// `QueryCommand` and `ChangesCommand`.
 
 import ArgumentParser
 import Cumulus

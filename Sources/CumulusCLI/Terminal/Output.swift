@@ -2,6 +2,8 @@
 //
 // All of it goes through `StandardOutput`: what can't be written is an error, at once, and so ends
 // also the fetching of what would come next.
+//
+// Folder: what a person or a pipe gets to see. Read `Output`, then `Progress` and `Cleanup`.
 
 import ArgumentParser
 import Foundation

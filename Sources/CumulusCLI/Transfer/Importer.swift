@@ -5,6 +5,9 @@
 // type; a record whose parent comes in a later line is saved after it; a lost connection or a
 // restart of the server is waited out, since saving a line twice does the same as once; memory is
 // bounded by the batches under way, and so many records that wait for parents.
+//
+// Folder: import and export of records as JSON lines. Read `ImportCommand`, then `Importer` and
+// `Exporter`.
 
 import ArgumentParser
 import Cumulus

@@ -1,5 +1,7 @@
 // What may be a name. Checked once, where a name enters the node; a violation is `invalidArguments`
 // naming what was wrong.
+//
+// Folder: what may be a name, and how things are identified. Read `Names`, then `Identifiers`.
 
 package enum Names {
     package static let defaultZone = "_defaultZone"

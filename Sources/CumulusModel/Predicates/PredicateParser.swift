@@ -3,6 +3,9 @@
 //
 // Called by the initialisers of `Query.Predicate`. Takes time in proportion to the format, recurses
 // no deeper than parentheses may nest, and refuses with a sentence what CloudKit refuses.
+//
+// Folder: reading the text format of predicates. Read `PredicateParser`, then `PredicateLexer` and
+// `PredicateParser+Comparisons`.
 
 package struct PredicateParser {
     /// Parentheses in parentheses; more are refused.

@@ -3,6 +3,9 @@
 // Part of the client's surface; the same value travels to the node, is judged there against the
 // schema, and is sealed into the cursors of further pages. Predicates are a flat postfix list, so
 // that neither a decoder nor an evaluator ever recurses on what a stranger sent.
+//
+// Folder: what a query asks for, and the ways to write one. Read `Query`, then `PredicateBuilder`
+// and `Query+Format`.
 
 /// A question about the records of one type.
 public struct Query: Hashable, Sendable {

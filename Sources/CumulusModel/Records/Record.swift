@@ -2,6 +2,9 @@
 //
 // Part of the client's surface. The value tracks which keys changed, so that a save sends these
 // only.
+//
+// Folder: records and zones as clients and servers see them. Read `Record`, then `RecordZone` and
+// `RecordView`.
 
 /// A record of a database: fetched, or made here and not yet saved.
 ///

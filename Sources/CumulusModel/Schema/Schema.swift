@@ -3,6 +3,9 @@
 //
 // Part of the client's surface; read from and printed as the schema language. Its arrays are always
 // in order, so that equal schemas are equal values.
+//
+// Folder: schemas, their differences, and the language in which they are written. Read `Schema`,
+// then `SchemaLanguage` and `SchemaLanguage+Parser`.
 
 /// The record types and the roles of a container's environment.
 public struct Schema: Hashable, Sendable {

@@ -2,6 +2,9 @@
 // that says what to do.
 //
 // Made by operations and the node, carried by STATUS frames and item results, thrown by the client.
+//
+// Folder: what every part of the server shares: its errors, its limits, its version. Read
+// `ServiceError`, then `Limits`.
 
 /// An error of a call, or of one item of a call.
 public struct ServiceError: Error, Sendable {

@@ -2,6 +2,9 @@
 //
 // Used by rows, commits and registers. A stamp names its commit too, so that one value says when
 // and which.
+//
+// Folder: time and order: of one write, of what a reader has seen, and as text. Read `Stamp`, then
+// `VersionVector`.
 
 /// 48 bits of milliseconds since 1970 UTC and 16 bits that count within a millisecond.
 package struct HybridTime: Hashable, Comparable, Sendable {

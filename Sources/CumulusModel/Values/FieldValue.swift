@@ -1,6 +1,9 @@
 // What a field may hold: CloudKit's closed set of kinds, and lists of them.
 //
 // Part of the client's surface; the node works on the wire form of the same values (`RecordBody`).
+//
+// Folder: what a field may hold, in Swift and as canonical bytes. Read `FieldValue`, then
+// `FieldType` and `CanonicalCoding`.
 
 /// The value of one field.
 ///

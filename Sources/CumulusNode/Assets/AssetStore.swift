@@ -3,6 +3,9 @@
 // Owned by `Node`; sessions, the collector and the fetcher hand it work. Where a chunk lies is told
 // by rows, which only the writer changes: a pack is written before the rows that name it, and goes
 // after the rows that forgot it. hot: once per chunk.
+//
+// Folder: the chunks of assets on this node: kept, fetched from other nodes, verified, removed.
+// Read `AssetStore`, then `AssetFetcher` and `AssetFetch`, and `AssetCollector`.
 
 package import CumulusAssets
 package import CumulusModel

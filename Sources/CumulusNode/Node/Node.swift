@@ -2,6 +2,9 @@
 //
 // Put together by `cumulusd`, by tests and by a simulator, which differ in the engine, the network
 // and the environment that they give it. It knows neither sockets nor a particular engine.
+//
+// Folder: what a node is and knows about itself and its cluster. Read `Node`, then
+// `NodeEnvironment`, through which the world comes in, `Node+Members` and `Node+Leaving`.
 
 package import CumulusModel
 import CumulusOperations

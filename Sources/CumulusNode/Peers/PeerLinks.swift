@@ -3,6 +3,9 @@
 //
 // Run by `cumulusd` beside the listener, until it is cancelled. The nodes are those that its
 // settings name, and all others that are listed as members: one address is enough to join.
+//
+// Folder: the links between the nodes of a cluster, and what travels over them. Read `PeerLinks`,
+// then `PeerConnection` and `PeerConnection+Pulls`; `ReplicaWatch` knows what other nodes hold.
 
 import CumulusOperations
 package import CumulusWire

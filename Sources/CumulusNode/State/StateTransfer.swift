@@ -4,6 +4,9 @@
 // Held by the connection to the donor and confined to its loop; the changes run in the writer, one
 // job at a time. While the last part is merged in, nothing else may change the scope: writers are
 // told to try again.
+//
+// Folder: taking over the state of another node where its log no longer reaches, and comparing
+// states. Read `StateTransfer`, then `StateMessages` and `StateComparisons`.
 
 import CumulusModel
 import CumulusReplication

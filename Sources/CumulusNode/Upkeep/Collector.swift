@@ -5,6 +5,9 @@
 //
 // Run by `cumulusd` beside the listener until it is cancelled. It reads on the reader threads and
 // gives the writer small jobs with pauses between them, so that callers hardly notice.
+//
+// Folder: what a node does in the background to its own data. Read `Collector`, which forgets, then
+// `SchemaKeeper` and `Verification`.
 
 import CumulusModel
 import CumulusOperations

@@ -4,6 +4,10 @@
 // Sessions queue requests here and are called back on their own loops, all of a batch in one hop.
 // While more is waiting, a batch is flushed on a thread beside the writer, which runs the next one
 // meanwhile and writes it once the flush is done; nothing is told before.
+//
+// Folder: everything between a request and the disk. Read `StoreGate`, then `StoreWork`,
+// `BatchWriter` and `Flusher`; `VisibleState` says what callers may see, `WriteStops` why writes
+// are refused.
 
 package import CumulusModel
 import CumulusOperations

@@ -3,6 +3,9 @@
 //
 // Run by the writer. Repeating it is harmless: it keeps the asset for another day and tells what is
 // missing now, which is how an interrupted upload goes on.
+//
+// Folder: what requests about assets mean, and which assets may go. Read `PrepareAssets`, then
+// `StoreChunks`, `ReadAsset` and `AssetCollection`.
 
 package import CumulusAssets
 package import CumulusModel

@@ -7,6 +7,9 @@
 // at the last of them only, if the next page were sure to be of this node: others may have
 // forgotten some of them.) The last page is one in whose snapshot nothing is left: its token is
 // that snapshot's vector. hot: once per record that changed.
+//
+// Folder: what a request for changes means. Read `ChangeToken`, then `FetchZoneChanges` and
+// `FetchDatabaseChanges`.
 
 package import CumulusModel
 package import CumulusStorage

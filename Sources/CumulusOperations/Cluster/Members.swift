@@ -3,6 +3,9 @@
 // A member is a register of the cluster's own scope. What may be forgotten waits for all members
 // that are listed, and for nobody else. One that was taken off stays off: its node ends when it
 // learns of it.
+//
+// Folder: the registers of the cluster: members, containers, users. Read `Members`, then
+// `Containers`, `Users` and `UserRecords`.
 
 package import CumulusModel
 package import CumulusStorage

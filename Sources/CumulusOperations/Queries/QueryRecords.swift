@@ -3,6 +3,9 @@
 //
 // Run by the session on a reader thread, from one snapshot per page. `QuerySearch` finds the places
 // of a page's records; their bodies are read afterwards, so memory is bounded by the page.
+//
+// Folder: what a query request means, page by page. Read `QueryRecords`, then `QuerySearch` and
+// `QueryCursor`.
 
 package import CumulusModel
 package import CumulusStorage

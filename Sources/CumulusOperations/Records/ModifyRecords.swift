@@ -2,6 +2,9 @@
 //
 // Run by the writer. Each zone's part becomes at most one commit: whole or not at all where the
 // zone is atomic, item by item elsewhere. hot: once per save; the work per zone is in `ZoneBatch`.
+//
+// Folder: what requests about records mean. Read `ModifyRecords`, then `FetchRecords` and
+// `ListRecords`.
 
 package import CumulusModel
 package import CumulusStorage

@@ -4,6 +4,9 @@
 // The plan says what would change, or why nothing may; the writer makes the same plan again and
 // writes all of it with one commit. Production never loses what it has, and development nothing
 // that production has; what else a file lacks is dropped only if the operator says so.
+//
+// Folder: how schemas grow and change. Read `SchemaImport`, then `SchemaRegisters` and
+// `SchemaGrowth`.
 
 package import CumulusModel
 package import CumulusStorage

@@ -1,6 +1,8 @@
 // Creates and deletes zones of the caller's private database.
 //
 // Run by the writer, in request order, each zone a commit of its own: zone requests are not atomic.
+//
+// Folder: what requests about zones mean. Read `ModifyZones`, then `ReadZones` and `ZoneDirectory`.
 
 package import CumulusModel
 package import CumulusStorage

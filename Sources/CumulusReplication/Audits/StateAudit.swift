@@ -6,6 +6,9 @@
 // record is compared where each has read what the other knows of it and of its zone, and what the
 // other has forgotten of the zone where it lacks a life. Whatever differs then is damage, since
 // rows follow from commits.
+//
+// Folder: comparing what two nodes hold. Read `ScopeDigest`, then `DigestAudit`, `Stretch` and
+// `StateAudit`.
 
 import CumulusModel
 package import CumulusStorage

@@ -3,6 +3,9 @@
 //
 // Held by whoever serves a peer, one per stream. It remembers only how far the reader is, so a slow
 // one costs no memory. Synchronous: each batch is read from the snapshot that it is given.
+//
+// Folder: sending commits to a peer and applying what a peer sends. Read `OutboundFeed`, then
+// `CommitIntake` and `PeerCommits`.
 
 package import CumulusModel
 package import CumulusStorage

@@ -6,6 +6,9 @@
 // of the scope come to the donor's snapshot together with the vector: a vector raised over a zone
 // that was left out would lose its commits silently. The order is `take` for every page, `merge`
 // until it is done, `finish`; from the first `merge` on nothing else may change the scope.
+//
+// Folder: handing over whole states where logs do not reach back. Read `StateSync`, then
+// `StateSource`, `StateIntake` and `RecordJoin`.
 
 import CumulusModel
 package import CumulusStorage

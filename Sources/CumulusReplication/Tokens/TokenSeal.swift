@@ -6,6 +6,9 @@
 // Sealed with ChaCha20-Poly1305. Each run of a node has a key of its own, derived from the
 // cluster's, and numbers its tokens: no nonce is used twice, and every node of the cluster can open
 // them. A token's first 18 bytes are authenticated with it. Called by the node for its sessions.
+//
+// Folder: what callers and peers carry as proof: sealed tokens and proofs of membership. Read
+// `TokenSeal`, then `CausalToken` and `PeerProof`.
 
 import Crypto
 package import CumulusModel

@@ -4,6 +4,9 @@
 // Called as background work, a bounded step at a time. Forgetting is always safe: it raises the
 // zone's horizon or the log's floor, and whoever reads from below takes state instead. Forgetting
 // too early only makes that happen more often.
+//
+// Folder: what a node may forget, and what it owes after others deleted. Read `Collection`, then
+// `LogRetention` and `CascadeCompensation`.
 
 package import CumulusModel
 package import CumulusStorage

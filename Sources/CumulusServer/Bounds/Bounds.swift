@@ -3,6 +3,9 @@
 //
 // Hidden: `cumulus bench` runs these beside its figures. Each prints one line of JSON, apart from
 // `echo`, which serves until a signal ends it.
+//
+// Folder: what the machine and the parts beneath the node can do at most. Read `Bounds`, then one
+// bound, such as `EngineBound`.
 
 import ArgumentParser
 import Foundation

@@ -2,6 +2,9 @@
 //
 // Exit codes: 0 after a signal and a clean end, 1 when the node can't start, 64 for flags that make
 // no sense, 70 when the store failed while the node was running.
+//
+// Folder: the server program, from its flags to its end. Read `Main`, then `Configuration` and
+// `Wiring`.
 
 import ArgumentParser
 import CumulusModel

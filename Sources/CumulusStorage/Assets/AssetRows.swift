@@ -3,6 +3,9 @@
 //
 // Local rows: none of them travels or is digested. Chunks are counted and kept for each database on
 // its own, so that nobody can learn, by word or by time, what another database holds.
+//
+// Folder: what the store knows of assets, and the files that hold their chunks. Read `AssetRows`,
+// then `WriteTransaction+Assets`, `PackFiles` and `PackDirectory`.
 
 package import CumulusModel
 

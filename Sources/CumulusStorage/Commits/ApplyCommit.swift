@@ -4,6 +4,9 @@
 //
 // Called by operations through `perform`. Every step is a function of the commit and of replicated
 // state, never of the node.
+//
+// Folder: what a commit is and what it does to the store. Read `Commit`, then `ApplyCommit` and its
+// steps in `ApplyCommit+Zones` and `ApplyCommit+Records`.
 
 package import CumulusModel
 

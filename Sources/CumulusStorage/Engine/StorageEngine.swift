@@ -15,6 +15,10 @@
 //
 // Whoever writes promises that each batch is flushed before the next one is written: what stands in
 // a log behind a batch then proves that the batch was durable, see `LogScan`.
+//
+// Folder: the ordered store beneath everything, and the transactions on it. Read `StorageEngine`,
+// then `WriteTransaction`, `Overlay` and `GroupCommit`; `MemoryEngine` serves tests and the
+// simulator.
 
 package import CumulusModel
 

@@ -4,6 +4,9 @@
 // own affair. Settled by the writer when the schema changes, read by queries. An index that
 // changes in any way is a new one under a new number: what stands under an old number is dropped
 // in the background and never read again.
+//
+// Folder: the indexes of record types: their rows, their building, their audit. Read
+// `IndexDefinition`, then `IndexedValues`, `WriteTransaction+Indexes` and `IndexRows`.
 
 package import CumulusModel
 

@@ -46,6 +46,9 @@
 // | log     | wanted asset   | database, asset digest             | empty, local            |
 //
 // All of it is written by the release that introduced the format.
+//
+// Folder: the layout of the store: which keys there are, and what their values say. Read
+// `Keyspace`, then `KeyEncoding` and `Rows`; `Runs` holds version vectors short.
 
 package import CumulusModel
 

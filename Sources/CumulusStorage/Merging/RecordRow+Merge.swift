@@ -6,6 +6,9 @@
 // raises the life's floor: registers with older stamps are gone, whenever they arrive. Where a
 // value falls that its origin and the winner's did not know of each other, a `Clash` says so. hot:
 // once per saved record, by the short way that needs no comparing.
+//
+// Folder: how concurrent changes of one record become one row. Read `RecordRow+Merge`, then
+// `Counter`, `MixedFields` and `Conflict`; `RecordRow+Join` merges whole rows.
 
 package import CumulusModel
 

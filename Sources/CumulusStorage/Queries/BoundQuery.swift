@@ -3,6 +3,9 @@
 //
 // Made once per page from what came over the wire; what can't be asked is refused here, with
 // CloudKit's words where it has some. Evaluated by `Candidate`.
+//
+// Folder: how a query is held against the schema and answered. Read `BoundQuery`, then `QueryPlan`,
+// which chooses the way, and `Candidate`, which judges one record.
 
 package import CumulusModel
 

@@ -12,6 +12,9 @@
 // purged it, so it is no part of the digest, and a stamp that only it names stands in it. Written
 // by `ApplyCommit`, read by everybody. hot: once per record that is saved; fetches use
 // `RecordView`, which skips what they don't need.
+//
+// Folder: what is stored of a record. Read `RecordRow`, then `RecordBody` and `RecordLives`;
+// `FieldCanonicaliser` makes bodies of what came over the wire.
 
 import Crypto
 package import CumulusModel

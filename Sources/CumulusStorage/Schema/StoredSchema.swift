@@ -2,6 +2,9 @@
 //
 // Read by whoever shows, imports or deploys it. What nobody has chosen is not stored: the indexes
 // that fields get by themselves in development, and the grants that every type begins with.
+//
+// Folder: the schema as it is stored, register by register. Read `StoredSchema`, then `TypeSchema`;
+// `StoredName` tells dropped types and fields from later ones.
 
 package import CumulusModel
 

@@ -1,4 +1,7 @@
 // Short ways to write requests in tests.
+//
+// Folder: requests, values and random work for tests, and oracles. Read `Requests`, then
+// `RandomWork`, `QueryOracle` and `Golden`.
 
 package import CumulusModel
 package import CumulusOperations

@@ -2,6 +2,8 @@
 //
 // Runs the production node over any engine; the default one keeps everything in memory. Time is the
 // machine's.
+//
+// Folder: nodes and programs for tests. Read `TestServer`, then `RawClient` and `NodeProcess`.
 
 package import Cumulus
 package import CumulusModel

@@ -1,6 +1,9 @@
 // One simulated history from its seed to its verdict.
 //
 // Called by `cumulus-sim` and by tests. The same seed tells the same story.
+//
+// Folder: simulated clusters of stores: one history from its seed to its verdict. Read
+// `Simulation`, then `SimulatedCluster` and `RoamingClient`.
 
 package import CumulusModel
 

@@ -2,6 +2,9 @@
 //
 // `records.proto`, and `node.proto` where the node leaves fields as bytes. Requests are decoded as
 // they came, names unchecked: the session judges them. hot: once per call.
+//
+// Folder: the messages of clients: records, zones, queries, changes, assets. Read `Records+Wire`,
+// then the family that you need, such as `Queries+Wire`.
 
 import CCumulusWire
 package import CumulusModel

@@ -12,6 +12,9 @@
 //         dialler's calls are odd.
 //
 // `FrameDecoder` reads frames, `FrameEncoder` writes them. hot: once per frame.
+//
+// Folder: the frames of a connection, and the seam to the transport. Read `Frame`, then
+// `FrameConnection` and `FrameTransport`.
 
 package import CumulusModel
 

@@ -4,6 +4,9 @@
 // Messages live in an arena with a byte limit, so that hostile input that would expand many times
 // fails cleanly, and all of it goes at once. Used by the `+Wire` files, which read the C struct in
 // place and hand out Swift values. hot: once per message.
+//
+// Folder: what all messages share: decoding, values, errors and the greeting. Read `CMessage`, then
+// `Values+Wire` and `Hello+Wire`.
 
 import CCumulusWire
 import CumulusModel

@@ -1,6 +1,8 @@
 // Accounts, and what operators do: status, containers, users, tokens.
 //
 // `operator.proto`.
+//
+// Folder: the messages of operators. Read `Operator+Wire`, then `Members+Wire` and `Schema+Wire`.
 
 import CCumulusWire
 package import CumulusModel

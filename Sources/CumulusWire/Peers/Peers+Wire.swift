@@ -1,6 +1,8 @@
 // What nodes of one cluster say to each other.
 //
 // `peers.proto`. Commits travel as the bytes that their origin made, and are not looked into here.
+//
+// Folder: the messages between nodes. Read `Peers+Wire`, then `State+Wire`.
 
 import CCumulusWire
 package import CumulusModel

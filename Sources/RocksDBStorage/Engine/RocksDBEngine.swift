@@ -5,6 +5,9 @@
 // `StorageEngine`; the store is closed when the engine and its snapshots are gone. Every error of a
 // commit, and every error that RocksDB met in the background, is `.failed`: the process has to end,
 // and the next start recovers.
+//
+// Folder: the storage seam on RocksDB. Read `RocksDBEngine`, then `RocksDBStore`, `RocksDBReader`
+// and `RocksDBOptions`.
 
 import CRocksDB
 package import CumulusModel

@@ -5,6 +5,9 @@
 // word. So the engine looks first. It refuses where acknowledged rows would be lost, and lets a
 // torn end pass: that is what a power cut leaves of a batch that was never acknowledged. How far
 // the store had come by then, its file END says: see `StoreEnd`.
+//
+// Folder: what is checked before a store is opened, so that no loss goes unnoticed. Read
+// `Inspection`, then `LogScan` and `StoreEnd`.
 
 import CumulusStorage
 

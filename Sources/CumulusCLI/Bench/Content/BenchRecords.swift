@@ -1,6 +1,9 @@
 // The records that are saved and fetched: twelve fields of all everyday kinds, 1 KB encoded.
 //
 // Texts are letters at random: an engine that packs its rows gains little from them.
+//
+// Folder: what the bench stores, and what the machine could do with it. Read `BenchRecords`, then
+// `BenchBounds`.
 
 import Cumulus
 import CumulusModel

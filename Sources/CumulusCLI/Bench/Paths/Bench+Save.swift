@@ -3,6 +3,8 @@
 //
 // Every call replaces a whole record that exists. Many in flight share flushes: their bound is the
 // engine committing the same rows. One in flight waits for its own flush: its bound is the disk.
+//
+// Folder: one file per measured path. Read `Bench+Save`, then `Bench+Fetch` and `Bench+Replicate`.
 
 import Cumulus
 import CumulusModel

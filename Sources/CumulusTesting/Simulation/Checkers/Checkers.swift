@@ -1,5 +1,8 @@
 // What must hold once a simulated cluster has come to rest: one checker per invariant, each by
 // other means than the code that it checks.
+//
+// Folder: what must hold in a simulated cluster. Read `Checkers`, then `Outcome`, `Losses` and
+// `Watch`.
 
 import CumulusModel
 import CumulusStorage

@@ -4,6 +4,9 @@
 //
 // Called by `cumulus-sim --whole`, with `--assets` too, and by tests. The same seed tells the same
 // story in every process, however that orders its dictionaries.
+//
+// Folder: whole nodes in virtual time, over a network and disks that fail. Read `NodeSimulation`,
+// then `SimulatedWorld`, `SimulatedNode` and `SimulatedNetwork`.
 
 import CumulusModel
 

@@ -1,0 +1,59 @@
+// Holds the folders of the sources to their rule: a folder is one feature, small enough to read, and
+// its leading file says what it is for.
+
+import Foundation
+import Testing
+
+@Suite struct FolderTests {
+    /// As many files as a reader takes in at one look.
+    private static let mostFiles = 12
+    private static let sign = "// Folder: "
+
+    /// The Swift files of each folder below `Sources`.
+    private static func folders() throws -> [String: [SourceFile]] {
+        Dictionary(grouping: try SourceTree.sources()) { file in
+            file.path.split(separator: "/").dropLast().joined(separator: "/")
+        }
+    }
+
+    private static func isTarget(_ folder: String) -> Bool {
+        folder.split(separator: "/").count == 2
+    }
+
+    @Test func noFolderIsAHall() throws {
+        for (folder, files) in try Self.folders() {
+            #expect(files.count <= Self.mostFiles, "\(folder) holds \(files.count) files")
+        }
+    }
+
+    /// A target is either one folder, or all of its files are in folders.
+    @Test func noFileStandsBesideFolders() throws {
+        let folders = try Self.folders()
+        for (folder, files) in folders where Self.isTarget(folder) {
+            let inner = folders.keys.filter { $0.hasPrefix(folder + "/") }
+            #expect(inner.isEmpty, "\(files.map(\.path)) belong into a folder")
+        }
+    }
+
+    @Test func oneFileOfEachFolderLeads() throws {
+        for (folder, files) in try Self.folders() where !Self.isTarget(folder) {
+            let leading = files.filter { $0.text.contains(Self.sign) }
+            #expect(leading.count == 1, "\(folder) is led by \(leading.map(\.name))")
+            let names = Set(files.map { $0.name.replacing(".swift", with: "") })
+            for file in leading {
+                let named = Self.paragraph(of: file).matches(of: /`([^`]+)`/).map {
+                    String($0.output.1)
+                }
+                #expect(!named.isEmpty, "\(file.path) names no file to read")
+                #expect(named.filter { !names.contains($0) } == [], "\(file.path)")
+            }
+        }
+    }
+
+    /// The paragraph of a file's head that speaks of the folder.
+    private static func paragraph(of file: SourceFile) -> String {
+        let lines = file.text.split(separator: "\n", omittingEmptySubsequences: false)
+        return lines.drop { !$0.hasPrefix(sign) }.prefix { $0.hasPrefix("// ") }
+            .joined(separator: " ")
+    }
+}
