@@ -1,5 +1,5 @@
-// Holds the folders of the sources to their rule: a folder is one feature, small enough to read, and
-// its leading file says what it is for.
+// Holds the folders of the sources to their rule: a folder is one feature, small enough to read,
+// and its leading file says what it is for.
 
 import Foundation
 import Testing

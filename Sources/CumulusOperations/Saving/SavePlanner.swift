@@ -1,8 +1,8 @@
 // Judges one save: may the caller, does its tag fit, do its fields fit the schema, do its
 // references hold? If all is well, a `Put` is added to the plan.
 //
-// Called by `ZoneBatch` once per save and round of planning. Changes nothing in the store. Each step
-// is in a file of its own; `plan` names them in their order.
+// Called by `ZoneBatch` once per save and round of planning. Changes nothing in the store. Each
+// step is in a file of its own; `plan` names them in their order.
 
 import CumulusModel
 import CumulusStorage
