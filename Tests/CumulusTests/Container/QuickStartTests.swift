@@ -6,15 +6,10 @@ import Foundation
 import Testing
 
 @Suite struct QuickStartTests {
-    private static let file = URL(filePath: #filePath).deletingLastPathComponent()
-
     @Test func theReadmeShowsTheFileThatRuns() throws {
-        let example = try String(
-            contentsOf: Self.file.appending(path: "QuickStart.swift"),
-            encoding: .utf8
-        )
-        let root = Self.file.deletingLastPathComponent().deletingLastPathComponent()
-        let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
+        let file = Checkout.file("Tests/CumulusTests/Container/QuickStart.swift")
+        let example = try String(contentsOf: file, encoding: .utf8)
+        let readme = try String(contentsOf: Checkout.file("README.md"), encoding: .utf8)
         #expect(readme.contains("```swift\n" + example + "```\n"))
     }
 
