@@ -37,24 +37,77 @@ no_arguments() {
     esac
 }
 
-# --- Release builds ---------------------------------------------------------------------------
+# --- Builds -----------------------------------------------------------------------------------
 
-# What SwiftPM has no setting for that a package others depend on may use.
-release_flags=(
+# One build makes the programs and all tests: nothing is compiled twice.
+build_flags=(
+    -c release
     # Small functions of one module are inlined into the next: a tenth of a fetch.
     -Xswiftc -cross-module-optimization
+    # Tests see what is internal to a module.
+    -Xswiftc -enable-testing
 )
-# Programs that run without a Swift installation. Apple's systems bring the library themselves.
-[ "$(uname)" = Darwin ] || release_flags+=(--static-swift-stdlib)
+# Each program, and the module in which it begins.
+programs=(cumulusd:CumulusServer cumulus:CumulusCLI cumulus-sim:CumulusSimulator)
+# Where the programs are, as they are run, measured and deployed.
+bin=$root/.cumulus/bin
 
-# Builds products as they are run and measured. Usage: build_release [--quiet] PRODUCT...
-build_release() {
-    local product quiet=()
-    if [ "$1" = --quiet ]; then quiet=(--quiet) && shift; fi
-    for product in "$@"; do
-        swift build ${quiet[@]+"${quiet[@]}"} --package-path "$root" -c release \
-            "${release_flags[@]}" --product "$product" || return
+# Builds the programs. Usage: build_programs [--quiet]
+build_programs() {
+    local program quiet=()
+    [ "${1-}" != --quiet ] || quiet=(--quiet)
+    for program in "${programs[@]}"; do
+        swift build ${quiet[@]+"${quiet[@]}"} --package-path "$root" "${build_flags[@]}" \
+            --product "${program%%:*}" || return
     done
+    link_programs
+}
+
+# Builds the programs and all tests.
+build_all() {
+    swift build --package-path "$root" "${build_flags[@]}" --build-tests || return
+    link_programs
+}
+
+# Runs tests of the build. Usage: run_tests OPTION...
+run_tests() {
+    swift test --package-path "$root" "${build_flags[@]}" --skip-build --disable-xctest "$@"
+}
+
+# What Foundation consists of. Objects of a build for the shared library name only Foundation.
+foundation=(
+    -lFoundation -lFoundationInternationalization -lFoundationEssentials -lCoreFoundation
+    -l_FoundationICU -l_FoundationCShims -l_FoundationCollections
+    -lswiftSynchronization -lswift_RegexParser -lswift_StringProcessing -lswiftRegexBuilder
+)
+
+# Makes of the build's objects programs that run without a Swift installation. SwiftPM could do that
+# only in a build of its own, where the tests' library has no place.
+link_programs() {
+    local program name
+    mkdir -p "$bin"
+    for program in "${programs[@]}"; do
+        name=${program%%:*}
+        if [ "$(uname)" = Darwin ]; then
+            # Apple's systems bring the library themselves.
+            cp -f "$root/.build/release/$name" "$bin/$name" || return
+        elif [ "$root/.build/release/$name" -nt "$bin/$name" ]; then
+            link_program "$name" "${program##*:}" || return
+        fi
+    done
+}
+
+# Debug information goes to a file beside the program, where debuggers and profilers look for it.
+link_program() {
+    local libraries new=$bin/$1.new
+    libraries=$(pkg-config --libs rocksdb libprotobuf-c libzstd libxxhash) || return
+    # shellcheck disable=SC2086 # Several words.
+    swiftc -static-stdlib -O "@$root/.build/release/$1.product/Objects.LinkFileList" -o "$new" \
+        -Xlinker --defsym="main=$2_main" -Xlinker --gc-sections \
+        "${foundation[@]}" $libraries -ljemalloc || return
+    objcopy --only-keep-debug "$new" "$bin/$1.debug" || return
+    (cd "$bin" && objcopy --strip-all --add-gnu-debuglink="$1.debug" "$1.new") || return
+    mv -f "$new" "$bin/$1"
 }
 
 # --- The set-up -------------------------------------------------------------------------------
@@ -181,7 +234,7 @@ command_of() {
 node_address() { sed -n 's/.*cumulusd ready on \([^ "]*\).*/\1/p' "$log" 2>/dev/null | tail -n 1; }
 
 # The command line of this build, talking to the node.
-cumulus() { CUMULUS_ENDPOINT=$(node_address) "$root/.build/release/cumulus" "$@"; }
+cumulus() { CUMULUS_ENDPOINT=$(node_address) "$bin/cumulus" "$@"; }
 
 # The same as the node's operator.
 cumulus_operator() { cumulus "$@" --operator-token-file "$data/operator.token"; }
@@ -259,7 +312,7 @@ start_node() {
     fi
     if [ -n "$pid" ]; then
         say "Node $1 runs already: pid $pid"
-        [ "$root/.build/release/cumulusd" -ot "$pid_file" ] \
+        [ "$bin/cumulusd" -ot "$pid_file" ] \
             || say "It is an older build; cluster/down ends it."
     else
         launch_node "$1" "$peers"
@@ -275,7 +328,7 @@ launch_node() {
     # In a session of its own, so that the end of this terminal is not the node's.
     local launch=(nohup)
     ! command -v setsid >/dev/null || launch=(setsid nohup)
-    "${launch[@]}" "$root/.build/release/cumulusd" --data "$data" \
+    "${launch[@]}" "$bin/cumulusd" --data "$data" \
         --listen "127.0.0.1:$(($(first_port) + $1 - 1))" --peers "$2" --cluster-key "$key" \
         </dev/null >"$log" 2>&1 &
     say "$!" >"$pid_file"
@@ -333,7 +386,7 @@ client=
 # A fresh build, and a folder of our own that goes with us.
 prepare() {
     set_up
-    build_release --quiet cumulusd cumulus
+    build_programs --quiet
     mkdir -p "$state"
     data=$(mktemp -d "$state/private.XXXXXX")
     log=$data/node.log
@@ -352,7 +405,7 @@ clean_up() {
 start_private_node() {
     local address end=$((SECONDS + ready_seconds))
     address=$(node_address) || true
-    "$root/.build/release/cumulusd" --data "$data" --listen "${address:-127.0.0.1:0}" \
+    "$bin/cumulusd" --data "$data" --listen "${address:-127.0.0.1:0}" \
         </dev/null >"$log" 2>&1 &
     node=$!
     until [ -n "$(node_address)" ]; do

@@ -39,7 +39,7 @@ import Testing
         var simulation = NodeSimulation()
         simulation.hasAssets = true
         var counts: [String: Int] = [:]
-        for seed in UInt64(1)...6 {
+        for seed in UInt64(1)...8 {
             let verdict = try simulation.run(seed: seed)
             #expect(verdict.violations.isEmpty, "seed \(seed): \(verdict.violations.first as Any)")
             counts.merge(verdict.counts, uniquingKeysWith: +)
