@@ -7,6 +7,10 @@ import Testing
 @Suite struct FolderTests {
     /// As many files as a reader takes in at one look.
     private static let mostFiles = 12
+    /// A file is one idea; a longer one says in its head why.
+    private static let mostLines = 450
+    /// The node is read most.
+    private static let mostLinesOfNode = 350
     private static let sign = "// Folder: "
 
     /// The Swift files of each folder below `Sources`.
@@ -23,6 +27,14 @@ import Testing
     @Test func noFolderIsAHall() throws {
         for (folder, files) in try Self.folders() {
             #expect(files.count <= Self.mostFiles, "\(folder) holds \(files.count) files")
+        }
+    }
+
+    @Test func noFileIsLong() throws {
+        for file in try SourceTree.sources() {
+            let limit = file.target == "CumulusNode" ? Self.mostLinesOfNode : Self.mostLines
+            let lines = file.text.split(separator: "\n", omittingEmptySubsequences: false).count - 1
+            #expect(lines <= limit, "\(file.path) has \(lines) lines")
         }
     }
 

@@ -1,7 +1,7 @@
 // Which assets a node lacks, told to another one: who leaves the cluster stays until somebody has
 // the bytes that it has.
 //
-// Asked by `Node.leave`, answered by the sessions of peers, page by page.
+// Asked by `Node.leave`, answered by `PeerCalls`, page by page.
 
 import CumulusModel
 import CumulusOperations
@@ -33,18 +33,6 @@ struct WantedAssets: Sendable {
             }
         }
         return Page(message: WantedAssetsResponse.encoded(assets))
-    }
-}
-
-extension ClientSession {
-    func serveWantedAssets(_ call: Call) throws {
-        let scope = try peerScope(call.header)
-        makeEndless(call.stream, patience: limits.stalledStateMilliseconds)
-        readLater(call.stream) { [node] in
-            let reader = node.gate.latest(reach: .disk)
-            let databases = try reader.scope(scope).map { try reader.databases(of: $0) }
-            return try WantedAssets(node: node, databases: databases ?? []).page()
-        }
     }
 }
 

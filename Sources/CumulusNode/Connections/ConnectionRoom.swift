@@ -1,6 +1,6 @@
 // The bytes that one connection holds, and its share of what all connections of the node may hold.
 //
-// Owned by `ClientSession`, which says on its loop what it holds. Reader threads ask for room and
+// Owned by `CallerConnection`, which says on its loop what it holds. Reader threads ask for room and
 // announce what they send, so the counters are atomic. When all connections together hold too much,
 // those go on that hold less than their share: callers that read nothing hold up only themselves.
 // hot: several steps per call.
@@ -11,7 +11,7 @@ import Synchronization
 final class ConnectionRoom: Sendable {
     private let meter: NodeMeter
     private let limits: Limits
-    /// Calls in progress, and what was said and not taken yet.
+    /// Calls in progress, and answers that the other side has not taken yet.
     private let held = Atomic<Int>(0)
     /// Pages on their way from reader threads.
     private let arriving = Atomic<Int>(0)
@@ -35,7 +35,7 @@ final class ConnectionRoom: Sendable {
     }
 
     /// Adds to what waits for threads of the store, or takes off; from any thread.
-    func addQueued(_ byteCount: Int) {
+    fileprivate func addQueued(_ byteCount: Int) {
         meter.heldBytes.add(byteCount)
         queued.add(byteCount)
     }
@@ -59,4 +59,27 @@ final class ConnectionRoom: Sendable {
         return meter.heldBytes.value + growth <= limit
             || bytes + queued.value <= limit / max(1, meter.connections.value)
     }
+}
+
+/// Bytes of a request that wait for a thread of the store.
+///
+/// They count for the connection that brought them, and for the node, until they are released: also
+/// when the call or the connection has ended meanwhile. Held by what is queued.
+final class QueuedBytes: Sendable {
+    private let byteCount: Atomic<Int>
+    private let room: ConnectionRoom
+
+    init(_ byteCount: Int, in room: ConnectionRoom) {
+        self.byteCount = Atomic(byteCount)
+        self.room = room
+        room.addQueued(byteCount)
+    }
+
+    /// The thread is done with them.
+    func release() {
+        room.addQueued(-byteCount.exchange(0, ordering: .relaxed))
+    }
+
+    // The queue may drop its work without running it.
+    deinit { release() }
 }

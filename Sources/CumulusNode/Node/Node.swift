@@ -1,4 +1,4 @@
-// A node: a store, what it knows about itself, and the sessions of its callers.
+// A node: a store, what it knows about itself, and the connections of its callers.
 //
 // Put together by `cumulusd`, by tests and by a simulator, which differ in the engine, the network
 // and the environment that they give it. It knows neither sockets nor a particular engine.
@@ -82,10 +82,10 @@ package final class Node: Sendable {
     let leaving = Atomic<Bool>(false)
     /// Where others reach this node; empty: nobody was told.
     let endpoint = Mutex("")
-    private let started: Int64
+    let started: Int64
     private let draining = Atomic<Bool>(false)
     /// By their addresses.
-    private let peers = Mutex<[String: NodeStatus.Peer]>([:])
+    let peers = Mutex<[String: NodeStatus.Peer]>([:])
     /// No other node belongs to this cluster, or is to.
     private let alone = Atomic<Bool>(false)
     let isBackingUp = Atomic<Bool>(false)
@@ -100,13 +100,13 @@ package final class Node: Sendable {
     }
 
     private let transfers = Mutex(Transfers())
-    private let sessions = Mutex<[ObjectIdentifier: WeakSession]>([:])
-    private let sessionCount = Atomic<Int>(0)
+    private let callers = Mutex<[ObjectIdentifier: WeakCaller]>([:])
+    private let callerCount = Atomic<Int>(0)
 
-    private struct WeakSession: Sendable {
-        weak var session: ClientSession?
+    private struct WeakCaller: Sendable {
+        weak var connection: CallerConnection?
         let loop: any FrameLoop
-        /// In the order in which they came.
+        /// Connections are numbered in the order in which they came.
         let number: Int
     }
 
@@ -204,27 +204,29 @@ package final class Node: Sendable {
 
     /// Finishes what is queued and ends the threads.
     ///
-    /// Sessions get no more answers.
+    /// Callers get no more answers.
     package func stop() {
         // Its threads wait for nobody's.
         assets.stop()
         gate.stop()
     }
 
-    // MARK: Sessions
+    // MARK: Callers
 
     /// Makes the handler of a new connection.
     package func accept(_ link: any FrameLink, now: Instant) -> any FrameHandler {
-        let session = ClientSession(node: self, link: link, now: now)
-        let number = sessionCount.wrappingAdd(1, ordering: .relaxed).newValue
-        let entry = WeakSession(session: session, loop: link.loop, number: number)
-        sessions.withLock { $0[ObjectIdentifier(session)] = entry }
+        let connection = CallerConnection(node: self, link: link, now: now)
+        let number = callerCount.wrappingAdd(1, ordering: .relaxed).newValue
+        let entry = WeakCaller(connection: connection, loop: link.loop, number: number)
+        callers.withLock { $0[ObjectIdentifier(connection)] = entry }
         meter.connections.add(1)
-        return session
+        return connection
     }
 
-    func forget(_ session: ClientSession) {
-        let isGone = sessions.withLock { $0.removeValue(forKey: ObjectIdentifier(session)) != nil }
+    func forget(_ connection: CallerConnection) {
+        let isGone = callers.withLock {
+            $0.removeValue(forKey: ObjectIdentifier(connection)) != nil
+        }
         if isGone { meter.connections.add(-1) }
     }
 
@@ -234,12 +236,12 @@ package final class Node: Sendable {
 
     /// Takes no new calls; those in progress go on.
     ///
-    /// Every session is told.
+    /// Every caller is told.
     package func beginDraining() {
         draining.store(true, ordering: .relaxed)
-        let entries = sessions.withLock { $0.values.sorted { $0.number < $1.number } }
+        let entries = callers.withLock { $0.values.sorted { $0.number < $1.number } }
         for entry in entries {
-            entry.loop.execute { entry.session?.drain() }
+            entry.loop.execute { entry.connection?.drain() }
         }
     }
 
@@ -326,77 +328,4 @@ package final class Node: Sendable {
 
     /// Calls that are still in progress.
     package var callsInProgress: Int { meter.callsInProgress.value }
-
-    // MARK: Status
-
-    /// "ready", or why not, where that can be told without the store.
-    package var state: String {
-        if isDraining { return "draining" }
-        if gate.stops.isReadOnly { return "read-only" }
-        if gate.stops.hasBegun { return "leaving" }
-        if peerRuns.isTwin { return "id in use" }
-        if PeerClocks.isWrong(clockLead) { return "clock wrong" }
-        if gate.stops.isDiskFull { return "disk full" }
-        return meter.damagedRows.value > 0 ? "damaged" : "ready"
-    }
-
-    /// So many assets that lack bytes are counted.
-    private static let wantedAtMost = 1_000
-
-    /// How the node is, and what the reader sees of its store.
-    package func status(_ reader: ReadTransaction) throws(EngineError) -> NodeStatus {
-        var status = NodeStatus()
-        status.scopes = try ScopeDigest.all(in: reader).map {
-            NodeStatus.Scope(
-                container: $0.scope.container,
-                environment: $0.scope == .cluster ? 0 : UInt32($0.scope.environment.rawValue),
-                commits: $0.commits,
-                digest: $0.digest,
-                liveRuns: UInt32(clamping: $0.liveRuns),
-                retiredRuns: UInt32(clamping: $0.retiredRuns),
-                horizons: UInt32(clamping: $0.horizons)
-            )
-        }
-        status.peers = peers.withLock { $0.values.sorted { $0.endpoint < $1.endpoint } }
-        status.nodeID = nodeID
-        status.incarnation = incarnation.value
-        status.clusterID = clusterID
-        status.softwareVersion = configuration.version
-        status.state = state
-        if status.state == "ready", try catchUp.isBehind(reader) { status.state = "catching up" }
-        status.started = started
-        status.connections = UInt32(clamping: meter.connections.value)
-        status.calls = UInt64(clamping: meter.calls.value)
-        status.commits = UInt64(clamping: meter.commits.value)
-        status.flushes = UInt64(clamping: meter.flushes.value)
-        status.freeBytes = gate.engine.freeBytes() ?? 0
-        status.profile = configuration.profile
-        status.callsInProgress = UInt32(clamping: meter.callsInProgress.value)
-        status.assetBytes = UInt64(clamping: assets.storedBytes.value)
-        let wanted = try reader.rows(.log, .all(.wantedAsset), limit: Node.wantedAtMost)
-        status.wantedAssets = UInt32(clamping: wanted.count)
-        return status
-    }
-}
-
-// MARK: - Backups
-
-extension Node {
-    /// Makes a directory that a node can be started from; one at a time.
-    func backUp(to path: String) throws(ServiceError) -> (bytes: UInt64, files: UInt32) {
-        guard let backUp = configuration.backUp else {
-            throw ServiceError(.invalidArguments, "this node keeps nothing on a disk")
-        }
-        guard !isBackingUp.exchange(true, ordering: .acquiringAndReleasing) else {
-            throw ServiceError(
-                .requestRateLimited,
-                .overloaded,
-                "another backup is being made; try again when it is there"
-            )
-        }
-        defer { isBackingUp.store(false, ordering: .releasing) }
-        return try assets.keepingPacks { (packs) throws(ServiceError) in
-            try backUp(gate.engine, packs, path)
-        }
-    }
 }

@@ -42,13 +42,13 @@ package struct Collector: Sendable {
     /// Log entries, or increments, that one step looks at or drops.
     static let entriesAtOnce = 10_000
     /// Bytes of disk that dropped log entries may take, where there is enough of it.
-    private static let deadBytes: UInt64 = 64 << 20
+    static let deadBytes: UInt64 = 64 << 20
     /// Peers have so long to report before one of them counts as missing.
     private static let settlingMilliseconds: Int64 = 60_000
 
-    private let node: Node
-    private let schedule: Schedule
-    private let missing = MissingMembers()
+    let node: Node
+    let schedule: Schedule
+    let missing = MissingMembers()
 
     package init(_ node: Node, schedule: Schedule = Schedule()) {
         self.node = node
@@ -83,7 +83,7 @@ package struct Collector: Sendable {
 
     /// What fails, on a damaged row or a busy store, is told, and keeps nothing else from being
     /// done.
-    private func trying(
+    func trying(
         _ scope: ScopeID? = nil,
         _ work: () async throws -> Void
     ) async throws(CancellationError) {
@@ -99,7 +99,7 @@ package struct Collector: Sendable {
         }
     }
 
-    private func inEachScope(
+    func inEachScope(
         _ work: (ScopeID, ScopeNumber) async throws -> Void
     ) async throws {
         for (scope, number) in try await scopes() {
@@ -112,138 +112,6 @@ package struct Collector: Sendable {
             try MissingMembers.find(except: node.nodeID, reader, now: node.clock)
         }
         missing.warn(of: found, now: node.environment.now(), node.environment.logger)
-    }
-
-    // MARK: Logs
-
-    /// Drops what every member has read, and what is older than members are waited for.
-    package func truncateLogs() async throws {
-        let shortage = shortage()
-        let retention = try await retention(shortage)
-        var isLacked = false
-        try await inEachScope { scope, number in
-            let (end, stable) = try await node.gate.reading { [self] reader in
-                let known = try self.stable(of: number, reader)
-                return (try retention.end(of: number, stable: known, reader), known)
-            }
-            if retention.isShort, !stable.covers(end) { isLacked = true }
-            try await dropStages(of: scope, number)
-            try await truncateLog(of: scope, number, through: end)
-        }
-        missing.note(
-            isLacked ? shortage ?? .logs(schedule.logBytes) : nil,
-            node.environment.logger
-        )
-        try await reclaimLogs(isShort: shortage != nil)
-    }
-
-    private func truncateLog(
-        of scope: ScopeID,
-        _ number: ScopeNumber,
-        through end: VersionVector
-    ) async throws {
-        var isDone = false
-        while !isDone {
-            isDone = try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
-                guard try transaction.scope(scope) == number else { return true }
-                return try Collection.truncateLog(
-                    of: number,
-                    through: end,
-                    entryLimit: Collector.entriesAtOnce,
-                    &transaction
-                )
-            }
-            if !isDone { try await pause() }
-        }
-    }
-
-    /// Gives back the disk of what was dropped, where it is much or the disk is short.
-    private func reclaimLogs(isShort: Bool) async throws {
-        let engine = node.gate.engine
-        let mayStay = isShort ? 0 : Collector.deadBytes
-        guard try await logBytes() > mayStay else { return }
-        var pieces: [DeadLog.Piece] = []
-        try await inEachScope { _, number in
-            pieces += try await node.gate.reading { reader in
-                try DeadLog().pieces(of: number, reader) { range throws(EngineError) in
-                    try engine.byteCount(of: .log, range)
-                }
-            }
-        }
-        guard pieces.reduce(0, { $0 + $1.bytes }) > mayStay else { return }
-        for piece in pieces {
-            try await node.gate.reading { _ in try engine.reclaim(.log, piece.range) }
-            try await pause()
-        }
-    }
-
-    /// Of disk, dropped entries included.
-    private func logBytes() async throws -> UInt64 {
-        let engine = node.gate.engine
-        return try await node.gate.reading { _ in
-            try engine.byteCount(of: .log, .all(.commit))
-        }
-    }
-
-    /// Drops zones that another node's state has replaced, unless one is being taken.
-    private func dropStages(of scope: ScopeID, _ number: ScopeNumber) async throws {
-        guard node.beginTransfer(of: scope) else { return }
-        defer { node.endTransfer(of: scope) }
-        try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
-            try transaction.dropStages(of: number)
-        }
-    }
-
-    /// A disk that is nearly full: at twice the reserve, where writes go on still.
-    private func shortage() -> MissingMembers.Shortage? {
-        guard let free = node.gate.engine.freeBytes(), free / 2 < node.configuration.diskReserve
-        else { return nil }
-        return .disk(free)
-    }
-
-    /// How long log entries stay now: as long as they fit, and no longer than they must where the
-    /// disk is short.
-    private func retention(_ shortage: MissingMembers.Shortage?) async throws -> LogRetention {
-        var retention = LogRetention(
-            kept: schedule.keepMilliseconds,
-            longest: schedule.retentionMilliseconds,
-            now: node.clock
-        )
-        if shortage != nil {
-            retention.keepLeast()
-        } else if try await logBytes() > schedule.logBytes {
-            while retention.canShrink, try await size(of: retention) > schedule.logBytes {
-                retention.halve()
-            }
-        }
-        return retention
-    }
-
-    /// Bytes of the logs of all scopes that stay.
-    private func size(of retention: LogRetention) async throws -> UInt64 {
-        let engine = node.gate.engine
-        var sum: UInt64 = 0
-        try await inEachScope { _, number in
-            sum += try await node.gate.reading { reader in
-                try retention.size(of: number, reader) { range throws(EngineError) in
-                    try engine.byteCount(of: .log, range)
-                }
-            }
-        }
-        return sum
-    }
-
-    /// What all other members have reported, of what is here.
-    private func stable(
-        of scope: ScopeNumber,
-        _ reader: ReadTransaction
-    ) throws(EngineError) -> VersionVector {
-        let reports = try reader.reports(of: scope)
-        let others = try Members.others(than: node.nodeID, in: reader)
-        return Collection.stable(
-            try reader.vector(of: scope),
-            reports: others.map { reports[$0.nodeID]?.vector }
-        )
     }
 
     // MARK: Tombstones and conflicts
@@ -384,7 +252,7 @@ package struct Collector: Sendable {
         try await node.gate.reading { reader in try ScopeDirectory.all(in: reader) }
     }
 
-    private func pause() async throws {
+    func pause() async throws {
         try await node.environment.sleep(schedule.pauseMilliseconds)
     }
 }

@@ -38,7 +38,7 @@ extension BoundQuery {
 }
 
 /// Judges the parts of one query.
-private struct Binder {
+struct Binder {
     let query: Query
     let schema: TypeSchema
     let context: BoundQuery.Context
@@ -284,101 +284,6 @@ private struct Binder {
         return BoundQuery.SortKey(column: column, ascending: true, origin: origin)
     }
 
-    // MARK: Columns and indexes
-
-    private func column(_ key: String) throws(ServiceError) -> BoundQuery.Column {
-        // Names are ASCII; Swift would take other spellings for some of them.
-        guard key.utf8.allSatisfy({ $0 < 0x80 }), StoredName.isShown(key) else {
-            throw unknown(key)
-        }
-        let name = schema.fieldDrops.stored(key)
-        if let type = schema.fields[name], !SystemField.isProperty(key) {
-            return .field(name, type)
-        }
-        if let system = SystemField(key: key) { return .system(system) }
-        throw unknown(key)
-    }
-
-    private func need(
-        _ index: Schema.Indexes,
-        of column: BoundQuery.Column
-    ) throws(ServiceError) {
-        let (name, shown) = column.names
-        guard !schema.indexes(of: name, in: context.environment).contains(index) else { return }
-        let (adjective, keyword) =
-            index == .sortable ? ("sortable", "SORTABLE") : ("queryable", "QUERYABLE")
-        throw invalid(
-            """
-            Field '\(shown)' is not marked \(adjective); add \(keyword) to \
-            '\(StoredName.shown(name))' of type \(query.recordType) in the schema
-            """
-        )
-    }
-
-    /// The kind of values that a column is compared with.
-    private func kind(
-        _ key: String,
-        _ column: BoundQuery.Column,
-        _ relation: Query.Relation
-    ) throws(ServiceError) -> FieldKind {
-        switch (column.type, relation.wantsList) {
-        case (.one(let kind), false) where relation.compares(kind): return kind
-        case (.list(let kind), true) where relation.compares(kind): return kind
-        case (.one(let kind), true):
-            throw invalid(
-                """
-                Field '\(key)' has a value type of \(kind.name) and is no list; compare it with \
-                ==, IN or BEGINSWITH, or search words with self CONTAINS
-                """
-            )
-        case (.list(let kind), false):
-            throw invalid(
-                """
-                Field '\(key)' has a value type of LIST<\(kind.name)>; ask what the list holds \
-                with CONTAINS or ANY
-                """
-            )
-        default:
-            try checkReadable(key, column)
-            throw invalid(
-                "Field '\(key)' of type \(column.type.name) can't be compared in this way; "
-                    + instead(of: relation, column.type)
-            )
-        }
-    }
-
-    /// What can be asked of a column's type.
-    private func instead(of relation: Query.Relation, _ type: FieldType) -> String {
-        switch type {
-        case .one(.location): "ask for a distance"
-        case _ where relation.isDistance: "distances are asked of LOCATION fields"
-        case .one(.reference): "ask with ==, != or IN which record it names"
-        default: "compare it with ==, !=, <, > or IN"
-        }
-    }
-
-    /// Fails for what no index can hold.
-    private func checkReadable(
-        _ key: String,
-        _ column: BoundQuery.Column
-    ) throws(ServiceError) {
-        if column.type.isEncrypted {
-            throw invalid(
-                """
-                Field '\(key)' is encrypted, so the server can't compare it; keep what is asked \
-                about in a field of its own, or look at it after a fetch
-                """
-            )
-        }
-        guard column.type == .one(.asset) || column.type == .list(.asset) else { return }
-        throw invalid(
-            """
-            Field '\(key)' of type \(column.type.name) can't be asked about; keep what is asked \
-            about in a field of its own
-            """
-        )
-    }
-
     // MARK: Values
 
     private func fit(
@@ -429,7 +334,7 @@ private struct Binder {
         )
     }
 
-    private func unknown(_ key: String) -> ServiceError {
+    func unknown(_ key: String) -> ServiceError {
         invalid("Unknown field '\(key)': type \(query.recordType) has none of that name")
     }
 
@@ -446,14 +351,14 @@ private struct Binder {
         ServiceError(.limitExceeded, .tooManyItems, "a query has at most \(limit) \(what)")
     }
 
-    private func invalid(_ message: String) -> ServiceError {
+    func invalid(_ message: String) -> ServiceError {
         ServiceError(.invalidArguments, .invalidValue, message)
     }
 }
 
 extension TypeSchema {
     /// The fields that have an index, by name.
-    fileprivate func columns(
+    func columns(
         with index: Schema.Indexes,
         in environment: Environment
     ) -> [BoundQuery.Column] {
@@ -465,7 +370,7 @@ extension TypeSchema {
 
 extension BoundQuery.Column {
     /// The name in the schema, and the one that callers know.
-    fileprivate var names: (schema: String, shown: String) {
+    var names: (schema: String, shown: String) {
         switch self {
         case .field(let name, _): (name, StoredName.shown(name))
         case .system(.recordID): (SystemField.recordID.rawValue, "recordName")

@@ -234,14 +234,6 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case assetsPrepare = 112
     case assetsUpload = 113
     case assetsDownload = 114
-
-    /// For nodes of the cluster only.
-    package var isPeers: Bool {
-        switch self {
-        case .peersPull, .peersState, .peersReport, .peersAsset, .peersWanted: true
-        default: false
-        }
-    }
 }
 
 /// Stands before the first message of a call.

@@ -97,7 +97,7 @@ import Testing
         let other = SilentLink()
         server.peerRuns.enter(Incarnation(1), of: peer, at: "", other) { _ in }
         let start = server.environment.now()
-        let session = ClientSession(node: server, link: InPlaceLink(), now: start)
+        let session = CallerConnection(node: server, link: InPlaceLink(), now: start)
         let hello = Hello(asPeer: peer, key: key, answering: session.nonce)
         RawClient.greeting(hello).withUnsafeBytes { session.received($0, now: start) }
         #expect(other.isAsked)

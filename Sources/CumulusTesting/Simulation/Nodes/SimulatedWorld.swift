@@ -13,45 +13,45 @@ import Logging
 final class SimulatedWorld: @unchecked Sendable {
     // Used by one thread.
 
-    private let time = VirtualTime()
-    private let network: SimulatedNetwork
-    private var nodes: [SimulatedNode] = []
+    let time = VirtualTime()
+    let network: SimulatedNetwork
+    var nodes: [SimulatedNode] = []
     /// Callers with sessions; where disks go back to backups they would wait for what is lost.
-    private var clients: [SimulatedClient] = []
-    private let restores: Bool
-    private let hasAssets: Bool
-    private var dice: SeededGenerator
+    var clients: [SimulatedClient] = []
+    let restores: Bool
+    let hasAssets: Bool
+    var dice: SeededGenerator
     /// For connections that break, in some histories: the others stay as they are.
-    private var resetDice: SeededGenerator
-    private let resets: Bool
+    var resetDice: SeededGenerator
+    let resets: Bool
     /// In some histories; clients have write concerns there.
-    private var pairs: PairLoad?
-    private var watch = WorldWatch(of: SimulatedNode.scope)
-    private var requests: RandomRequests
+    var pairs: PairLoad?
+    var watch = WorldWatch(of: SimulatedNode.scope)
+    var requests: RandomRequests
     /// Commits that callers were told of.
-    private var acknowledged: Set<Dot> = []
+    var acknowledged: Set<Dot> = []
     /// Those that only a disk held which is no longer.
-    private var excused: Set<Dot> = []
-    private var backups: [Int: SimulatedNode.Backup] = [:]
+    var excused: Set<Dot> = []
+    var backups: [Int: SimulatedNode.Backup] = [:]
     /// Nodes whose disks are gone: an operator takes them off the list.
-    private var lost: Set<Bytes> = []
+    var lost: Set<Bytes> = []
     /// When the machines' nodes began to leave, and when a disk last lost something.
-    private var leaving: [Int: Int64] = [:]
-    private var lastLoss: Int64 = -1
+    var leaving: [Int: Int64] = [:]
+    var lastLoss: Int64 = -1
     /// When nodes left whose disks are empty now.
-    private var leaves: [Int64] = []
-    private(set) var violations: [(checker: String, text: String)] = []
-    private(set) var story: [String] = []
-    private(set) var counts: [String: Int] = [:]
-    private let isTold: Bool
+    var leaves: [Int64] = []
+    var violations: [(checker: String, text: String)] = []
+    var story: [String] = []
+    var counts: [String: Int] = [:]
+    let isTold: Bool
 
     /// Within which all nodes hold the same once everything is healed: some things are tried again
     /// after half a minute or a whole one only.
-    private static let settlingMilliseconds: Int64 = 240_000
+    static let settlingMilliseconds: Int64 = 240_000
     /// How long nothing may change before it counts: sweeps come every few seconds.
-    private static let quietMilliseconds: Int64 = 10_000
+    static let quietMilliseconds: Int64 = 10_000
     /// Things that happen in a second of virtual time, at most: more is somebody turning in place.
-    private static let eventsPerSecond = 200_000
+    static let eventsPerSecond = 200_000
 
     init(_ count: Int, seed: UInt64, hasAssets: Bool, isTold: Bool) throws {
         self.isTold = isTold
@@ -80,15 +80,15 @@ final class SimulatedWorld: @unchecked Sendable {
         }
     }
 
-    private func tell(_ line: @autoclosure () -> String) {
+    func tell(_ line: @autoclosure () -> String) {
         if isTold { story.append("\(time.milliseconds) ms: \(line())") }
     }
 
-    private func count(_ what: String) {
+    func count(_ what: String) {
         counts[what, default: 0] += 1
     }
 
-    private func note(_ level: Logger.Level, _ text: String, on machine: Int) {
+    func note(_ level: Logger.Level, _ text: String, on machine: Int) {
         tell("node \(machine): \(text)")
         if text.hasPrefix("took another node's state") { count("states taken") }
         if text.hasPrefix("another peer doesn't send") { count("asked another peer") }
@@ -103,7 +103,7 @@ final class SimulatedWorld: @unchecked Sendable {
 
     // MARK: Running
 
-    private func run(milliseconds: Int64) throws {
+    func run(milliseconds: Int64) throws {
         let end = time.milliseconds + milliseconds
         let limit = Int(milliseconds / 1_000 + 1) * Self.eventsPerSecond
         var events = 0
@@ -117,14 +117,14 @@ final class SimulatedWorld: @unchecked Sendable {
         }
     }
 
-    private func lookAround() throws {
+    func lookAround() throws {
         for node in nodes {
             guard let reader = node.node?.gate.latest(reach: .disk) else { continue }
             try watch.look(at: node.machine, reader)
         }
     }
 
-    private struct Livelock: Error {
+    struct Livelock: Error {
         let milliseconds: Int64
     }
 
@@ -147,7 +147,7 @@ final class SimulatedWorld: @unchecked Sendable {
         for client in clients { client.start() }
     }
 
-    private func addClient(_ number: Int) {
+    func addClient(_ number: Int) {
         let (name, token) = ("client-\(number)", "token-of-client-\(number)")
         let user = Bytes(repeating: UInt8(number + 1), count: 16)
         administer(.addUser(name: name, id: user), at: nodes[0])
@@ -169,7 +169,7 @@ final class SimulatedWorld: @unchecked Sendable {
         )
     }
 
-    private func administer(_ operation: WriteRequest.Operation, at node: SimulatedNode) {
+    func administer(_ operation: WriteRequest.Operation, at node: SimulatedNode) {
         guard let process = node.process, let running = node.node else { return }
         let request = WriteRequest(operation, scope: .cluster, caller: Caller(role: .operator))
         let work = StoreGate.Work.request(request, CallToken(deadline: time.now + 10_000)) { _ in }
@@ -178,7 +178,7 @@ final class SimulatedWorld: @unchecked Sendable {
         }
     }
 
-    private func start(_ node: SimulatedNode) throws {
+    func start(_ node: SimulatedNode) throws {
         tell("node \(node.machine) starts")
         try node.start(peers: nodes.indices.filter { $0 != node.machine })
     }
@@ -195,7 +195,7 @@ final class SimulatedWorld: @unchecked Sendable {
 
     // MARK: Load
 
-    private func load(until end: Int64) {
+    func load(until end: Int64) {
         guard time.milliseconds < end else { return }
         let node = pick(nodes)
         if let running = node.node {
@@ -210,7 +210,7 @@ final class SimulatedWorld: @unchecked Sendable {
         time.after(Int64.random(in: 5...60, using: &dice)) { [weak self] in self?.load(until: end) }
     }
 
-    private static func changeTag(
+    static func changeTag(
         _ name: String,
         _ database: DatabaseScope,
         _ zone: ZoneAddress,
@@ -227,7 +227,7 @@ final class SimulatedWorld: @unchecked Sendable {
         return try? fetch.run(scope, by: caller, in: reader)[0].get().changeTag
     }
 
-    private func submit(
+    func submit(
         _ operation: WriteRequest.Operation,
         by caller: Caller,
         to node: SimulatedNode
@@ -252,235 +252,11 @@ final class SimulatedWorld: @unchecked Sendable {
         }
     }
 
-    private func took(_ answer: StoreGate.Answer) {
+    func took(_ answer: StoreGate.Answer) {
         guard case .success(.modified(let outcome)) = answer else { return count("refused") }
         count("answered")
         tell("a caller is told of \(outcome.dots.map(\.description).joined(separator: ", "))")
         acknowledged.formUnion(outcome.dots)
-    }
-
-    // MARK: Faults
-
-    private func pick<Element>(_ choices: [Element]) -> Element {
-        choices[Int.random(in: choices.indices, using: &dice)]
-    }
-
-    private func fail() throws {
-        let node = pick(nodes)
-        let other = pick(nodes)
-        switch Int.random(in: 0..<22, using: &dice) {
-        case 0..<2: kill(node, tells: true)
-        case 2: kill(node, tells: false)
-        case 3: killAtCommit(node)
-        case 4..<7: cut(node, other)
-        case 7..<11: heal()
-        case 11..<13: slow(node, other)
-        case 13: pause(node)
-        case 14: moveClock(of: node)
-        case 15: fillDisk(of: node)
-        case 16: keepBackup(of: node)
-        case 17: try restores ? restore(node) : cutClient(node)
-        case 18 where restores: try loseDisk(node)
-        case 20 where restores: try restore(node)
-        case 18: leave(node)
-        case 19:
-            // Neither may count on the other.
-            leave(node)
-            leave(other)
-        default: break
-        }
-    }
-
-    private func kill(_ node: SimulatedNode, tells: Bool) {
-        guard node.isUp else { return }
-        tell("node \(node.machine) \(tells ? "is killed" : "loses its power")")
-        count(tells ? "kills" : "power cuts")
-        node.kill(tells: tells)
-        startLater(node)
-    }
-
-    private func startLater(_ node: SimulatedNode) {
-        time.after(Int64.random(in: 100...5_000, using: &dice)) { [weak self] in
-            guard let self, !node.isUp else { return }
-            startNow(node)
-        }
-    }
-
-    private func startNow(_ node: SimulatedNode) {
-        do {
-            try start(node)
-        } catch {
-            violations.append(("start", "node \(node.machine): \(error)"))
-        }
-    }
-
-    private func killAtCommit(_ node: SimulatedNode) {
-        guard node.isUp else { return }
-        let death = pick(SimulatedDisk.Death.allCases)
-        tell("node \(node.machine) is to end, \(death)")
-        node.killAtCommit(death) { [weak self] in
-            self?.tell("node \(node.machine) ends, \(death)")
-            self?.count("\(death)")
-            self?.startLater(node)
-        }
-    }
-
-    private func cut(_ one: SimulatedNode, _ other: SimulatedNode) {
-        guard one !== other else { return }
-        tell("nothing goes from \(one.machine) to \(other.machine)")
-        count("cuts")
-        network.cut(from: one.machine, to: other.machine)
-        if Bool.random(using: &dice) {
-            tell("nor back")
-            network.cut(from: other.machine, to: one.machine)
-        }
-    }
-
-    /// Now and then all connections between two machines break.
-    private func breakConnections(until end: Int64) {
-        let pause = Int64.random(in: 100...4_000, using: &resetDice)
-        guard time.milliseconds + pause < end else { return }
-        time.after(pause) { [weak self] in
-            self?.breakSome()
-            self?.breakConnections(until: end)
-        }
-    }
-
-    private func breakSome() {
-        let all = nodes.map(\.machine)
-        let others = all + clients.map { SimulatedClient.machine($0.number) }
-        guard let one = all.randomElement(using: &resetDice),
-            let other = others.randomElement(using: &resetDice)
-        else { return }
-        let broken = network.reset(one, other)
-        tell("\(broken) connections between \(one) and \(other) break")
-        counts["resets", default: 0] += broken
-    }
-
-    private func cutClient(_ node: SimulatedNode) {
-        guard let client = clients.randomElement(using: &dice) else { return }
-        let machine = SimulatedClient.machine(client.number)
-        tell("client \(client.number) hears nothing from node \(node.machine)")
-        network.cut(from: node.machine, to: machine)
-        if Bool.random(using: &dice) { network.cut(from: machine, to: node.machine) }
-    }
-
-    private func heal() {
-        tell("all links are healed")
-        network.heal()
-    }
-
-    private func slow(_ one: SimulatedNode, _ other: SimulatedNode) {
-        tell("the link from \(one.machine) to \(other.machine) is slow")
-        count("slow links")
-        network.slow(
-            from: one.machine,
-            to: other.machine,
-            by: Int64.random(in: 50...2_500, using: &dice)
-        )
-    }
-
-    private func pause(_ node: SimulatedNode) {
-        let milliseconds = pick([500, 5_000, 25_000])
-        tell("node \(node.machine) stands still for \(milliseconds) ms")
-        count("pauses")
-        node.process?.pause(for: Int64(milliseconds))
-    }
-
-    private func moveClock(of node: SimulatedNode) {
-        node.clockLead = pick([0, 0, -2_000, 2_000, -4_000, 70_000, -70_000])
-        tell("the clock of node \(node.machine) is \(node.clockLead) ms ahead")
-        count("clock jumps")
-    }
-
-    private func fillDisk(of node: SimulatedNode) {
-        tell("the disk of node \(node.machine) is full")
-        count("full disks")
-        let disk = node.disk
-        disk.setFull(true)
-        time.after(Int64.random(in: 500...8_000, using: &dice)) { disk.setFull(false) }
-    }
-
-    private func keepBackup(of node: SimulatedNode) {
-        guard node.isUp else { return }
-        tell("node \(node.machine) is backed up")
-        backups[node.machine] = node.backup()
-    }
-
-    /// Goes back to a backup: what nobody else has by then may be lost.
-    ///
-    /// Who has no backup makes one.
-    private func restore(_ node: SimulatedNode) throws {
-        guard let backup = backups[node.machine] else { return keepBackup(of: node) }
-        tell("node \(node.machine) goes back to its backup")
-        count("restores")
-        node.kill(tells: true)
-        try change(node, to: backup)
-        startLater(node)
-    }
-
-    /// Puts another disk into a machine; what only the old one held may be lost.
-    private func change(_ node: SimulatedNode, to disk: SimulatedNode.Backup) throws {
-        lastLoss = time.milliseconds
-        try watch.keepLog(ReadTransaction(node.durable, reach: .disk))
-        let before = try node.vector()
-        node.restore(disk)
-        // What another one has and has not flushed can be gone with its power.
-        let held = try nodes.map { try $0.flushedVector() }
-        for dot in acknowledged where before.covers(dot) {
-            if !held.contains(where: { $0.covers(dot) }) { excused.insert(dot) }
-        }
-    }
-
-    /// A disk is gone; a new node begins on an empty one.
-    private func loseDisk(_ node: SimulatedNode) throws {
-        guard let nodeID = node.node?.nodeID else { return }
-        tell("node \(node.machine) loses its disk")
-        count("lost disks")
-        node.kill(tells: true)
-        backups[node.machine] = nil
-        lost.insert(nodeID)
-        try change(node, to: SimulatedNode.Backup())
-        startLater(node)
-    }
-
-    /// An operator takes nodes off the list whose disks are gone.
-    private func removeLost() {
-        guard let node = nodes.first(where: \.isUp) else { return }
-        for nodeID in lost.sorted(by: { precedes($0, $1) }) {
-            administer(.removeMember(nodeID), at: node)
-        }
-    }
-
-    private func leave(_ node: SimulatedNode) {
-        guard let process = node.process, let running = node.node else { return }
-        tell("node \(node.machine) is to leave")
-        count("leaves begun")
-        leaving[node.machine] = leaving[node.machine] ?? time.milliseconds
-        let deadline = time.now + 20_000
-        process.run { try? await running.leave(by: deadline) }
-    }
-
-    /// A node left, and its machine gets a new one.
-    ///
-    /// It has handed over all that it had: nothing is excused, unless a disk was lost meanwhile,
-    /// which may be the one. If nobody heard that it took itself off the list, an operator does it.
-    private func left(_ machine: Int) {
-        let node = nodes[machine]
-        if let nodeID = node.node?.nodeID { lost.insert(nodeID) }
-        tell("node \(machine) left")
-        count("leaves")
-        leaves.append(time.milliseconds)
-        node.kill(tells: true)
-        backups[machine] = nil
-        let began = leaving.removeValue(forKey: machine) ?? 0
-        if lastLoss >= began {
-            try? change(node, to: SimulatedNode.Backup())
-        } else {
-            try? watch.keepLog(ReadTransaction(node.durable, reach: .disk))
-            node.restore(SimulatedNode.Backup())
-        }
-        startLater(node)
     }
 
     // MARK: The end
@@ -530,7 +306,7 @@ final class SimulatedWorld: @unchecked Sendable {
     }
 
     /// A node that comes back without its packs gets them from the others.
-    private func losePacks() throws {
+    func losePacks() throws {
         let node = pick(nodes)
         tell("node \(node.machine) loses its packs")
         node.kill(tells: true)
@@ -547,7 +323,7 @@ final class SimulatedWorld: @unchecked Sendable {
     ///
     /// A save whose first node fell silent is sent to another one; when the first one comes back
     /// with it and its clock was ahead, it wins over what was saved since.
-    private func judge(_ surprise: SimulatedClient.Surprise) {
+    func judge(_ surprise: SimulatedClient.Surprise) {
         let lost = (try? nodes.flatMap { try self.lost(of: surprise.recordName, on: $0) }) ?? []
         if lost.contains(where: { $0 > surprise.found && $0 <= surprise.saved }) {
             tell("\(surprise.text): its own past won")
@@ -561,7 +337,7 @@ final class SimulatedWorld: @unchecked Sendable {
     ///
     /// Any that left since the save began may be one of them: it handed over what it had to one
     /// node, which may be the one that was asked.
-    private func checkReplicas(_ save: SimulatedClient.Save, _ replicas: Int) {
+    func checkReplicas(_ save: SimulatedClient.Save, _ replicas: Int) {
         do {
             count("replicated saves")
             try lookAround()
@@ -580,7 +356,7 @@ final class SimulatedWorld: @unchecked Sendable {
     }
 
     /// Values of a record that its node's conflict log holds.
-    private func lost(of name: String, on node: SimulatedNode) throws -> [Int64] {
+    func lost(of name: String, on node: SimulatedNode) throws -> [Int64] {
         let reader = ReadTransaction(node.durable, reach: .disk)
         guard let number = try reader.scope(SimulatedNode.scope) else { return [] }
         return try reader.rows(.log, .conflicts(of: number)).compactMap { _, value in
@@ -591,7 +367,7 @@ final class SimulatedWorld: @unchecked Sendable {
         }
     }
 
-    private func agrees(_ one: SimulatedNode, with other: SimulatedNode) throws -> Bool {
+    func agrees(_ one: SimulatedNode, with other: SimulatedNode) throws -> Bool {
         for scope in [SimulatedNode.scope, .cluster] {
             if try one.vector(of: scope) != other.vector(of: scope) { return false }
         }
@@ -604,12 +380,12 @@ final class SimulatedWorld: @unchecked Sendable {
             && !one.lacksAssets()
     }
 
-    private func listed(by node: SimulatedNode) throws -> Set<Bytes> {
+    func listed(by node: SimulatedNode) throws -> Set<Bytes> {
         let members = try Members.all(in: ReadTransaction(node.durable, reach: .disk))
         return Set(members.filter { !$0.isRemoved }.map(\.nodeID))
     }
 
-    private func check() throws {
+    func check() throws {
         for scope in [SimulatedNode.scope, .cluster] {
             let states = try nodes.map { node in
                 try ReplicatedState.rows(of: scope, in: node.durable, forgetting: true)

@@ -1,6 +1,6 @@
 // Whether a call is still worth doing.
 //
-// Made by the session that takes the call; asked by the store's threads before each step.
+// Made by `OpenCalls` when a call begins; asked by the store's threads before each step.
 
 package import CumulusModel
 package import CumulusWire
@@ -8,7 +8,7 @@ import Synchronization
 
 /// Whether somebody still waits for a call's answer.
 ///
-/// Shared by its session and the store's threads.
+/// Shared by its connection and the store's threads.
 package final class CallToken: Sendable {
     private let cancelled = Atomic<Bool>(false)
     package let deadline: Instant
@@ -21,7 +21,7 @@ package final class CallToken: Sendable {
         cancelled.store(true, ordering: .relaxed)
     }
 
-    /// Nobody waits for the call any more; nil: somebody does.
+    /// Why nobody waits for the call any more; nil if somebody does.
     package var cancellation: ServiceError? {
         guard cancelled.load(ordering: .relaxed) else { return nil }
         return ServiceError(.operationCancelled, "the caller cancelled the call")
@@ -29,7 +29,7 @@ package final class CallToken: Sendable {
 
     /// Why the call is not worth doing any more; nil if it is.
     ///
-    /// - Parameter end: When its time is up; nil: at its deadline.
+    /// - Parameter end: When its time is up; nil means its deadline.
     package func refusal(now: Instant, by end: Instant? = nil) -> ServiceError? {
         if let cancellation { return cancellation }
         guard end ?? deadline <= now else { return nil }

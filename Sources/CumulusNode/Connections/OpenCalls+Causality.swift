@@ -1,5 +1,7 @@
-// What a session does so that a caller never sees the past again, whichever node it asks: it tells
-// how far its answers reach, and lets calls wait until this node has got as far as their caller.
+// A caller never sees the past again, whichever node it asks: answers tell how far they reach, and
+// calls wait until this node has read what their caller saw elsewhere.
+//
+// Called by `OpenCalls` for every call and answer. hot: once per call.
 
 import CumulusModel
 import CumulusOperations
@@ -23,11 +25,11 @@ final class BehindCall: Sendable {
     }
 }
 
-extension ClientSession {
+extension OpenCalls {
     /// Tokens that one call may carry.
     private static let mostTokens = 64
 
-    /// Says how far the next answer reaches, unless the caller knows.
+    /// Sends a token that says how far the next answer reaches, unless the caller has it.
     func tellCausalToken() {
         guard identity.wantsTokens, !node.gate.visible.isAt(toldVersion),
             let scope = identity.scope, let number = identity.scopeNumber,
@@ -38,14 +40,14 @@ extension ClientSession {
                 mint: node.mint
             )
         else { return }
-        // Looked at behind what the token says: so all of it is handed over.
+        // Asked after the token was made, so that all that it covers is handed over.
         if showsNothing { return }
         toldVersion = version
-        sendCausal(token)
+        frames.send(Frame(.causal, payload: token))
     }
 
-    /// Whether callers are shown nothing any more: what comes to be here now may go with this node,
-    /// since it has begun to hand over the last of what they saw.
+    /// Whether callers are shown nothing any more: this node leaves and has begun to hand over the
+    /// last of what they saw, so what is committed now may go with it.
     var showsNothing: Bool {
         identity.scope != nil && node.leaving.load(ordering: .sequentiallyConsistent)
     }
@@ -53,7 +55,7 @@ extension ClientSession {
     /// Whether a call may begin; if not, it begins later or fails.
     func isCausal(_ call: Call) throws(ServiceError) -> Bool {
         guard !call.header.causalTokens.isEmpty else { return true }
-        let forgives = calls[call.stream]?.hasWaited ?? false
+        let forgives = self[call.stream]?.hasWaited ?? false
         return reaches(try vector(call.header.causalTokens, forgives: forgives), call)
     }
 
@@ -61,18 +63,18 @@ extension ClientSession {
     func reaches(_ needed: VersionVector?, _ call: Call) -> Bool {
         guard let needed, let number = identity.scopeNumber else { return true }
         let rings = node.gate.bell.count(of: number)
-        guard let state = calls[call.stream] else { return false }
-        state.behind = nil
+        guard let state = self[call.stream] else { return false }
+        state.step = .working
         if node.gate.visible.covers(needed, number) { return true }
         let deadline = state.waitDeadline ?? waitDeadline(of: state)
         state.waitDeadline = deadline
-        state.behind = BehindCall(call: call, needed: needed, deadline: deadline)
+        state.step = .behind(BehindCall(call: call, needed: needed, deadline: deadline))
         waitForBell(rings, number)
         return false
     }
 
     /// The rest of a call's time is for another node.
-    private func waitDeadline(of call: CallState) -> Instant {
+    private func waitDeadline(of call: OpenCall) -> Instant {
         let now = node.environment.now()
         let half = (call.token.deadline.milliseconds - now.milliseconds) / 2
         return now + min(half, limits.causalWaitMilliseconds)
@@ -92,7 +94,7 @@ extension ClientSession {
         forgives: Bool
     ) throws(ServiceError) -> VersionVector {
         var needed = VersionVector()
-        guard tokens.count <= ClientSession.mostTokens else {
+        guard tokens.count <= OpenCalls.mostTokens else {
             throw ServiceError(.invalidArguments, .invalidValue, "a call has too many tokens")
         }
         for bytes in tokens {
@@ -115,7 +117,7 @@ extension ClientSession {
         let wait = BellWait(node.gate.bell)
         bellWait = wait
         wait.begin(after: rings, of: scope) { [weak self] in
-            self?.resume { $0.tryAgain() }
+            self?.onLoop { $0.tryAgain() }
         }
     }
 
@@ -124,32 +126,32 @@ extension ClientSession {
         bellWait = nil
         guard let number = identity.scopeNumber else { return }
         let rings = node.gate.bell.count(of: number)
-        for (stream, call) in calls.filter({ $1.behind != nil }).inOrder {
+        for (stream, call) in inOrder(where: { $0.behind != nil }) {
             guard let behind = call.behind else { continue }
             if node.gate.visible.covers(behind.needed, number) {
-                dispatch(behind.call)
-            } else if calls[stream] != nil {
+                begin(behind.call)
+            } else if self[stream] != nil {
                 waitForBell(rings, number)
             }
         }
     }
 
-    /// The call has waited for its share of time.
-    func failBehind(_ stream: UInt32, _ behind: BehindCall) {
-        guard let state = calls[stream] else { return }
-        state.behind = nil
-        if !state.hasWaited {
-            // It may have been lost with the restore of a backup.
-            state.hasWaited = true
-            return dispatch(behind.call)
+    /// Ends the wait of a call: what it lacks may have been lost with the restore of a backup, so it
+    /// begins once more; if it has to wait again, it fails.
+    func failBehind(_ stream: UInt32) {
+        guard let open = self[stream], let behind = open.behind else { return }
+        open.step = .working
+        if !open.hasWaited {
+            open.hasWaited = true
+            return begin(behind.call)
         }
         guard let number = identity.scopeNumber else { return }
         let isQueued = node.gate.read(.prompt) { [self] in
             let reader = node.gate.latest(reach: .disk)
             let ahead = (try? node.endpointsAhead(of: behind.needed, number, reader)) ?? []
-            resume { $0.fail(stream, ClientSession.nodeBehind(ahead)) }
+            onLoop { $0.fail(stream, OpenCalls.nodeBehind(ahead)) }
         }
-        if !isQueued { fail(stream, ClientSession.nodeBehind([])) }
+        if !isQueued { fail(stream, OpenCalls.nodeBehind([])) }
     }
 
     private static func nodeBehind(_ endpoints: [String]) -> ServiceError {

@@ -1,12 +1,12 @@
 // From what came over the wire to what operations take: names checked, fields canonical, the
 // caller's own zones recognised.
 //
-// Called by the session before anything is queued, so that the writer never waits for decoding.
+// Called by the handlers of calls before anything is queued, so that the writer never waits for
+// decoding.
 // What is wrong with one item is that item's error; what is wrong with the request as a whole is
 // thrown. hot: once per call.
 //
-// Folder: what each family of calls reads and answers. Read `RequestParsing`, then one family, such
-// as `ClientSession+Queries`, and `Answers`.
+// Folder: from messages to operations and back. Read `RequestParsing`, then `Answers`.
 
 import CumulusModel
 import CumulusOperations

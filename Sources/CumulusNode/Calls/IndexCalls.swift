@@ -1,27 +1,35 @@
-// The calls on this node's indexes: list, rebuild, verify; for operators.
+// An operator's calls on this node's indexes: list, rebuild, verify.
 //
-// Called by `ClientSession+Calls`. The schema says which indexes there are; these calls are about
-// how this node keeps them.
+// Called through `MethodTable`. The schema says which indexes there are; these calls are about how
+// this node keeps them.
 
 import CumulusModel
 import CumulusOperations
 import CumulusStorage
 import CumulusWire
 
-extension ClientSession {
-    func serveIndexes(_ method: Method, _ call: Call) throws {
-        try checkOperator()
-        let scope = try callScope(call.header)
-        let request = try IndexesRequest(wire: call.message)
-        answer(call) { node, time in
-            let keeper = IndexDesk(node: node, scope: scope, request: request)
-            let found =
-                switch method {
-                case .indexesRebuild: try await keeper.rebuild()
-                case .indexesVerify: try await keeper.verify(in: time)
-                default: try await keeper.list()
-                }
-            return WireIndex.answer(found)
+enum IndexCalls {
+    static func list(_ context: CallContext) throws {
+        try answer(context) { desk, _ in try await desk.list() }
+    }
+
+    static func rebuild(_ context: CallContext) throws {
+        try answer(context) { desk, _ in try await desk.rebuild() }
+    }
+
+    static func verify(_ context: CallContext) throws {
+        try answer(context) { desk, time in try await desk.verify(in: time) }
+    }
+
+    private static func answer(
+        _ context: CallContext,
+        _ work: @escaping @Sendable (IndexDesk, TaskTime) async throws -> [WireIndex]
+    ) throws {
+        let scope = try context.scope()
+        let request = try IndexesRequest(wire: context.message)
+        context.task { node, time in
+            let desk = IndexDesk(node: node, scope: scope, request: request)
+            return WireIndex.answer(try await work(desk, time))
         }
     }
 }
@@ -39,7 +47,7 @@ private struct IndexDesk: Sendable {
         try await node.gate.reading { reader in try find(reader).map(\.wire) }
     }
 
-    func verify(in time: ClientSession.TaskTime) async throws -> [WireIndex] {
+    func verify(in time: TaskTime) async throws -> [WireIndex] {
         try await node.gate.reading { reader in
             let number = try scopeNumber(reader)
             return try find(reader).map { index, type, wire in

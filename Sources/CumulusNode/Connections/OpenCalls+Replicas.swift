@@ -1,7 +1,7 @@
-// Answers that wait until other nodes hold what they tell: write concern.
+// Write concern: an answer waits until other nodes hold the change that it tells of.
 //
-// A change is made and durable here first; what waits is its answer. If the time is up the change
-// stays, and the caller is told where it is.
+// The change is made and durable here first; only its answer waits. If the time is up the change
+// stays, and the caller is told which nodes hold it. Called by `OpenCalls+Writing`.
 
 import CumulusModel
 import CumulusOperations
@@ -27,20 +27,20 @@ final class HeldAnswer: Sendable {
     var byteCount: Int { messages.reduce(0) { $0 + $1.count } }
 }
 
-extension ClientSession {
+extension OpenCalls {
     /// The most other nodes that a call may want its change on.
     private static let mostReplicas = 16
     /// The longest that an answer is held back.
     private static let longestMilliseconds: Int64 = 60_000
 
-    /// The wait of a call that wants its change on other nodes; nil: it doesn't.
-    func replicaWait(_ call: Call, _ scope: ScopeID) throws(ServiceError) -> ReplicaWait? {
-        let copies = call.header.replicas.map { Int($0) } ?? node.configuration.replicas
-        guard copies <= ClientSession.mostReplicas else {
+    /// Begins the wait of a call that wants its change on other nodes; nil: it doesn't.
+    func replicaWait(_ header: CallHeader, _ scope: ScopeID) throws(ServiceError) -> ReplicaWait? {
+        let copies = header.replicas.map { Int($0) } ?? node.configuration.replicas
+        guard copies <= OpenCalls.mostReplicas else {
             throw ServiceError(
                 .invalidArguments,
                 .invalidValue,
-                "a change can be wanted on at most \(ClientSession.mostReplicas) other nodes"
+                "a change can be wanted on at most \(OpenCalls.mostReplicas) other nodes"
             )
         }
         return copies > 0 ? ReplicaWait(node.replicas, scope, copies: copies) : nil
@@ -53,7 +53,7 @@ extension ClientSession {
         of outcome: ModifyOutcome,
         _ wait: ReplicaWait
     ) {
-        guard let call = calls[stream] else { return }
+        guard let call = self[stream] else { return }
         var needed = VersionVector()
         for dot in outcome.dots { needed.cover(dot) }
         guard wait.holders(of: needed).count < wait.copies, !needed.isEmpty else {
@@ -66,14 +66,13 @@ extension ClientSession {
             messages: messages,
             needed: needed,
             wait: wait,
-            deadline: now + min(time, ClientSession.longestMilliseconds)
+            deadline: now + min(time, OpenCalls.longestMilliseconds)
         )
+        hold(held, of: call)
         // A node that goes is told nothing more by its peers.
-        if node.isDraining { return failHeld(stream, held) }
-        calls[stream]?.held = held
-        waitingBytes += held.byteCount
+        if node.isDraining { return failHeld(stream) }
         wait.begin(for: needed) { [weak self] in
-            self?.resume { $0.release(stream) }
+            self?.onLoop { $0.release(stream) }
         }
         // What a repeated request did was sent to peers long ago: they are asked anew.
         if outcome.isRepeated {
@@ -88,25 +87,18 @@ extension ClientSession {
         finish(stream, held.messages, staysWithoutUs: true)
     }
 
-    private func takeHeld(_ stream: UInt32) -> HeldAnswer? {
-        guard let held = calls[stream]?.held else { return nil }
-        calls[stream]?.held = nil
-        waitingBytes -= held.byteCount
-        return held
-    }
-
-    /// The call has waited for its share of time.
-    func failHeld(_ stream: UInt32, _ held: HeldAnswer) {
-        _ = takeHeld(stream)
+    /// Ends the wait of an answer: its caller is told who holds the change.
+    func failHeld(_ stream: UInt32) {
+        guard let held = takeHeld(stream) else { return }
         let holders = held.wait.holders(of: held.needed)
         let copies = held.wait.copies
         let isQueued = node.gate.read(.prompt) { [self] in
             let reader = node.gate.latest(reach: .disk)
             let others = try? Members.others(than: node.nodeID, in: reader)
-            let error = ClientSession.notReplicated(others ?? [], holders, copies)
-            resume { $0.fail(stream, error) }
+            let error = OpenCalls.notReplicated(others ?? [], holders, copies)
+            onLoop { $0.fail(stream, error) }
         }
-        if !isQueued { fail(stream, ClientSession.notReplicated([], holders, copies)) }
+        if !isQueued { fail(stream, OpenCalls.notReplicated([], holders, copies)) }
     }
 
     private static func notReplicated(

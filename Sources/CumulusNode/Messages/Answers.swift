@@ -1,7 +1,7 @@
 // From what operations return to the messages of an answer, closed whenever one has grown large
 // enough.
 //
-// Called by the session. Results stand in the order of the request. hot: once per call.
+// Called by the handlers of calls. Results stand in the order of the request. hot: once per call.
 
 import CumulusModel
 import CumulusOperations

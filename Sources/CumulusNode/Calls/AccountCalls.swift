@@ -1,0 +1,81 @@
+// The calls on callers: who the caller is; and for operators the containers, users and tokens of the
+// cluster.
+//
+// Called through `MethodTable`.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+
+enum AccountCalls {
+    static func whoAmI(_ context: CallContext) {
+        let role = context.caller.role == .operator ? WireRole.operator : .client
+        let caller = WireCaller(role: role.rawValue, user: context.caller.user)
+        context.finish([caller.encoded()])
+    }
+
+    // MARK: Containers
+
+    static func listContainers(_ context: CallContext) throws {
+        try context.readFromDisk(in: .cluster) { context in
+            let containers = try Containers.all(in: context.reader)
+            return Page(containers[...], encode: OperatorMessages.containers)
+        }
+    }
+
+    static func createContainer(_ context: CallContext) throws {
+        let raw = try OperatorMessages.containerName(wire: context.message)
+        let name = try Names.checkIdentifier(raw[...], "container")
+        context.change(.createContainer(name)) { answer in
+            guard case .container(let existed) = answer else { return [] }
+            return [OperatorMessages.container(existed: existed)]
+        }
+    }
+
+    // MARK: Users
+
+    static func listUsers(_ context: CallContext) throws {
+        let container = try container(context.header)
+        try context.readFromDisk(in: .cluster) { context in
+            let users = try Users.all(in: context.reader).map { WireUser($0, in: container) }
+            return Page(users[...], encode: OperatorMessages.users)
+        }
+    }
+
+    static func addUser(_ context: CallContext) throws {
+        let raw = try OperatorMessages.newUserName(wire: context.message)
+        let name = try Names.checkIdentifier(raw[...], "user name")
+        let container = try container(context.header)
+        var dice = NodeDice(context.node.environment)
+        context.change(.addUser(name: name, id: dice.bytes(16))) { answer in
+            guard case .user(let user, let existed) = answer else { return [] }
+            return [OperatorMessages.user(WireUser(user, in: container), existed: existed)]
+        }
+    }
+
+    static func addToken(_ context: CallContext) throws {
+        let raw = try OperatorMessages.tokenUserName(wire: context.message)
+        let name = try Names.checkIdentifier(raw[...], "user name")
+        var dice = NodeDice(context.node.environment)
+        let token = Bytes("cumulus_".utf8) + Bytes(dice.bytes(32).hex.utf8)
+        context.change(.addToken(token, user: name)) { _ in [OperatorMessages.token(token)] }
+    }
+
+    /// The container in which users' record names are wanted; nil: the answer goes without them.
+    private static func container(_ header: CallHeader) throws(ServiceError) -> String? {
+        if header.container.isEmpty { return nil }
+        return try Names.checkIdentifier(header.container[...], "container")
+    }
+}
+
+extension WireUser {
+    fileprivate init(_ user: Users.User, in container: String?) {
+        self.init(
+            name: user.name,
+            id: user.id,
+            created: user.created,
+            recordName: container.map { user.recordName(in: $0) } ?? ""
+        )
+    }
+}

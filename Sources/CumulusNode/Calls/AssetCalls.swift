@@ -1,0 +1,155 @@
+// The calls on assets: prepare, upload, download; and what peers ask of an asset.
+//
+// Called through `MethodTable`. What an upload brings is taken by `ChunkUpload`. A download is a
+// stream of pages like any list, read by the threads of the asset store.
+
+import CumulusAssets
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+
+enum AssetCalls {
+    // MARK: Prepare
+
+    static func prepare(_ context: CallContext) throws {
+        let message = try PrepareAssetsRequest(wire: context.message)
+        let request = PrepareAssets(
+            database: try context.parser.database(message.database),
+            lists: message.lists.map(list),
+            limits: context.limits
+        )
+        try request.checkCount()
+        let scope = try context.scope()
+        let parts = request.parts(of: chunksAtOnce)
+        if parts.count > 1 { return prepare(parts[...], after: [], in: scope, context) }
+        context.change(.prepareAssets(request), in: scope) { answer in
+            guard case .prepared(let outcome) = answer else { return [] }
+            return [PrepareAssetsResponse.encoded(outcome.map { $0.mapError(\.error) })]
+        }
+    }
+
+    private static func list(_ bytes: Bytes) -> Result<ChunkList, ServiceError> {
+        do throws(MalformedBytes) {
+            return .success(try ChunkList(checking: bytes))
+        } catch {
+            return .failure(ServiceError(.invalidArguments, .invalidValue, error.reason))
+        }
+    }
+
+    /// Chunks that a job of the writer looks at, unless they are of one asset: others wait for it.
+    private static let chunksAtOnce = 1_000
+
+    /// Prepares one part after the other, so that others' changes come in between.
+    private static func prepare(
+        _ parts: ArraySlice<PrepareAssets>,
+        after outcome: PrepareAssets.Outcome,
+        in scope: ScopeID,
+        _ context: CallContext
+    ) {
+        guard context.isInProgress else { return }
+        guard let part = parts.first else {
+            let results = outcome.map { $0.mapError(\.error) }
+            return context.finish([PrepareAssetsResponse.encoded(results)])
+        }
+        let request = WriteRequest(.prepareAssets(part), scope: scope, caller: context.caller)
+        let work = StoreGate.Work.request(request, context.token) { answer in
+            context.onLoop {
+                switch answer {
+                case .success(.prepared(let results)):
+                    prepare(parts.dropFirst(), after: outcome + results, in: scope, context)
+                case .success: break
+                case .failure(let error): context.fail(error)
+                }
+            }
+        }
+        if context.queue(work, byteCount: context.message.count) { return }
+        context.fail(.tooManyWrites)
+    }
+
+    // MARK: Upload
+
+    static func upload(_ context: CallContext) throws {
+        let message = try UploadChunksRequest(wire: context.message)
+        let kind = try context.parser.database(message.database)
+        let id = try Authorisation.database(kind, for: context.caller)
+        let refusal = Authorisation.refusal(.create, in: id, creator: nil, by: context.caller)
+        if let refusal { throw refusal }
+        let window = max(context.limits.initialCredit, context.limits.uploadWindowBytes)
+        let upload = ChunkUpload(
+            context,
+            database: kind,
+            scope: try context.scope(),
+            credit: window
+        )
+        context.makeEndless()
+        context.take(upload)
+        context.sendCredit(window - context.limits.initialCredit)
+        upload.begin(isEnd: context.call.isEnd)
+    }
+
+    // MARK: Download
+
+    static func download(_ context: CallContext) throws {
+        let message = try DownloadAssetRequest(wire: context.message)
+        let kind = try context.parser.database(message.database)
+        let (offset, rest) = (message.offset, UInt64.max - message.offset)
+        let length = message.length == 0 ? rest : min(message.length, rest)
+        let skipped = Set(message.except)
+        let (node, caller) = (context.node, context.caller)
+        let began = node.environment.now()
+        stream(try context.scope(), context) { number, reader in
+            let found = try node.find(message.asset, since: began) { read in
+                try read.run(number, in: kind, by: caller, reader)
+            }
+            let range = found.list.chunks(holding: offset..<offset + length).chunks
+            let wanted = AssetPages.distinct(range.map { $0 }, of: found.list, except: skipped)
+            return AssetPages(
+                node: node,
+                found: found,
+                asset: message.asset,
+                chunks: message.onlyList ? [] : wanted,
+                since: began
+            )
+        }
+    }
+
+    /// Sends a peer the chunks that it lacks.
+    static func sendToPeer(_ context: CallContext) throws {
+        let message = try PeerAssetRequest(wire: context.message)
+        let id = DatabaseID(
+            kind: try context.parser.database(message.database),
+            owner: String(decoding: message.owner, as: UTF8.self)
+        )
+        let node = context.node
+        stream(try context.scope(), context) { number, reader in
+            let found = try node.find(message.asset, since: nil) { read in
+                try read.find(number, in: id, reader)
+            }
+            let wanted = message.chunks.filter { found.list.entries.indices.contains($0) }
+            return AssetPages(
+                node: node,
+                found: found,
+                asset: message.asset,
+                chunks: wanted,
+                since: nil
+            )
+        }
+    }
+
+    private static func stream(
+        _ scope: ScopeID,
+        _ context: CallContext,
+        _ open: @escaping @Sendable (ScopeNumber, ReadTransaction) throws -> AssetPages
+    ) {
+        let node = context.node
+        context.makeEndless(patience: context.limits.stalledStateMilliseconds)
+        context.assetPages {
+            let reader = node.gate.latest(reach: .disk)
+            guard let number = try reader.scope(scope) else {
+                throw Containers.unknown(scope.container)
+            }
+            return try open(number, reader).first(reader)
+        }
+    }
+}

@@ -1,0 +1,161 @@
+// What the handler of a method may see and do: its call, who calls, and the few ways to an answer.
+//
+// Made by `OpenCalls+Opening` for each call, passed to the handler that `MethodTable` names. A
+// handler touches nothing else of the connection. It answers by one of `read`, `write`, `change`,
+// `task`, `pages` and `finish`, or throws. hot: once per call.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+
+struct CallContext: Sendable {
+    let call: Call
+    /// Says whether somebody still waits for the answer.
+    let token: CallToken
+    let identity: Identity
+    let node: Node
+    private let calls: OpenCalls
+
+    init(_ call: Call, _ token: CallToken, _ identity: Identity, of calls: OpenCalls) {
+        self.call = call
+        self.token = token
+        self.identity = identity
+        self.calls = calls
+        node = calls.node
+    }
+
+    var message: Bytes { call.message }
+    var header: CallHeader { call.header }
+    var caller: Caller { identity.caller }
+    var limits: Limits { node.configuration.limits }
+    var parser: RequestParser { RequestParser(caller: caller, limits: limits) }
+
+    /// The scope of the connection, or the one that an operator's call names.
+    func scope() throws(ServiceError) -> ScopeID {
+        if let scope = identity.scope { return scope }
+        return try ScopeID(named: header.container, header.environment)
+    }
+
+    /// Whether an answer of so many bytes has room; from any thread.
+    func hasRoom(for byteCount: Int) -> Bool { calls.room.hasRoom(for: byteCount) }
+
+    // MARK: Reads
+
+    /// Answers from memory at once, or later from the disk; with further pages from the same
+    /// snapshot.
+    func read(_ work: @escaping Read) throws {
+        try calls.read(call.stream, try scope(), work)
+    }
+
+    /// Answers from the disk.
+    ///
+    /// - Parameter scope: nil: the call's.
+    func readFromDisk(in scope: ScopeID? = nil, _ work: @escaping Read) throws {
+        calls.readFromDisk(call.stream, try scope ?? self.scope(), work)
+    }
+
+    /// Answers with pages from a reader thread, where the handler looks for the scope itself.
+    func pages(_ read: @escaping NextPage) {
+        calls.readLater(call.stream, read)
+    }
+
+    /// Answers with pages that are read by the asset store's threads.
+    func assetPages(_ read: @escaping NextPage) {
+        calls[call.stream]?.readsAssets = true
+        calls.readLater(call.stream, read)
+    }
+
+    /// Takes the deadline off the call: it goes on until its caller cancels it.
+    ///
+    /// - Parameter patience: How long its answer may wait for credit, in milliseconds; nil: for
+    ///   ever.
+    func makeEndless(patience: Int64? = nil) {
+        calls.makeEndless(call.stream, patience: patience)
+    }
+
+    // MARK: Causality
+
+    /// Whether this node has read that far; if not, the call begins again once it has.
+    func reaches(_ needed: VersionVector?) -> Bool { calls.reaches(needed, call) }
+
+    /// Whether the call has waited for what its caller saw.
+    var hasWaited: Bool { calls[call.stream]?.hasWaited ?? false }
+
+    /// Whether what a caller saw was lost with the restore of a backup.
+    func isLost(_ vector: VersionVector, since truncation: HybridTime) -> Bool {
+        calls.isLost(vector, since: truncation)
+    }
+
+    // MARK: Writes
+
+    /// Makes a caller's change, which can be repeated safely by its request id.
+    func write(_ operation: WriteRequest.Operation, _ encode: @escaping Encode) throws {
+        guard let requestID = RequestID(header.requestID) else {
+            throw ServiceError.requestIDNeeded
+        }
+        let scope = try scope()
+        let request = WriteRequest(
+            operation,
+            scope: scope,
+            caller: caller,
+            requestID: requestID,
+            digest: WriteRequest.digest(of: message, method: header.method)
+        )
+        calls.submit(call, request, try calls.replicaWait(header, scope), encode)
+    }
+
+    /// Makes a change that no request id remembers: doing it again is harmless.
+    func change(
+        _ operation: WriteRequest.Operation,
+        in scope: ScopeID = .cluster,
+        _ encode: @escaping Encode
+    ) {
+        let request = WriteRequest(operation, scope: scope, caller: caller)
+        calls.submit(call, request, nil, encode)
+    }
+
+    /// Queues work for the writer beside the call's own request.
+    ///
+    /// Returns false if too many writes are waiting.
+    func queue(_ work: StoreGate.Work, byteCount: Int) -> Bool {
+        let loop = calls.link.loop
+        return node.gate.submit(StoreGate.QueuedWrite(work, byteCount: byteCount, loop: loop))
+    }
+
+    // MARK: Answers
+
+    /// Gives the whole answer; on the loop.
+    func finish(_ messages: [Bytes]) { calls.finish(call.stream, messages) }
+
+    /// Ends the call with an error; on the loop.
+    func fail(_ error: ServiceError) { calls.fail(call.stream, error) }
+
+    /// Whether the call has not ended yet; on the loop.
+    var isInProgress: Bool { calls[call.stream] != nil }
+
+    /// Runs work on the connection's loop, unless the connection has ended; from any thread.
+    func onLoop(_ work: @escaping @Sendable () -> Void) {
+        calls.onLoop { _ in work() }
+    }
+
+    /// Answers when a task of the node is done.
+    func task(_ work: @escaping @Sendable (Node, TaskTime) async throws -> Bytes) {
+        calls.answer(call.stream, work)
+    }
+
+    // MARK: What the caller sends
+
+    /// Passes the caller's further messages to `input`.
+    func take(_ input: any CallInput) {
+        calls[call.stream]?.input = input
+    }
+
+    /// Allows the caller to send so many more bytes.
+    func sendCredit(_ byteCount: Int) {
+        calls.frames.sendCredit(byteCount, on: call.stream)
+    }
+
+    /// Counts bytes of this connection that wait for a thread of the store.
+    func queued(_ byteCount: Int) -> QueuedBytes { QueuedBytes(byteCount, in: calls.room) }
+}

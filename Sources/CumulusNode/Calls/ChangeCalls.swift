@@ -1,0 +1,66 @@
+// The calls that fetch changes: the token that comes is opened, and the one that goes is sealed.
+//
+// Called through `MethodTable`. A call waits until this node has read what its token covers, like
+// one that brings a causal token.
+
+import CumulusModel
+import CumulusOperations
+import CumulusWire
+
+enum ChangeCalls {
+    static func database(_ context: CallContext) throws {
+        let request = try FetchDatabaseChangesRequest(wire: context.message)
+        let token = try token(request.token, try context.scope(), context)
+        let fetch = try context.parser.databaseChanges(request, since: token)
+        guard context.reaches(token?.needed) else { return }
+        try context.readFromDisk { context in
+            let page = try fetch.run(
+                context.scope,
+                context.number,
+                by: context.caller,
+                in: context.reader
+            )
+            let token = context.node.mint.make(page.token)
+            return Page(message: Answers.changes(page, token: token))
+        }
+    }
+
+    static func zone(_ context: CallContext) throws {
+        let request = try FetchZoneChangesRequest(wire: context.message)
+        let token = try token(request.token, try context.scope(), context)
+        let fetch = try context.parser.zoneChanges(request, since: token)
+        guard context.reaches(token?.needed) else { return }
+        try context.readFromDisk { context in
+            let page = try fetch.run(
+                context.scope,
+                context.number,
+                by: context.caller,
+                in: context.reader
+            )
+            let token = context.node.mint.make(page.token)
+            return Page(message: Answers.changes(page, of: fetch.zone, token: token))
+        }
+    }
+
+    /// Opens a change token; nil: the request has none.
+    ///
+    /// One of another scope is refused before this scope's vector is asked: vectors of two scopes
+    /// can't be compared.
+    private static func token(
+        _ bytes: Bytes,
+        _ scope: ScopeID,
+        _ context: CallContext
+    ) throws(ServiceError) -> ChangeToken? {
+        guard !bytes.isEmpty else { return nil }
+        guard let token = context.node.mint.changes(bytes) else {
+            throw .tokenExpired("no node of this cluster made it, or it is damaged")
+        }
+        try token.check(scope)
+        // Where there are other nodes, what it covers may be on its way.
+        let isFinal = context.node.isAlone || context.hasWaited
+        if isFinal, context.isLost(token.needed, since: token.truncation) {
+            throw .tokenExpired("what it covers was lost when the server went back to a backup")
+        }
+        return token
+    }
+}

@@ -1,0 +1,149 @@
+// The methods of the protocol: the only place of the node where each is listed, with how it is
+// answered, what it needs and which handler begins it.
+//
+// Asked by `OpenCalls+Opening` for each call. A new method takes a message, an entry here and a
+// handler. `MethodTableTests` compares the table with `proto/connection.proto` and with the table of
+// `proto/README.md`. hot: one look-up per call.
+//
+// Folder: what each family of calls reads and answers. Read `MethodTable`, `CallContext`, which is
+// all that a handler gets, then one family, such as `RecordCalls`.
+
+import CumulusModel
+import CumulusOperations
+import CumulusWire
+
+struct MethodEntry: Sendable {
+    /// How an answer comes.
+    enum Answer: Sendable {
+        case message
+        /// As many messages as it takes.
+        case parts
+        /// The same, until the caller cancels the call.
+        case endlessParts
+    }
+
+    struct Needs: OptionSet, Sendable {
+        let rawValue: UInt8
+
+        /// A request id, by which the change can be repeated safely.
+        static let requestID = Needs(rawValue: 1)
+        /// A user's token, or the operator's; the operation itself refuses other callers.
+        static let token = Needs(rawValue: 2)
+        /// Credit, beyond what a call has from the beginning.
+        static let credit = Needs(rawValue: 4)
+        /// The operator.
+        static let `operator` = Needs(rawValue: 8)
+        /// Another node of the cluster.
+        static let peer = Needs(rawValue: 16)
+    }
+
+    typealias Handler = @Sendable (CallContext) throws -> Void
+
+    let method: Method
+    let answer: Answer
+    let needs: Needs
+    /// The caller may send messages after the first one.
+    let takesMessages: Bool
+    let begin: Handler
+
+    init(
+        _ method: Method,
+        _ answer: Answer,
+        _ needs: Needs = [],
+        takesMessages: Bool = false,
+        begin: @escaping Handler
+    ) {
+        self.method = method
+        self.answer = answer
+        self.needs = needs
+        self.takesMessages = takesMessages
+        self.begin = begin
+    }
+
+    /// Refuses callers whom the method is not for.
+    func checkCaller(_ identity: Identity) throws(ServiceError) {
+        guard identity.isPeer == needs.contains(.peer) else {
+            throw ServiceError(
+                .permissionFailure,
+                "this call is for \(identity.isPeer ? "clients" : "nodes of the cluster") only"
+            )
+        }
+        guard !needs.contains(.operator) || identity.caller.role == .operator else {
+            throw ServiceError(
+                .permissionFailure,
+                "only an operator may do that; connect with the node's operator token"
+            )
+        }
+    }
+}
+
+enum MethodTable {
+    static let entries: [MethodEntry] = [
+        .init(.recordsFetch, .parts, begin: RecordCalls.fetch),
+        .init(.recordsModify, .parts, .requestID, begin: RecordCalls.modify),
+        .init(.recordsList, .parts, .credit, begin: RecordCalls.list),
+        .init(.recordsListConflicts, .parts, [.token, .credit], begin: RecordCalls.listConflicts),
+        .init(.recordsQuery, .message, begin: QueryCalls.query),
+
+        .init(.zonesList, .message, begin: ZoneCalls.list),
+        .init(.zonesFetch, .message, begin: ZoneCalls.fetch),
+        .init(.zonesModify, .message, .requestID, begin: ZoneCalls.modify),
+
+        .init(.accountsWhoAmI, .message, begin: AccountCalls.whoAmI),
+
+        .init(.operatorStatus, .message, .operator, begin: OperatorCalls.status),
+        .init(.operatorListContainers, .parts, .operator, begin: AccountCalls.listContainers),
+        .init(.operatorCreateContainer, .message, .operator, begin: AccountCalls.createContainer),
+        .init(.operatorListUsers, .parts, .operator, begin: AccountCalls.listUsers),
+        .init(.operatorAddUser, .message, .operator, begin: AccountCalls.addUser),
+        .init(.operatorAddToken, .message, .operator, begin: AccountCalls.addToken),
+        .init(.operatorListMembers, .parts, .operator, begin: OperatorCalls.listMembers),
+        .init(.operatorRemoveMember, .message, .operator, begin: OperatorCalls.removeMember),
+        .init(.operatorBackUp, .message, .operator, begin: OperatorCalls.backUp),
+        .init(.operatorTruncate, .message, .operator, begin: OperatorCalls.truncate),
+        .init(.operatorVerify, .message, .operator, begin: OperatorCalls.verify),
+        .init(.operatorLeave, .message, .operator, begin: OperatorCalls.leave),
+        .init(
+            .operatorListMergePolicies,
+            .message,
+            .operator,
+            begin: SchemaCalls.listMergePolicies
+        ),
+        .init(.operatorSetMergePolicy, .message, .operator, begin: SchemaCalls.setMergePolicy),
+        .init(.operatorZoneStatus, .parts, [.operator, .credit], begin: ZoneCalls.status),
+
+        .init(.peersPull, .endlessParts, [.peer, .credit], begin: PeerCalls.pull),
+        .init(.peersState, .parts, [.peer, .credit], begin: PeerCalls.state),
+        .init(.peersReport, .message, .peer, begin: PeerCalls.report),
+        .init(.peersAsset, .parts, [.peer, .credit], begin: AssetCalls.sendToPeer),
+        .init(.peersWanted, .parts, [.peer, .credit], begin: PeerCalls.wantedAssets),
+
+        .init(.changesDatabase, .message, begin: ChangeCalls.database),
+        .init(.changesZone, .message, begin: ChangeCalls.zone),
+
+        .init(.schemaRead, .message, .operator, begin: SchemaCalls.read),
+        .init(.schemaImport, .message, .operator, begin: SchemaCalls.importFile),
+        .init(.schemaDeploy, .message, .operator, begin: SchemaCalls.deploy),
+        .init(.indexesList, .message, .operator, begin: IndexCalls.list),
+        .init(.indexesRebuild, .message, .operator, begin: IndexCalls.rebuild),
+        .init(.indexesVerify, .message, .operator, begin: IndexCalls.verify),
+        .init(.schemaReset, .message, .operator, begin: SchemaCalls.reset),
+
+        .init(.assetsPrepare, .message, begin: AssetCalls.prepare),
+        .init(.assetsUpload, .message, .credit, takesMessages: true, begin: AssetCalls.upload),
+        .init(.assetsDownload, .parts, .credit, begin: AssetCalls.download),
+    ]
+
+    private static let byNumber: [MethodEntry?] = {
+        let last = entries.map(\.method.rawValue).max() ?? 0
+        var table = [MethodEntry?](repeating: nil, count: Int(last) + 1)
+        for entry in entries { table[Int(entry.method.rawValue)] = entry }
+        return table
+    }()
+
+    /// The method of a number; nil if this release does not know it.
+    static func entry(_ number: UInt32) -> MethodEntry? {
+        let number = Int(number)
+        return number < byNumber.count ? byNumber[number] : nil
+    }
+}

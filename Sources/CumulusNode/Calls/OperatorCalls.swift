@@ -1,0 +1,75 @@
+// An operator's calls on the node and its cluster: status, members, backup, truncation, verification
+// and leaving.
+//
+// Called through `MethodTable`, which refuses other callers.
+
+import CumulusModel
+import CumulusOperations
+import CumulusReplication
+import CumulusStorage
+import CumulusWire
+
+enum OperatorCalls {
+    static func status(_ context: CallContext) throws {
+        try context.readFromDisk(in: .cluster) { context in
+            Page(message: try context.node.status(context.reader).encoded())
+        }
+    }
+
+    // MARK: Members
+
+    static func listMembers(_ context: CallContext) throws {
+        try context.readFromDisk(in: .cluster) { context in
+            let members = try context.node.members(context.reader)
+            // One member may say something of thousands of containers.
+            return Page(members[...], perMessage: 1, encode: OperatorMessages.members)
+        }
+    }
+
+    static func removeMember(_ context: CallContext) throws {
+        let nodeID = try OperatorMessages.removedMember(wire: context.message)
+        guard nodeID != context.node.nodeID else {
+            throw ServiceError(
+                .invalidArguments,
+                "a node does not take itself off the list; ask another node to do it"
+            )
+        }
+        context.change(.removeMember(nodeID)) { answer in
+            guard case .member(let existed) = answer else { return [] }
+            return [OperatorMessages.member(existed: existed)]
+        }
+    }
+
+    static func leave(_ context: CallContext) {
+        context.task { node, time in
+            try await node.leave(by: time.end) { time.token.cancellation }
+            return []
+        }
+    }
+
+    // MARK: Data
+
+    static func backUp(_ context: CallContext) throws {
+        let raw = try OperatorMessages.backUpPath(wire: context.message)
+        let path = try Names.checkText(raw[...], "path")
+        try context.readFromDisk(in: .cluster) { context in
+            let made = try context.node.backUp(to: path)
+            return Page(message: OperatorMessages.backUp(bytes: made.bytes, files: made.files))
+        }
+    }
+
+    static func truncate(_ context: CallContext) {
+        context.change(.truncate) { answer in
+            guard case .truncated(let scopes) = answer else { return [] }
+            return [OperatorMessages.truncated(scopes: scopes)]
+        }
+    }
+
+    static func verify(_ context: CallContext) throws {
+        let request = try VerifyRequest(wire: context.message)
+        context.task { node, time in
+            try await node.verify(with: request.nodeID, repairs: request.repairs) { time.refusal }
+                .encoded()
+        }
+    }
+}

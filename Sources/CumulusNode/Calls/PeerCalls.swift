@@ -1,0 +1,219 @@
+// What a node does for another node of the cluster: it sends the commits that the peer lacks, and
+// goes on as they come; it sends rows where its log doesn't reach; it keeps the peer's reports.
+//
+// Called through `MethodTable`. Each batch is read on a reader thread when the peer has room for it.
+// Where the log is at its end, the stream waits for the bell.
+
+import CumulusModel
+import CumulusOperations
+import CumulusReplication
+import CumulusStorage
+import CumulusWire
+
+extension CallContext {
+    /// The scope that a peer means; the cluster's own has no container.
+    fileprivate func peerScope() throws(ServiceError) -> ScopeID {
+        header.container.isEmpty ? .cluster : try scope()
+    }
+}
+
+enum PeerCalls {
+    // MARK: Commits
+
+    static func pull(_ context: CallContext) throws {
+        let request = try PullRequest(wire: context.message)
+        let (node, scope) = (context.node, try context.peerScope())
+        context.makeEndless()
+        context.pages {
+            guard let number = try node.gate.latest(reach: .disk).scope(scope) else {
+                throw Containers.unknown(scope.container)
+            }
+            let run = request.run == 0 ? nil : Incarnation(request.run)
+            let feed = OutboundFeed(
+                scope: number,
+                position: request.vector,
+                run: run,
+                elsewhere: request.elsewhere.map { Incarnation($0) }
+            )
+            return try CommitPages(node: node, scope: scope, number: number).page(of: feed)
+        }
+    }
+
+    // MARK: State
+
+    static func state(_ context: CallContext) throws {
+        let request = try StateRequest(wire: context.message)
+        let (node, scope) = (context.node, try context.peerScope())
+        guard request.format == OpenStore.formatVersion else {
+            throw ServiceError(
+                .incompatibleVersion,
+                """
+                this node keeps rows in format \(OpenStore.formatVersion), not in \
+                \(request.format); run the same release on both
+                """
+            )
+        }
+        let stretches = try stretches(of: request)
+        context.makeEndless(patience: context.limits.stalledStateMilliseconds)
+        context.pages {
+            let lease = try StateLease(node.meter)
+            let snapshot = node.gate.latest(reach: .disk)
+            guard let number = try snapshot.scope(scope) else {
+                throw Containers.unknown(scope.container)
+            }
+            let source = StateSource(snapshot, scope: number)
+            let feed =
+                request.compares
+                ? try StateFeed(source, comparing: stretches.isEmpty ? nil : stretches)
+                : try StateFeed(source, to: request.vector)
+            return try StatePages(limits: node.configuration.limits, lease: lease).page(of: feed)
+        }
+    }
+
+    private static let mostStretches = 256
+
+    private static func stretches(of request: StateRequest) throws(ServiceError) -> [Stretch] {
+        guard request.stretches.isEmpty || request.compares,
+            request.stretches.count <= mostStretches
+        else {
+            throw ServiceError(
+                .invalidArguments,
+                .protocolError,
+                "at most \(mostStretches) stretches, and only to compare them"
+            )
+        }
+        do throws(MalformedBytes) {
+            let stretches = try request.stretches.map { (stretch) throws(MalformedBytes) in
+                try Stretch(stretch)
+            }
+            guard Stretch.areInOrder(stretches) else {
+                throw MalformedBytes("the stretches overlap, or don't ascend")
+            }
+            return stretches
+        } catch {
+            throw ServiceError(.invalidArguments, .protocolError, error.reason)
+        }
+    }
+
+    // MARK: Reports
+
+    static func report(_ context: CallContext) throws {
+        let report = try ReportRequest(wire: context.message)
+        let (node, scope) = (context.node, try context.peerScope())
+        guard let peer = context.identity.peer else { return }
+        let now = node.clock
+        let vector = report.vector
+        node.clocks.note(report.time, of: peer, ours: now, now: node.environment.now())
+        node.judgeClock()
+        node.replicas.note(vector, of: peer, scope)
+        if report.isAnswer { return context.finish([[]]) }
+        // If too many reads are waiting, the next report is compared.
+        _ = node.gate.read(.bulk) { try? node.compare(report, of: peer, scope) }
+        let note = StoreGate.Job(.housekeeping) { transaction throws(EngineError) in
+            guard let number = try transaction.scope(scope) else { return false }
+            Collection.note(vector, of: peer, in: number, at: now, &transaction)
+            return true
+        } then: { outcome in
+            context.onLoop {
+                switch outcome {
+                case .success(true): context.finish([[]])
+                case .success(false): context.fail(Containers.unknown(scope.container))
+                case .failure(let error): context.fail(error)
+                }
+            }
+        }
+        if !context.queue(.job(note), byteCount: 100) { context.fail(.tooManyWrites) }
+    }
+
+    // MARK: Assets
+
+    static func wantedAssets(_ context: CallContext) throws {
+        let (node, scope) = (context.node, try context.peerScope())
+        context.makeEndless(patience: context.limits.stalledStateMilliseconds)
+        context.pages {
+            let reader = node.gate.latest(reach: .disk)
+            let databases = try reader.scope(scope).map { try reader.databases(of: $0) }
+            return try WantedAssets(node: node, databases: databases ?? []).page()
+        }
+    }
+}
+
+/// The commits of a scope, page by page, as long as the peer pulls.
+private struct CommitPages: Sendable {
+    let node: Node
+    let scope: ScopeID
+    let number: ScopeNumber
+
+    /// The next commits of a feed; how to go on is part of the page.
+    ///
+    /// - Parameter asked: How often the peer was asked to report; nil: it was sent nothing yet.
+    func page(of feed: OutboundFeed, asked: UInt64? = nil) throws -> Page {
+        var feed = feed
+        let rings = node.gate.bell.count(of: number)
+        let (wantsReport, asks) = (node.replicas.isWanted(scope), node.replicas.asks(scope))
+        let (snapshot, vector) = try node.gate.latestVector(of: number)
+        let byteLimit = node.configuration.limits.pageBytes
+        guard let batch = try feed.next(snapshot, vector, byteLimit: byteLimit) else {
+            throw ServiceError(
+                .changeTokenExpired,
+                .logTruncated,
+                "the log of this node begins later than that; take its state instead"
+            )
+        }
+        let response = PullResponse(
+            commits: batch.commits,
+            vector: asked == nil ? batch.vector : batch.news,
+            wantsReport: wantsReport
+        )
+        let rest = feed
+        return Page(
+            message: MessagePieces(response.encoded()),
+            next: { try page(of: rest, asked: asks) },
+            idle: batch.isAtEnd ? (number, rings) : nil,
+            isSilent: batch.commits.isEmpty && batch.news.isEmpty && asked == asks
+        )
+    }
+}
+
+/// A snapshot that is handed over; a node has few of them open at a time.
+private final class StateLease: Sendable {
+    private static let limit = 2
+    private let meter: NodeMeter
+
+    init(_ meter: NodeMeter) throws {
+        self.meter = meter
+        meter.statesHandedOver.add(1)
+        guard meter.statesHandedOver.value <= StateLease.limit else {
+            throw ServiceError.overloaded(
+                "this node hands its state to \(StateLease.limit) others already"
+            )
+        }
+    }
+
+    // Also called if `init` throws, since all properties are set by then.
+    deinit { meter.statesHandedOver.add(-1) }
+}
+
+/// A node's state, page by page.
+private struct StatePages: Sendable {
+    let limits: Limits
+    let lease: StateLease
+
+    func page(of feed: StateFeed) throws -> Page {
+        var feed = feed
+        let response = try feed.next(byteLimit: limits.pageBytes)
+        let message = response.encoded()
+        guard message.count < limits.frameBytes - 64 else {
+            // Only the last row of a page may be large.
+            let what = response.records.last.map { "a life of record \($0.name.hex)" }
+            throw ServiceError(
+                .limitExceeded,
+                .tooLarge,
+                "\(what ?? "a part of this node's state") doesn't fit into a frame"
+            )
+        }
+        if response.isComplete { return Page(message: message) }
+        let rest = feed
+        return Page(message: message) { try page(of: rest) }
+    }
+}

@@ -1,0 +1,92 @@
+// The calls on records: fetch, modify, list, and the list of conflicts.
+//
+// Called through `MethodTable`. hot: fetch and modify, once per call.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+
+enum RecordCalls {
+    static func fetch(_ context: CallContext) throws {
+        let request = try context.parser.fetchRecords(context.message)
+        try context.read { try page(of: request, from: 0, $0) }
+    }
+
+    /// The records from the `start`-th on, until the message is large enough.
+    private static func page(
+        of request: FetchRecords,
+        from start: Int,
+        _ context: ReadContext
+    ) throws -> Page {
+        let results = try request.run(
+            context.number,
+            by: context.caller,
+            in: context.reader,
+            zones: context.view.zones,
+            from: start,
+            byteLimit: context.limits.answerBytes,
+            damage: context.node.reportDamage
+        )
+        let end = start + results.count
+        let message = Answers.fetched(results, for: request.ids[start..<end])
+        guard end < request.ids.count else { return Page(message: message) }
+        let rest = context.reaching(.disk)
+        return Page(message: message) { try page(of: request, from: end, rest) }
+    }
+
+    static func modify(_ context: CallContext) throws {
+        let request = try context.parser.modifyRecords(context.message)
+        let limit = context.limits.answerBytes
+        try context.write(.modifyRecords(request)) { answer in
+            guard case .modified(var outcome) = answer else { return [] }
+            let shown = outcome.limitServerRecords(to: .max)
+            if shown > 0, !context.hasRoom(for: shown) { outcome.limitServerRecords(to: 0) }
+            return Answers.modified(outcome, request, limit: limit)
+        }
+    }
+
+    // MARK: Lists
+
+    static func list(_ context: CallContext) throws {
+        let request = try context.parser.listRecords(context.message)
+        try context.readFromDisk { context in
+            let zone = try request.open(context.number, by: context.caller, in: context.reader)
+            return try page(of: request, zone, from: nil, context)
+        }
+    }
+
+    private static func page(
+        of request: ListRecords,
+        _ zone: FoundZone,
+        from start: Bytes?,
+        _ context: ReadContext
+    ) throws -> Page {
+        let read = try request.page(
+            of: zone,
+            from: start,
+            byteLimit: context.limits.pageBytes,
+            in: context.reader
+        )
+        let message = Answers.listed(read.records, of: request.zone)
+        guard let next = read.next else { return Page(message: message) }
+        return Page(message: message) { try page(of: request, zone, from: next, context) }
+    }
+
+    static func listConflicts(_ context: CallContext) throws {
+        try context.readFromDisk { try conflicts(before: nil, $0) }
+    }
+
+    private static func conflicts(before end: Bytes?, _ context: ReadContext) throws -> Page {
+        let read = try ListConflicts().page(
+            of: context.number,
+            by: context.caller,
+            before: end,
+            byteLimit: context.limits.pageBytes,
+            in: context.reader
+        )
+        let message = Answers.conflicts(read.items)
+        guard let next = read.next else { return Page(message: message) }
+        return Page(message: message) { try conflicts(before: next, context) }
+    }
+}

@@ -1,0 +1,99 @@
+// An operator's calls on a container's schema: read, import, deploy, reset; and its merge policies.
+//
+// Called through `MethodTable`. The text of a schema is read here, before anything is queued.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+
+enum SchemaCalls {
+    static func read(_ context: CallContext) throws {
+        try context.readFromDisk { context in
+            let schema = try context.reader.storedSchema(
+                of: context.number,
+                in: context.scope.environment
+            )
+            return Page(message: ReadSchemaResponse.encoded(ckdb: Bytes(schema.ckdb.utf8)))
+        }
+    }
+
+    // MARK: Changes
+
+    static func importFile(_ context: CallContext) throws {
+        let request = try ImportSchemaRequest(wire: context.message)
+        let source = SchemaImport.Source.file(try schema(request.ckdb), drops: request.drops)
+        try change(SchemaImport(source), onlyShows: request.onlyValidates, context)
+    }
+
+    static func deploy(_ context: CallContext) throws {
+        let onlyShows = try DeploySchemaRequest.onlyShows(wire: context.message)
+        try change(SchemaImport(.development), onlyShows: onlyShows, context)
+    }
+
+    private static func change(
+        _ schemaImport: SchemaImport,
+        onlyShows: Bool,
+        _ context: CallContext
+    ) throws {
+        if onlyShows {
+            return try context.readFromDisk { context in
+                let difference = try schemaImport.plan(for: context.scope, context.reader).get()
+                return Page(message: SchemaChanges.encoded(difference.changes.map(\.description)))
+            }
+        }
+        context.change(.importSchema(schemaImport), in: try context.scope()) { answer in
+            guard case .schema(let difference) = answer else { return [] }
+            return [SchemaChanges.encoded(difference.changes.map(\.description))]
+        }
+    }
+
+    static func reset(_ context: CallContext) throws {
+        if try ResetSchemaRequest.onlyShows(wire: context.message) {
+            return try context.readFromDisk { context in
+                let outcome = try SchemaReset().plan(for: context.scope, context.reader).get()
+                return Page(message: outcome.encoded())
+            }
+        }
+        context.change(.resetSchema, in: try context.scope()) { answer in
+            guard case .reset(let outcome) = answer else { return [] }
+            return [outcome.encoded()]
+        }
+    }
+
+    private static func schema(_ ckdb: Bytes) throws(ServiceError) -> Schema {
+        guard let text = String(validating: ckdb, as: UTF8.self) else {
+            throw ServiceError(.invalidArguments, .invalidValue, "the schema is not UTF-8")
+        }
+        do {
+            return try Schema(ckdb: text)
+        } catch {
+            throw ServiceError(.invalidArguments, .invalidValue, "\(error)")
+        }
+    }
+
+    // MARK: Merge policies
+
+    static func listMergePolicies(_ context: CallContext) throws {
+        try context.readFromDisk { context in
+            let policies = try MergePolicies.all(in: context.number, context.reader)
+            return Page(message: WireMergePolicy.answer(policies.map(WireMergePolicy.init)))
+        }
+    }
+
+    static func setMergePolicy(_ context: CallContext) throws {
+        let policy = try WireMergePolicy(wire: context.message)
+        let entry = try MergePolicies.Entry(checking: policy)
+        context.change(.setMergePolicy(entry), in: try context.scope()) { answer in
+            guard case .mergePolicy(let existed) = answer else { return [] }
+            return [WireMergePolicy.answer(existed: existed)]
+        }
+    }
+}
+
+extension SchemaReset.Outcome {
+    fileprivate func encoded() -> Bytes {
+        let changes = difference.changes.map(\.description)
+        return ResetSchemaResponse(changes: changes, zones: UInt64(zones)).encoded()
+    }
+}

@@ -1,0 +1,266 @@
+// Judging HELLO: who calls, and in which scope.
+//
+// A token is looked up in memory first, and on a reader thread if that doesn't decide. A peer proves
+// that it has the cluster's key, and is admitted if no other process with its id is alive.
+
+import CumulusModel
+import CumulusOperations
+import CumulusReplication
+import CumulusStorage
+import CumulusWire
+import Logging
+
+/// Who calls, and where.
+struct Identity: Sendable {
+    var caller = Caller(role: .anonymous)
+    /// Clients have one for the connection; operators name one per call.
+    var scope: ScopeID?
+    var scopeNumber: ScopeNumber?
+    /// The caller is told how far answers reach.
+    var wantsTokens = false
+    /// The id of the node that calls; nil: the caller is no node of this cluster.
+    var peer: Bytes?
+    var isPeer: Bool { peer != nil }
+}
+
+extension ScopeID {
+    /// The scope that a HELLO or a call's header names.
+    init(named container: Bytes, _ environment: UInt32) throws(ServiceError) {
+        let name = try Names.checkIdentifier(container[...], "container")
+        guard let environment = UInt8(exactly: environment).flatMap(Environment.init(rawValue:))
+        else {
+            throw ServiceError(
+                .invalidArguments,
+                "name an environment: 1 (development) or 2 (production)"
+            )
+        }
+        self.init(container: name, environment: environment)
+    }
+}
+
+extension CallerConnection {
+    func judge(_ payload: Bytes) {
+        do {
+            let hello = try Hello(wire: payload)
+            try check(hello)
+            look(hello, reach: .memory)
+        } catch let error as ServiceError {
+            close(error)
+        } catch {
+            close(ServiceError(.invalidArguments, .protocolError, "HELLO can't be read"))
+        }
+    }
+
+    /// Checks what needs no look-up.
+    private func check(_ hello: Hello) throws(ServiceError) {
+        guard hello.protocolVersion == 1 else {
+            throw ServiceError(
+                .incompatibleVersion,
+                "this server speaks protocol version 1, not \(hello.protocolVersion)"
+            )
+        }
+        guard (WireRole.client.rawValue...WireRole.operator.rawValue).contains(hello.role) else {
+            throw ServiceError(
+                .invalidArguments,
+                "callers of role \(hello.role) are not served by this release"
+            )
+        }
+        guard hello.largestFrame == 0 || Int(hello.largestFrame) >= limits.frameBytes else {
+            throw ServiceError(
+                .invalidArguments,
+                .invalidValue,
+                "largest_frame must be 0, or at least this server's \(limits.frameBytes) bytes"
+            )
+        }
+        guard hello.deviceID.count <= limits.deviceBytes else {
+            throw ServiceError(
+                .invalidArguments,
+                .invalidName,
+                "the device id is longer than \(limits.deviceBytes) bytes"
+            )
+        }
+        guard hello.endpoint.isEmpty || Endpoint.split(hello.endpoint) != nil else {
+            throw ServiceError(
+                .invalidArguments,
+                .invalidName,
+                "a peer's endpoint is host:port, of at most \(limits.nameBytes) bytes"
+            )
+        }
+        try checkCredentials(of: hello)
+    }
+
+    /// Secrets don't cross a network in the clear, and peers have the cluster's key.
+    private func checkCredentials(of hello: Hello) throws(ServiceError) {
+        let isPeer = hello.role == WireRole.peer.rawValue
+        let isSafe =
+            link.isLoopback || !link.certificate.isEmpty
+            || node.configuration.acceptsInsecureCredentials
+        guard isSafe || (hello.token.isEmpty && !isPeer) else {
+            throw ServiceError(
+                .notAuthenticated,
+                """
+                tokens and peers are refused over plain TCP from another machine; give the node a \
+                certificate (--tls-certificate), or allow it (--insecure-credentials)
+                """
+            )
+        }
+        guard !isPeer || isProven(hello) else {
+            node.warn(of: hello.endpoint, "a peer is refused", why: Node.otherKey)
+            throw ServiceError(.notAuthenticated, Node.otherKey)
+        }
+    }
+
+    // MARK: Looking up
+
+    private func look(_ hello: Hello, reach: Reach) {
+        do {
+            let identity = try identify(hello, node.gate.latest(reach: reach))
+            if identity.isPeer {
+                admit(identity, hello)
+            } else {
+                greet(identity, role: hello.role)
+            }
+        } catch EngineError.notInMemory {
+            lookOnDisk(hello)
+        } catch {
+            close(node.serviceError(error))
+        }
+    }
+
+    private func lookOnDisk(_ hello: Hello) {
+        let isQueued = node.gate.read(.prompt) { [self] in
+            onLoop { connection in
+                connection.look(hello, reach: .disk)
+                connection.takeFrames(now: connection.node.environment.now())
+            }
+        }
+        if !isQueued { close(.tooManyReads) }
+    }
+
+    private func identify(_ hello: Hello, _ reader: ReadTransaction) throws -> Identity {
+        var identity = Identity()
+        switch hello.role {
+        case WireRole.operator.rawValue:
+            guard isEqual(hello.token, node.configuration.operatorToken) else {
+                throw ServiceError(.notAuthenticated, "this is not the node's operator token")
+            }
+            identity.caller = Caller(role: .operator, device: hello.deviceID)
+        case WireRole.peer.rawValue:
+            // Its proof was judged before.
+            if node.gate.stops.isReadOnly { throw WriteStops.readOnly }
+            identity.peer = hello.nodeID
+        default:
+            let scope = try ScopeID(named: hello.container, hello.environment)
+            guard let number = try reader.scope(scope) else {
+                throw Containers.unknown(scope.container)
+            }
+            identity.scope = scope
+            identity.scopeNumber = number
+            identity.wantsTokens = hello.features.contains(.causalTokens)
+            identity.caller = try caller(hello, in: scope, reader)
+        }
+        return identity
+    }
+
+    private func caller(
+        _ hello: Hello,
+        in scope: ScopeID,
+        _ reader: ReadTransaction
+    ) throws -> Caller {
+        var caller = Caller(role: .anonymous, device: hello.deviceID)
+        if hello.token.isEmpty { return caller }
+        guard let user = try Users.user(withToken: hello.token, in: reader) else {
+            throw ServiceError(
+                .notAuthenticated,
+                "the access token is not known here; ask an operator for a new one"
+            )
+        }
+        caller.role = .user(user.recordName(in: scope.container))
+        caller.registered = user.created
+        return caller
+    }
+
+    /// Compares in a time that doesn't tell how much is equal.
+    private func isEqual(_ left: Bytes, _ right: Bytes) -> Bool {
+        guard left.count == right.count, !left.isEmpty else { return false }
+        return zip(left, right).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
+    }
+
+    // MARK: Peers
+
+    /// Whether a HELLO proves that its sender belongs to this cluster.
+    private func isProven(_ hello: Hello) -> Bool {
+        guard let proof = node.peerProof, hello.clusterID == proof.clusterID,
+            hello.nodeID.count == node.nodeID.count
+        else { return false }
+        return proof.isRight(
+            hello.proof,
+            .dialler,
+            serverNonce: nonce,
+            diallerNonce: hello.nonce,
+            nodeID: hello.nodeID,
+            certificate: link.certificate
+        )
+    }
+
+    /// This node's own proof, for a peer that gave one.
+    private func proof(for hello: Hello) -> Bytes {
+        node.peerProof?.make(
+            .listener,
+            serverNonce: nonce,
+            diallerNonce: hello.nonce,
+            nodeID: node.nodeID,
+            certificate: link.certificate
+        ) ?? []
+    }
+
+    /// Accepts a peer that proved itself, if no other process with its id is alive.
+    private func admit(_ identity: Identity, _ hello: Hello) {
+        guard let nodeID = identity.peer else { return }
+        let run = Incarnation(hello.incarnation)
+        node.peerRuns.enter(run, of: nodeID, at: hello.endpoint, self) { [self] isAlone in
+            link.loop.execute { [self] in
+                // It may have been given up meanwhile: nobody would take it out again.
+                guard isBeingJudged else { return node.peerRuns.leave(nodeID, self) }
+                finishAdmission(of: identity, hello, isAlone: isAlone)
+                takeFrames(now: node.environment.now())
+                link.needsTurn()
+            }
+        }
+    }
+
+    private func finishAdmission(of identity: Identity, _ hello: Hello, isAlone: Bool) {
+        guard let nodeID = identity.peer else { return }
+        if isAlone {
+            node.enter(nodeID, hello.endpoint)
+            greet(identity, role: hello.role, proof: proof(for: hello))
+        } else {
+            node.refusedTwin(Incarnation(hello.incarnation), of: nodeID, at: hello.endpoint)
+            sendHello(role: hello.role, proof: proof(for: hello), refuses: true)
+            close(Node.idInUse)
+        }
+    }
+
+    // MARK: Answering
+
+    /// Sends the node's own greeting.
+    ///
+    /// - Parameter refuses: The caller is a node and is refused; why comes next. With the proof it
+    ///   believes that.
+    func sendHello(role: UInt32, proof: Bytes, refuses: Bool = false) {
+        let identity = calls.identity
+        var hello = ServerHello()
+        hello.software = "cumulusd"
+        hello.softwareVersion = node.configuration.version
+        hello.nodeID = node.nodeID
+        hello.incarnation = refuses ? 0 : node.incarnation.value
+        hello.clusterID = node.clusterID
+        hello.limits = limits
+        // Peers judge clocks; callers need the time that their requests are held to.
+        hello.clock = identity.isPeer ? node.toldClock : node.clock
+        hello.callerRole = role
+        hello.callerUser = identity.caller.user
+        hello.proof = proof
+        frames.send(Frame(.hello, payload: hello.encoded()))
+    }
+}

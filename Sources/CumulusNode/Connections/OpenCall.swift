@@ -1,0 +1,167 @@
+// One call in progress: what its connection remembers of it until its stream ends.
+//
+// An object, so that a step of a call changes it in place. Owned by `OpenCalls`, touched on its loop
+// only. hot: one per call.
+
+import CumulusModel
+import CumulusStorage
+import CumulusWire
+
+/// What a caller sent to begin a call.
+struct Call: Sendable {
+    var stream: UInt32
+    var header: CallHeader
+    var message: Bytes
+    /// No further message comes.
+    var isEnd = true
+}
+
+/// A call whose caller goes on to send messages: what becomes of them.
+protocol CallInput: AnyObject {
+    /// Takes the next message; throws when the caller had no right to send it.
+    func receive(_ message: Bytes, isEnd: Bool) throws(ProtocolFault)
+    /// When the caller has been silent too long; nil while it is this node's turn.
+    var deadline: Instant? { get }
+}
+
+final class OpenCall {
+    /// Where a call stands: at one of these at a time.
+    enum Step {
+        /// A thread of the store or a task works for it, or its caller is about to send more.
+        case working
+        /// It has not begun: this node has yet to read what its caller saw elsewhere.
+        case behind(BehindCall)
+        /// Its answer is held back until other nodes have the change.
+        case held(HeldAnswer)
+        /// The next page is read once the caller has credit.
+        case next(NextPage)
+        /// The next page waits until something is committed.
+        case idle(NextPage, BellWait)
+        /// The next page waits until the peer has taken others.
+        case turn(NextPage)
+        /// The next page had no room; it is read again at a time.
+        case retry(NextPage, at: Instant)
+        /// All of the answer is known; what is not sent yet waits for credit.
+        case complete
+    }
+
+    var step = Step.working
+    let token: CallToken
+    /// nil if this release does not know the method.
+    let method: Method?
+    let requestID: Bytes
+    /// It has no deadline and goes on until its caller cancels it.
+    var isEndless = false
+    /// How long an answer may wait for credit, in milliseconds; nil: until the call's deadline.
+    var patience: Int64?
+    /// When the answer has waited for credit too long.
+    var stallDeadline: Instant?
+    /// Bytes of the request, charged to the connection until a thread takes them over.
+    var requestBytes: Int
+    /// Bytes of answer that the caller has room for; may go below zero by one message.
+    var credit: Int
+    /// Messages that wait for credit.
+    var waiting: [MessagePieces] = []
+    /// Takes what the caller sends after its first message; nil: it may send nothing.
+    var input: (any CallInput)?
+    /// Its pages are read from packs, not from the store.
+    var readsAssets = false
+    /// The last pause before a page was read again, in milliseconds.
+    var pause: Int64?
+    /// The call has waited for what its caller saw; what was lost of that is not waited for again.
+    var hasWaited = false
+    /// When the call has waited for that long enough; nil: it has not waited.
+    var waitDeadline: Instant?
+
+    init(token: CallToken, of header: CallHeader, requestBytes: Int, credit: Int) {
+        self.token = token
+        method = Method(rawValue: header.method)
+        requestID = header.requestID
+        self.requestBytes = requestBytes
+        self.credit = credit
+    }
+
+    /// Bytes of answer that wait for credit, or are held back.
+    var waitingBytes: Int {
+        waiting.reduce(held?.byteCount ?? 0) { $0 + $1.count }
+    }
+
+    var behind: BehindCall? {
+        if case .behind(let behind) = step { behind } else { nil }
+    }
+
+    var held: HeldAnswer? {
+        if case .held(let held) = step { held } else { nil }
+    }
+
+    /// When the next page is read again; nil: it is not waiting for that.
+    var retryTime: Instant? {
+        if case .retry(_, let time) = step { time } else { nil }
+    }
+
+    var isComplete: Bool {
+        if case .complete = step { true } else { false }
+    }
+
+    /// Whether the answer has begun and goes on when its caller has room for it.
+    var isWaiting: Bool {
+        switch step {
+        case .next, .turn, .retry: true
+        case .working, .behind, .held, .idle, .complete: !waiting.isEmpty
+        }
+    }
+
+    /// When the call ends because it can't begin, or its caller is too slow; nil: never.
+    var deadline: Instant? {
+        if let behind { return behind.deadline }
+        if let held { return held.deadline }
+        if let input { return input.deadline }
+        return isWaiting ? stallDeadline ?? (isEndless ? nil : token.deadline) : nil
+    }
+
+    /// Takes the page that may be read now out of the call; nil: there is no such page.
+    func takePage() -> NextPage? {
+        switch step {
+        case .next(let page), .retry(let page, _):
+            step = .working
+            return page
+        case .working, .behind, .held, .idle, .turn, .complete: return nil
+        }
+    }
+}
+
+/// Reads the next page, on a reader thread.
+typealias NextPage = @Sendable () throws -> Page
+
+/// One message of an answer, and how to read the one after it.
+///
+/// A large answer is never in memory as a whole: a page is read when its caller has room for it,
+/// from the snapshot in which the call began.
+struct Page: Sendable {
+    var message: MessagePieces
+    /// nil: this is the last one.
+    var next: NextPage?
+    /// The next page waits until the bell, which had rung so often, rings again for the scope.
+    var idle: (scope: ScopeNumber, rings: UInt64)?
+    /// There is nothing to tell: the message is not sent.
+    var isSilent = false
+}
+
+extension Page {
+    init(message: Bytes, next: NextPage? = nil) {
+        self.init(message: MessagePieces(message), next: next)
+    }
+
+    /// A list that is in memory, in as many messages as it takes: a frame holds so many items of
+    /// any kind.
+    init<Item: Sendable>(
+        _ items: ArraySlice<Item>,
+        perMessage count: Int = 1_000,
+        encode: @escaping @Sendable (ArraySlice<Item>) -> Bytes
+    ) {
+        let rest = items.dropFirst(count)
+        self.init(message: encode(items.prefix(count)))
+        if rest.isEmpty { return }
+        next = { Page(rest, perMessage: count, encode: encode) }
+    }
+}

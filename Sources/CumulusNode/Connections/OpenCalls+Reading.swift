@@ -1,0 +1,204 @@
+// Reading for a call: at once with what is in memory, or later on a reader thread, page by page.
+//
+// Called by `CallContext` and `OpenCalls`. A page for which the node has no room is dropped and read
+// again after a pause, so that many callers that ask for much and take nothing can't fill the
+// memory. Peers have room of their own: what is read for them is sent. hot: once per call.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+
+/// One state of the store, and for whom it is read.
+struct ReadContext: Sendable {
+    let node: Node
+    let caller: Caller
+    let scope: ScopeID
+    let number: ScopeNumber
+    var view: StoreView
+
+    var reader: ReadTransaction { view.reader }
+    var limits: Limits { node.configuration.limits }
+
+    /// The same state, read with another reach.
+    func reaching(_ reach: Reach) -> ReadContext {
+        var context = self
+        context.view = StoreView(
+            reader: reader.reaching(reach),
+            zones: view.zones,
+            schemas: view.schemas
+        )
+        return context
+    }
+}
+
+/// Reads the first page of an answer.
+typealias Read = @Sendable (ReadContext) throws -> Page
+
+/// Thrown where part of an asset has not reached this node: the page is read again after a while.
+struct NotHereYet: Error {}
+
+extension OpenCalls {
+    /// Answers from memory at once, or later from the disk.
+    func read(_ stream: UInt32, _ scope: ScopeID, _ work: @escaping Read) throws {
+        node.meter.engineCalls.add(1)
+        do {
+            let context = try readContext(of: scope, identity.caller, reach: .memory)
+            let page = try work(context)
+            guard room.hasRoom(for: page.message.count) else {
+                return readFromDisk(stream, scope, work)
+            }
+            finish(stream, page)
+        } catch EngineError.notInMemory {
+            readFromDisk(stream, scope, work)
+        } catch ReadFailure.engine(.notInMemory) {
+            readFromDisk(stream, scope, work)
+        } catch {
+            throw node.serviceError(error)
+        }
+    }
+
+    /// Answers from the disk, page by page from one snapshot.
+    func readFromDisk(_ stream: UInt32, _ scope: ScopeID, _ work: @escaping Read) {
+        let caller = identity.caller
+        readLater(stream) { [self] in
+            try work(try readContext(of: scope, caller, reach: .disk))
+        }
+    }
+
+    private func readContext(
+        of scope: ScopeID,
+        _ caller: Caller,
+        reach: Reach
+    ) throws -> ReadContext {
+        let number = try scopeNumber(scope, reach: reach)
+        return ReadContext(
+            node: node,
+            caller: caller,
+            scope: scope,
+            number: number,
+            view: node.gate.latestView(reach: reach)
+        )
+    }
+
+    private func scopeNumber(_ scope: ScopeID, reach: Reach) throws -> ScopeNumber {
+        if scope == identity.scope, let number = identity.scopeNumber { return number }
+        guard let number = try node.gate.latest(reach: reach).scope(scope) else {
+            throw Containers.unknown(scope.container)
+        }
+        return number
+    }
+
+    // MARK: Pages
+
+    /// Reads the next page of an answer, unless it is being read or has to wait.
+    func readOn(_ stream: UInt32) {
+        guard let next = self[stream]?.takePage() else { return }
+        readLater(stream, next)
+    }
+
+    /// Reads a page on a reader thread, and comes back with it or the error.
+    func readLater(_ stream: UInt32, _ read: @escaping NextPage) {
+        guard let call = self[stream] else { return }
+        if identity.isPeer { return readInTurn(stream, read) }
+        readNow(call, stream, read)
+    }
+
+    private func readNow(_ call: OpenCall, _ stream: UInt32, _ read: @escaping NextPage) {
+        let (token, isEndless, isPeer) = (call.token, call.isEndless, identity.isPeer)
+        // Counted a second time meanwhile: pages that follow are read for the same request.
+        let queued = QueuedBytes(call.requestBytes, in: room)
+        let work: @Sendable () -> Void = { [self] in
+            defer { queued.release() }
+            let now = node.environment.now()
+            if let refusal = isEndless ? token.cancellation : token.refusal(now: now) {
+                return comeBack { $0.fail(stream, refusal) }
+            }
+            guard isPeer || room.hasRoom(for: 0) else {
+                return comeBack { $0.postpone(stream, read) }
+            }
+            node.meter.engineCalls.add(1)
+            do {
+                let page = try read()
+                guard isPeer || room.hasRoom(for: page.message.count) else {
+                    return comeBack { $0.postpone(stream, read) }
+                }
+                send(page, on: stream)
+            } catch is NotHereYet {
+                comeBack { $0.postpone(stream, read) }
+            } catch {
+                let error = node.serviceError(error)
+                comeBack { $0.fail(stream, error) }
+            }
+        }
+        let isQueued =
+            call.readsAssets
+            ? node.assets.perform { _ in work() }
+            : node.gate.read(isPeer ? .prompt : .bulk, work)
+        if isQueued { return }
+        if isPeer { pagesBeingRead -= 1 }
+        fail(stream, .tooManyReads)
+    }
+
+    /// Brings a page from a reader thread, which does not wait for this loop.
+    private func send(_ page: Page, on stream: UInt32) {
+        let byteCount = page.message.count
+        room.addArriving(byteCount)
+        link.loop.execute { [self] in
+            room.addArriving(-byteCount)
+            pageCame { $0.finish(stream, page) }
+        }
+    }
+
+    /// Tells the loop why a page is not sent; from a reader thread.
+    private func comeBack(_ work: @escaping @Sendable (OpenCalls) -> Void) {
+        link.loop.execute { [self] in pageCame(work) }
+    }
+
+    private func pageCame(_ work: (OpenCalls) -> Void) {
+        if identity.isPeer { pagesBeingRead -= 1 }
+        run(work)
+    }
+
+    private static let firstPause: Int64 = 50
+    private static let longestPause: Int64 = 1_000
+
+    private func postpone(_ stream: UInt32, _ read: @escaping NextPage) {
+        guard let call = self[stream] else { return }
+        let longer = call.pause.map { min(2 * $0, OpenCalls.longestPause) }
+        let pause = longer ?? OpenCalls.firstPause
+        call.pause = pause
+        call.step = .retry(read, at: node.environment.now() + pause)
+    }
+
+    // MARK: Room for a peer's pages
+
+    /// Pages that are read for one peer at a time: nobody knows before how large they are.
+    private static let pagesAtOnce = 4
+
+    /// Whether a page may be read for a peer: it has taken enough of what was read for it before.
+    private var peerHasRoom: Bool {
+        pagesBeingRead < OpenCalls.pagesAtOnce
+            && waitingBytes + frames.unsentBytes < limits.peerBytes
+    }
+
+    /// Reads a page for a peer when its stream's turn comes: first come, first served, as room
+    /// allows.
+    private func readInTurn(_ stream: UInt32, _ read: @escaping NextPage) {
+        guard let call = self[stream] else { return }
+        call.step = .turn(read)
+        streamsWithoutRoom.append(stream)
+        readForPeer()
+    }
+
+    /// Reads the pages that a peer has room for.
+    func readForPeer() {
+        while !streamsWithoutRoom.isEmpty, peerHasRoom {
+            let stream = streamsWithoutRoom.removeFirst()
+            guard let call = self[stream], case .turn(let read) = call.step else { continue }
+            call.step = .working
+            pagesBeingRead += 1
+            readNow(call, stream, read)
+        }
+    }
+}

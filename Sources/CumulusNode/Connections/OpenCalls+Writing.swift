@@ -1,0 +1,78 @@
+// Changing the store for a call: its request is queued for the writer, or a task of the node works
+// for it, and the answer comes back to the loop.
+//
+// Called by `CallContext`. hot: once per call that writes.
+
+import CumulusModel
+import CumulusOperations
+import CumulusWire
+import Logging
+
+/// Makes the messages of an answer of what the writer returned; on the loop.
+typealias Encode = @Sendable (WriteRequest.Answer) -> [Bytes]
+
+/// How long a task of the node may work for a call; some of the call's time is left for the answer.
+struct TaskTime: Sendable {
+    fileprivate let node: Node
+    let token: CallToken
+    let end: Instant
+
+    /// Why the task is to end: its time is up, or nobody waits any more; nil: it may go on.
+    var refusal: ServiceError? { token.refusal(now: node.environment.now(), by: end) }
+}
+
+extension OpenCalls {
+    /// Queues a request for the writer, and answers when it is durable, or when enough other nodes
+    /// hold it.
+    func submit(
+        _ call: Call,
+        _ request: WriteRequest,
+        _ wait: ReplicaWait?,
+        _ encode: @escaping Encode
+    ) {
+        let stream = call.stream
+        guard let open = self[stream] else { return }
+        let queued = queue(open)
+        let work = StoreGate.Work.request(request, open.token) { [self] answer in
+            queued.release()
+            run { calls in
+                switch answer {
+                case .success(let answer):
+                    let messages = encode(answer)
+                    if let wait, case .modified(let outcome) = answer {
+                        calls.finish(stream, messages, of: outcome, wait)
+                    } else {
+                        calls.finish(stream, messages)
+                    }
+                case .failure(let error): calls.fail(stream, error)
+                }
+            }
+        }
+        let write = StoreGate.QueuedWrite(work, byteCount: call.message.count, loop: link.loop)
+        node.environment.logger.trace(
+            "a write is queued",
+            metadata: ["request": "\(call.header.requestID.hex)"]
+        )
+        if !node.gate.submit(write) { fail(stream, .tooManyWrites) }
+    }
+
+    /// Answers when a task of the node is done.
+    func answer(
+        _ stream: UInt32,
+        _ work: @escaping @Sendable (Node, TaskTime) async throws -> Bytes
+    ) {
+        guard let open = self[stream] else { return }
+        let now = node.environment.now()
+        let milliseconds = (open.token.deadline.milliseconds - now.milliseconds) * 9 / 10
+        let time = TaskTime(node: node, token: open.token, end: now + milliseconds)
+        Task { [node, weak self] in
+            do {
+                let message = try await work(node, time)
+                self?.onLoop { $0.finish(stream, [message]) }
+            } catch {
+                let error = node.serviceError(error)
+                self?.onLoop { $0.fail(stream, error) }
+            }
+        }
+    }
+}

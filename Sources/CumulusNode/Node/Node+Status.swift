@@ -1,0 +1,83 @@
+// How a node is, for operators and their tools; and its backups.
+//
+// Asked by `OperatorCalls`, by `cumulusd` and by tests.
+
+import CumulusModel
+import CumulusOperations
+import CumulusReplication
+package import CumulusStorage
+package import CumulusWire
+import Synchronization
+
+extension Node {
+    /// "ready", or why not, where that can be told without the store.
+    package var state: String {
+        if isDraining { return "draining" }
+        if gate.stops.isReadOnly { return "read-only" }
+        if gate.stops.hasBegun { return "leaving" }
+        if peerRuns.isTwin { return "id in use" }
+        if PeerClocks.isWrong(clockLead) { return "clock wrong" }
+        if gate.stops.isDiskFull { return "disk full" }
+        return meter.damagedRows.value > 0 ? "damaged" : "ready"
+    }
+
+    /// So many assets that lack bytes are counted.
+    private static let wantedAtMost = 1_000
+
+    /// How the node is, and what the reader sees of its store.
+    package func status(_ reader: ReadTransaction) throws(EngineError) -> NodeStatus {
+        var status = NodeStatus()
+        status.scopes = try ScopeDigest.all(in: reader).map {
+            NodeStatus.Scope(
+                container: $0.scope.container,
+                environment: $0.scope == .cluster ? 0 : UInt32($0.scope.environment.rawValue),
+                commits: $0.commits,
+                digest: $0.digest,
+                liveRuns: UInt32(clamping: $0.liveRuns),
+                retiredRuns: UInt32(clamping: $0.retiredRuns),
+                horizons: UInt32(clamping: $0.horizons)
+            )
+        }
+        status.peers = peers.withLock { $0.values.sorted { $0.endpoint < $1.endpoint } }
+        status.nodeID = nodeID
+        status.incarnation = incarnation.value
+        status.clusterID = clusterID
+        status.softwareVersion = configuration.version
+        status.state = state
+        if status.state == "ready", try catchUp.isBehind(reader) { status.state = "catching up" }
+        status.started = started
+        status.connections = UInt32(clamping: meter.connections.value)
+        status.calls = UInt64(clamping: meter.calls.value)
+        status.commits = UInt64(clamping: meter.commits.value)
+        status.flushes = UInt64(clamping: meter.flushes.value)
+        status.freeBytes = gate.engine.freeBytes() ?? 0
+        status.profile = configuration.profile
+        status.callsInProgress = UInt32(clamping: meter.callsInProgress.value)
+        status.assetBytes = UInt64(clamping: assets.storedBytes.value)
+        let wanted = try reader.rows(.log, .all(.wantedAsset), limit: Node.wantedAtMost)
+        status.wantedAssets = UInt32(clamping: wanted.count)
+        return status
+    }
+}
+
+// MARK: - Backups
+
+extension Node {
+    /// Makes a directory that a node can be started from; one at a time.
+    func backUp(to path: String) throws(ServiceError) -> (bytes: UInt64, files: UInt32) {
+        guard let backUp = configuration.backUp else {
+            throw ServiceError(.invalidArguments, "this node keeps nothing on a disk")
+        }
+        guard !isBackingUp.exchange(true, ordering: .acquiringAndReleasing) else {
+            throw ServiceError(
+                .requestRateLimited,
+                .overloaded,
+                "another backup is being made; try again when it is there"
+            )
+        }
+        defer { isBackingUp.store(false, ordering: .releasing) }
+        return try assets.keepingPacks { (packs) throws(ServiceError) in
+            try backUp(gate.engine, packs, path)
+        }
+    }
+}

@@ -1,0 +1,31 @@
+// What a caller is told about a failed read; damage goes to the log as well.
+//
+// Called by everything that reads the store for a call, from any thread.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import Logging
+
+extension Node {
+    /// The error that a caller gets for what a read threw.
+    func serviceError(_ error: any Error) -> ServiceError {
+        switch error {
+        case let error as ServiceError: return error
+        case ReadFailure.service(let error): return error
+        case ReadFailure.engine(let error): return serviceError(error)
+        case EngineError.corrupt(let what):
+            reportDamage(what)
+            return .damagedRow
+        default:
+            environment.logger.error("a read failed", metadata: ["error": "\(error)"])
+            return ServiceError(.internalError, "the node could not read its store")
+        }
+    }
+
+    /// Counts a damaged row and logs it.
+    func reportDamage(_ what: String) {
+        meter.damagedRows.add(1)
+        environment.logger.error("a damaged row was found", metadata: ["row": "\(what)"])
+    }
+}

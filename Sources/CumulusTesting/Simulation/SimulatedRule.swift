@@ -1,0 +1,82 @@
+// The rules that a simulation can break on purpose, one at a time.
+//
+// Drawn on by `cumulus-sim --break`: each has to make some checker fail.
+
+import CumulusStorage
+
+/// A rule that a simulation can break, to show that it matters and that it is watched.
+package enum SimulatedRule: String, CaseIterable, Sendable {
+    /// A commit waits for what it depends on.
+    case causality
+    /// Stamps of one time are ordered by their incarnations.
+    case ties
+    /// A restored node takes back what it made itself.
+    case ownCommits = "own-commits"
+    /// Every run is an incarnation of its own.
+    case incarnations
+    /// Vector and data are stored together.
+    case vector
+    /// The frontier counts every commit that names a record.
+    case frontier
+    /// Children whose owner was deleted elsewhere are deleted too.
+    case compensation
+    /// Who reads state from below a zone's horizon takes all of the zone.
+    case peerHorizon = "peer-horizon"
+    /// What is forgotten raises the zone's horizon.
+    case raisedHorizon = "raised-horizon"
+    /// A life that the donor of a full sync knows to be dead ends.
+    case knownDeaths = "known-deaths"
+    /// State comes from one snapshot.
+    case snapshot
+    /// A change token from below a zone's horizon has expired.
+    case tokenHorizon = "token-horizon"
+    /// That holds for every page of a fetch, not only for its first one.
+    case laterHorizon = "later-horizon"
+    /// A page of changes that ends inside a commit goes on inside it.
+    case commitPages = "commit-pages"
+    /// A node that has not read what a change token covers does not answer.
+    case nodeBehind = "node-behind"
+    /// Nor does one that has not read what the last page showed.
+    case seen
+    /// A run is retired as long as it has no more commits than a later one depends on.
+    case retired
+    /// What a save of a whole record leaves out vanishes.
+    case floors
+    /// A node that has not read what the last page of a query showed does not go on with it.
+    case cursorSeen = "cursor-seen"
+    /// Pages of state wait, and nobody reads them, until all of them are there.
+    case staged
+    /// A life that ends is told as lost if whoever ended it didn't know all of it.
+    case losses
+    /// Nor is it told otherwise.
+    case knownEnds = "known-ends"
+    /// An increment's repetition is known as one for as long as it can come.
+    case repeats
+    /// Of two writes that don't know of each other the later one stands; broken in the replay too.
+    case latest
+
+    /// The part of it that stores break.
+    var inStores: BrokenRules {
+        switch self {
+        case .ties: .ties
+        case .frontier: .frontier
+        case .peerHorizon: .peerHorizon
+        case .raisedHorizon: .raisedHorizon
+        case .knownDeaths: .knownDeaths
+        case .compensation: .compensation
+        case .tokenHorizon: .tokenHorizon
+        case .laterHorizon: .laterHorizon
+        case .commitPages: .commitPages
+        case .nodeBehind: .nodeBehind
+        case .seen: .seen
+        case .retired: .retired
+        case .floors: .floors
+        case .cursorSeen: .cursorSeen
+        case .staged: .staged
+        case .losses: .losses
+        case .knownEnds: .knownEnds
+        case .latest: .latest
+        default: []
+        }
+    }
+}
