@@ -1,6 +1,6 @@
 // Where an asset is cut into chunks: FastCDC, by content, so that an edit moves few of the cuts.
 //
-// Called by whoever has a file: the client, the bench, tests. The numbers here are part of the
+// Called where a file is at hand: in the client, the bench, tests. The numbers here are part of the
 // format (`proto/README.md`, "Assets"): all that cut the same bytes get the same chunks. hot: once
 // per byte of an asset.
 

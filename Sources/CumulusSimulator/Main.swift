@@ -19,7 +19,7 @@ struct Simulator: ParsableCommand {
             Examples:
               cumulus-sim --seeds 1..1000
               cumulus-sim --seed 379 --trace
-              cumulus-sim --seeds 1..200 --break causality
+              cumulus-sim --seeds 1..100,284..290 --break tokenHorizon
               cumulus-sim --whole --seeds 1..100
               cumulus-sim --queries --seeds 1..200
               cumulus-sim --assets --seeds 1..10000
@@ -37,7 +37,8 @@ struct Simulator: ParsableCommand {
             """
     )
 
-    @Option(help: "Seeds to run, FIRST..LAST.") var seeds: String?
+    @Option(help: "Seeds to run: FIRST..LAST, or several with commas between them.")
+    var seeds: String?
     @Option(help: "One seed.") var seed: UInt64?
     @Flag(help: "Tell the story of the seed, a line per step.") var trace = false
     @Flag(help: "Simulate whole nodes, not only their stores.") var whole = false
@@ -54,18 +55,18 @@ struct Simulator: ParsableCommand {
     var broken: String?
 
     func run() throws {
-        let range = try seedRange()
+        let list = try seedList()
         let simulate =
             queries ? randomQueries : whole ? try wholeNodes() : assets ? assetRaces : try stores()
         let start = Date()
-        let (failures, counts) = try run(range, simulate)
+        let (failures, counts) = try run(list, simulate)
         let seconds = String(format: "%.1f", Date().timeIntervalSince(start))
         print(
             counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(
                 separator: ", "
             )
         )
-        print("\(range.count) seeds in \(seconds) s, \(failures) with violations; \(Self.build)")
+        print("\(list.count) seeds in \(seconds) s, \(failures) with violations; \(Self.build)")
         if failures > 0 { throw ExitCode.failure }
     }
 
@@ -86,7 +87,7 @@ struct Simulator: ParsableCommand {
         guard !whole || broken == nil else {
             throw ValidationError("--break: rules are broken between stores; leave out --whole")
         }
-        _ = try seedRange()
+        _ = try seedList()
         _ = try brokenRule()
     }
 
@@ -138,14 +139,22 @@ struct Simulator: ParsableCommand {
         }
     }
 
-    private func seedRange() throws -> ClosedRange<UInt64> {
-        if let seed, seeds == nil { return seed...seed }
-        let parts = (seeds ?? "").components(separatedBy: "..").compactMap { UInt64($0) }
-        guard seed == nil, parts.count == 2, parts[0] <= parts[1], parts[1] - parts[0] < 1 << 32
-        else {
+    private func seedList() throws -> [UInt64] {
+        if let seed, seeds == nil { return [seed] }
+        guard seed == nil, let seeds else {
             throw ValidationError("name --seed N, or --seeds FIRST..LAST")
         }
-        return parts[0]...parts[1]
+        return try seeds.split(separator: ",", omittingEmptySubsequences: false)
+            .flatMap { try Self.seeds(in: $0) }
+    }
+
+    /// The seeds of one part of a list: `N`, or `FIRST..LAST`.
+    private static func seeds(in part: Substring) throws -> ClosedRange<UInt64> {
+        let bounds = part.components(separatedBy: "..").map { UInt64($0) }
+        guard let first = bounds[0], let last = bounds[bounds.count - 1], bounds.count <= 2,
+            first <= last, last - first < 10_000_000
+        else { throw ValidationError("--seeds: '\(part)' is neither N nor FIRST..LAST") }
+        return first...last
     }
 
     private func brokenRule() throws -> SimulatedRule? {
@@ -161,13 +170,13 @@ struct Simulator: ParsableCommand {
     /// Runs the seeds on all processors; returns how many have violations, and how often what
     /// happened in them.
     private func run(
-        _ seeds: ClosedRange<UInt64>,
+        _ seeds: [UInt64],
         _ simulate: @escaping Simulate
     ) throws -> (failures: Int, counts: [String: Int]) {
         let failures = Atomic<Int>(0)
         let printing = Mutex<[String: Int]>([:])
         DispatchQueue.concurrentPerform(iterations: seeds.count) { index in
-            let seed = seeds.lowerBound + UInt64(index)
+            let seed = seeds[index]
             let (lines, counts) = Self.report(seed, simulate)
             if lines.contains(where: { $0.hasPrefix("FAILED") }) {
                 failures.wrappingAdd(1, ordering: .relaxed)

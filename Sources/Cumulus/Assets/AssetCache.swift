@@ -1,4 +1,4 @@
-// Downloaded assets as files of a directory, the least recently used of which go when they take too
+// Downloaded assets as files of a directory; the least recently used ones go when they take too
 // much room.
 //
 // One per container. A whole asset is a file named by its digest; beside it lies its list, where it
@@ -242,7 +242,7 @@ final class AssetCache: Sendable {
             state.running[asset]?.waiters -= 1
             guard let running = state.running[asset], running.waiters == 0 else { return }
             running.task.cancel()
-            // Whoever asks from now on begins anew.
+            // The next caller begins anew.
             state.running[asset] = nil
         }
     }
@@ -288,7 +288,7 @@ final class AssetCache: Sendable {
 }
 
 extension Task where Failure == any Error {
-    /// What it returns; an error at once if whoever waits is cancelled.
+    /// What it returns; an error at once if the waiting task is cancelled.
     func valueUnlessCancelled() async throws -> Success {
         let waiter = TaskWaiter<Success>()
         return try await withTaskCancellationHandler {

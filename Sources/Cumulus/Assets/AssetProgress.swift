@@ -9,7 +9,7 @@ import Synchronization
 ///     for await step in progress { print(step.fractionCompleted) }
 ///     try await saved
 ///
-/// Who is slow sees the newest step only. The sequence ends when the call does.
+/// A slow reader sees the newest step only. The sequence ends when the call does.
 public final class AssetProgress: AsyncSequence, Sendable {
     /// Where the transfer is.
     public struct Step: Hashable, Sendable {

@@ -58,7 +58,7 @@ final class ClientCall: Sendable {
     }
 }
 
-/// Why one attempt at a call came to nothing.
+/// Why one attempt at a call failed.
 enum CallFailure: Error {
     case refused(ServiceError)
     case lost(wasSent: Bool)

@@ -69,8 +69,8 @@ final class PageStream: @unchecked Sendable {
     /// nil at the end of the answer.
     func next() async throws -> Bytes? {
         guard let message = try await take() else {
-            // For a cancelled task the messages end too, and whoever reads must not take that for
-            // all of them.
+            // For a cancelled task the messages end too: the reader must not take that for all of
+            // them.
             try ClientCore.checkCancellation()
             return nil
         }

@@ -12,7 +12,7 @@ import CumulusWire
 
 /// A key that seals and opens encrypted fields: 32 bytes that no server ever gets.
 ///
-/// Whoever loses it loses what it sealed.
+/// Without it, what it sealed can't be read.
 ///
 /// ```swift
 /// let key = EncryptionKey()          // keep key.text where only you can read it

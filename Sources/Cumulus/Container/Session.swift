@@ -3,7 +3,7 @@
 import CumulusModel
 import Foundation
 
-/// What was seen so far: whoever begins with it sees nothing older, on whichever node.
+/// What was seen so far: a container that begins with it sees nothing older, on any node.
 ///
 /// A container keeps one by itself, so that its own calls never go back in time when they reach
 /// another node. Hand it on where one process continues what another one did:

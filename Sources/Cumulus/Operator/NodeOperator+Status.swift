@@ -36,7 +36,7 @@ extension NodeOperator {
         package var digest: String
         /// Entries of its short vector, and further ones of its whole one.
         package var (liveRuns, retiredRuns): (UInt32, UInt32)
-        /// Zones of which deletions are forgotten.
+        /// Zones with forgotten deletions.
         package var horizons: UInt32
     }
 

@@ -1,6 +1,6 @@
 // A directory for the data of a private node and of the bounds, gone when the bench ends.
 //
-// It stands in the current directory: whoever runs the bench chooses the disk.
+// It stands in the current directory, so the user of the bench chooses the disk.
 
 import Foundation
 

@@ -116,7 +116,7 @@ struct ProcessUse: Sendable {
         return line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) }
     }
 
-    /// A file of /proc; nil where there is none.
+    /// A file of /proc; nil if it does not exist.
     static func read(_ path: String) -> String? {
         guard let data = try? FileHandle(forReadingAtPath: path)?.readToEnd() else { return nil }
         return String(decoding: data, as: UTF8.self)

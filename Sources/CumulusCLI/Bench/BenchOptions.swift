@@ -98,7 +98,7 @@ struct BenchOptions: ParsableArguments {
 
     // MARK: What does nothing
 
-    /// Refuses options that change nothing about a path: whoever gives one expects something of it.
+    /// Refuses options that change nothing about a path: their user expects an effect.
     func check(_ path: Bench.Path) throws {
         guard ![.replicate, .lag, .query, .asset].contains(path) || endpoint == nil else {
             throw ValidationError("The path '\(path)' has nodes of its own: leave out --endpoint.")

@@ -1,7 +1,7 @@
 // The settings that commands share: what each is, and where its value comes from.
 //
 // Flag before environment before default. The groups of options in `Connection.swift` ask here;
-// `cumulus config show` prints what all of them come to.
+// `cumulus config show` prints them all with their sources.
 
 import Foundation
 

@@ -1,7 +1,7 @@
 // What has to be gone when a command ends by a signal, and the bench also by itself: processes,
 // directories and files.
 //
-// Made once per run; whoever starts a process or makes something on the disk enters it here.
+// Made once per run; every process that is started and every file that is made is entered here.
 
 import Foundation
 import Synchronization
@@ -62,7 +62,7 @@ final class Cleanup: @unchecked Sendable {
 
     /// Ends and removes all that is left, and after a signal this process too.
     ///
-    /// Whoever comes second waits until it is done: no signal leaves half of it, and none is
+    /// A second caller waits until it is done: no signal leaves half of it, and none is
     /// followed by complaints about processes that are gone.
     func run(exitCode: Int32? = nil) {
         leftovers.withLock { leftovers in

@@ -314,7 +314,7 @@ struct Importer {
                 atomically: false
             ).saveResults
             let refusals = results.compactMap { id, result in result.error.map { (id, $0) } }
-            // A batch that went in parts, one of which failed: all of it is saved once more.
+            // A batch went in parts and one part failed: all of it is saved once more.
             for case (_, let error as ServiceError) in refusals where error.mayPass { throw error }
             let tooMuch = Set(refusals.filter { $0.1.isTooMuch }.map(\.0))
             if tooMuch.isEmpty || records.count == 1 { return refusals }

@@ -3,7 +3,7 @@
 package enum Endpoint {
     /// The parts of "127.0.0.1:7420", "localhost:7420" or "[::1]:7420".
     ///
-    /// nil where it is none: a host has no spaces, nor a comma, which stands between addresses.
+    /// nil if it is no address: a host has no spaces, nor a comma, which stands between addresses.
     package static func split(_ endpoint: String) -> (host: String, port: Int)? {
         guard endpoint.utf8.count <= Limits.standard.nameBytes,
             endpoint.utf8.allSatisfy({ (0x21..<0x7F).contains($0) && $0 != UInt8(ascii: ",") }),

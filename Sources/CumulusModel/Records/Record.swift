@@ -148,7 +148,7 @@ public struct Record: Sendable {
         }
     }
 
-    /// Adds to an INT64 field on the server, exactly once, whoever else adds at the same time.
+    /// Adds to an INT64 field on the server, exactly once, also while others add.
     ///
     /// The sum is in the record that the save returns. Where it doesn't fit into 64 bits, the save
     /// fails with 12. Beyond CloudKit.

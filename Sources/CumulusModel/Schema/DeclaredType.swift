@@ -1,7 +1,7 @@
 // A field's type as a schema declares it: a type that is stored, or NUMBER, which leaves open what
 // is.
 //
-// Held by Schema; read by whoever stores or checks values of the field.
+// Held by Schema; read by what stores or checks values of the field.
 
 /// The type in a field's declaration.
 package enum DeclaredType: Hashable, Sendable {

@@ -39,7 +39,7 @@ public struct Schema: Hashable, Sendable {
     package static let shareType = "cloudkit.share"
     package static let sharePrefix = "cloudkit."
 
-    /// A record type: what its records hold, and who may do what with them.
+    /// A record type: what its records hold, and which roles may do what with them.
     public struct RecordType: Hashable, Sendable {
         /// A letter, then letters, digits and underscores; or `cloudkit.share`.
         public var name: String

@@ -43,7 +43,7 @@ package struct Limits: Hashable, Sendable {
     /// much again.
     ///
     /// While nobody connects, all together hold at most twice this, and what each reader thread had
-    /// begun. Whoever came when there were fewer connections keeps the larger share taken then.
+    /// begun. A connection from a time with fewer of them keeps the larger share that it took.
     package var nodeUnansweredBytes = 16 << 20
     /// Bytes that wait on a connection with another node, in each direction, when no more is read
     /// for it: until that node has taken them, or this one's writer has.

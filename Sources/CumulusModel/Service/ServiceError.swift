@@ -26,7 +26,7 @@ public struct ServiceError: Error, Sendable {
         case requestRateLimited = 7
         /// CloudKit's; nodes don't send it.
         case missingEntitlement = 8
-        /// It needs a user, and the caller is none, or has a token that is not known.
+        /// It needs a user, and the caller has no token, or one that is not known.
         case notAuthenticated = 9
         /// The caller may not do that.
         case permissionFailure = 10

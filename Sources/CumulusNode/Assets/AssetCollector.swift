@@ -1,7 +1,7 @@
 // Gives back, in the background, the space of assets that nothing has named for the time of grace.
 //
 // Run by `Collector`. It walks through all assets in steps on the reader threads, lets the writer
-// decide, and removes files once it has. Packs of which less than half is still wanted are written
+// decide, and removes files once it has. Packs that are less than half in use are written
 // again, small: their chunks move into a new pack.
 
 import CumulusAssets

@@ -100,7 +100,7 @@ final class AssetDemand: Sendable {
             if outcome == .notMine { return }
             let last = state.failures.removeValue(forKey: key)
             if outcome == .done { return }
-            // Whoever waits for this one learns of it from here.
+            // Waiting callers learn of the failure from here.
             if state.failures.count >= AssetDemand.mostFailures { _ = state.failures.popFirst() }
             let pause = last.map { min(2 * $0.pause, AssetDemand.longestPause) }
             state.failures[key] = Failure(when: now, pause: pause ?? AssetDemand.firstPause)

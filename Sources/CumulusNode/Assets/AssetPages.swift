@@ -36,7 +36,7 @@ struct AssetPages: Sendable {
     func first(_ reader: ReadTransaction) throws -> Page {
         var answer = DownloadAssetResponse(list: found.list.bytes)
         answer.missing = UInt32(clamping: found.row.missing)
-        // Who wants the chunks doesn't wait for that.
+        // A caller that wants the chunks doesn't wait for that.
         for entry in chunks.isEmpty ? found.list.distinct : [] {
             let row = try reader.chunk(entry.digest, in: found.database)
             answer.storedBytes += UInt64(row?.length ?? 0)

@@ -19,7 +19,7 @@ enum ChunkChecksum {
         withUnsafeBytes(of: number.bigEndian) { Bytes($0) }
     }
 
-    /// Whether these are the bytes of which a row speaks.
+    /// Whether these are the bytes that a row names.
     static func matches(_ stored: ArraySlice<UInt8>, _ row: ChunkRow) -> Bool {
         guard stored.count == row.length else { return false }
         if row.checksum.count == 8 { return early(stored) == row.checksum }

@@ -1,4 +1,4 @@
-// Which assets a node lacks, told to another one: who leaves the cluster stays until somebody has
+// Which assets a node lacks, told to another one: a node that leaves stays until another one has
 // the bytes that it has.
 //
 // Asked by `Node.leave`, answered by `PeerCalls`, page by page.

@@ -26,7 +26,7 @@ final class MissingMembers: Sendable {
         var isShort = false
     }
 
-    /// Without a word for so long a member is told of, and again after as long.
+    /// A member is warned of after this silence, then at the same interval.
     static let milliseconds: Int64 = 24 * 3_600_000
 
     private let state = Mutex(State())

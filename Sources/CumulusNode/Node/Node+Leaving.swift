@@ -4,8 +4,8 @@
 //
 // Nodes that leave at the same time must not count on each other. From when it takes no more
 // writes a node tells nobody how far it has read: others count it only for what it had by then,
-// which it hands over with the rest. And what it waits for includes its own mark: whoever has that
-// knows that the node is about to leave, and waits for somebody else.
+// which it hands over with the rest. It waits for its own mark too: a node that has the
+// mark knows that this one is about to leave, and does not count on it.
 
 package import CumulusModel
 import CumulusOperations
@@ -48,7 +48,7 @@ extension Node {
             gate.stops.resume()
             throw error
         }
-        // Whoever takes the last commit of this node hangs up at once: it may say so, or not.
+        // A peer that takes this node's last commit hangs up at once, with a report or without.
         try? await handOver(withAssets: false, by: environment.now() + 2_000)
         environment.logger.info("this node left the cluster")
         environment.end()

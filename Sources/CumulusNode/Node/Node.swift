@@ -19,7 +19,7 @@ package final class Node: Sendable {
         package var version: String
         /// Made at start if it doesn't exist; nil: none.
         package var container: String?
-        /// Who has it administers this node.
+        /// A caller with this token administers the node.
         package var operatorToken: Bytes
         /// Bytes of disk that are kept free: below, writes are refused.
         package var diskReserve: UInt64 = 0
@@ -89,13 +89,13 @@ package final class Node: Sendable {
     /// No other node belongs to this cluster, or is to.
     private let alone = Atomic<Bool>(false)
     let isBackingUp = Atomic<Bool>(false)
-    /// Addresses of which an operator was warned.
+    /// Addresses that an operator was warned of.
     private let strangers = Mutex<Set<String>>([])
 
     private struct Transfers {
         /// Scopes that nothing else may collect or take.
         var scopes: Set<ScopeID> = []
-        /// The one of which another node's state is being taken.
+        /// The scope whose state is being taken from another node.
         var state: ScopeID?
     }
 

@@ -1,5 +1,5 @@
-// Whether this node, since it was started, has come to hold what one of its peers held when they
-// met: until then it is not ready, and who asks it may miss what others have had for long.
+// Whether this node, since it was started, has read what one of its peers held when they met. Until
+// then it is not ready: a caller may miss what other nodes have had for long.
 //
 // Told by the connections to peers, asked by the status. Once it was ready it stays so: later a
 // node is behind by what is on its way, which causal tokens and the lag tell of. Without a peer

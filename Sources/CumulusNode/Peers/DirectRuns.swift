@@ -20,7 +20,7 @@ final class DirectRuns: Sendable {
         runs.withLock { $0[scope, default: [:]].updateValue(run, forKey: peer) } != run
     }
 
-    /// It doesn't any more; without a scope, of none.
+    /// Forgets that `peer` sends its own commits of `scope`; nil means all scopes.
     ///
     /// False if that was known.
     func leave(_ peer: Bytes, _ scope: ScopeID? = nil) -> Bool {

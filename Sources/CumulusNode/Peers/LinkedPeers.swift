@@ -1,7 +1,7 @@
 // The connections of a node to its peers, by their ids.
 //
-// Each connection enters itself once its peer has proved who it is; asked by whoever has something
-// to say to all peers, or to one of them.
+// Each connection enters itself once its peer has proved who it is. Asked by what has something to
+// say to all peers, or to one of them.
 
 import CumulusModel
 import CumulusStorage

@@ -14,7 +14,7 @@ import Logging
 extension PeerConnection {
     struct Pull {
         let scope: ScopeID
-        /// Origins of which nothing more is taken.
+        /// Origins whose commits are refused.
         var paused: PeerCommits.Paused = [:]
         /// When to pull anew, from what is here by then.
         var restart: Instant?

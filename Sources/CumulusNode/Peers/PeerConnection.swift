@@ -44,7 +44,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     var (pulled, timed) = ([ScopeID: UInt32](), Set<UInt32>())
     var transfers: [UInt32: StateTransfer] = [:]
     var setbacks: [ScopeID: Setback] = [:]
-    /// Who reads the peer's state only.
+    /// Calls whose answers are read message by message.
     var readings: [UInt32: PeerReading] = [:]
     /// What this peer was told last, and when the next report is due.
     var reported: [ScopeID: (vector: VersionVector, time: Instant)] = [:]

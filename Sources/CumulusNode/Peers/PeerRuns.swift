@@ -20,7 +20,7 @@ protocol PeerLink: AnyObject, Sendable {
     func challenge(_ answer: @escaping @Sendable (Bool) -> Void)
 }
 
-/// Who waits for a sign of life of the other end of a connection.
+/// Those who wait for a sign of life of the other end of a connection.
 struct Challengers {
     private var waiting: [@Sendable (Bool) -> Void] = []
 
@@ -60,7 +60,7 @@ package final class PeerRuns: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Who is refused asks again within five seconds: what was said before that is over.
+    /// A refused node asks again within five seconds; an older refusal is over.
     private static let memory: Int64 = 30_000
 
     package init() {}

@@ -237,7 +237,7 @@ extension StateOffer {
         headerBytes + bytes.count
     }
 
-    /// A row is hardly more than its vectors, of which an entry has at least nine bytes.
+    /// A row is hardly more than its vectors; an entry has at least nine bytes.
     private static func decoded(_ row: Bytes) -> Int {
         2 * headerBytes + row.count / 9 * entryBytes
     }

@@ -24,7 +24,7 @@ struct WrittenBatch: Sendable {
         let next: VisibleState.Next
         /// Scopes that commits were added to.
         let scopes: [ScopeNumber]
-        /// Requests and jobs of which others see a difference.
+        /// Requests and jobs whose changes others see.
         let count: Int
         let hasSchemaNews: Bool
     }

@@ -1,8 +1,8 @@
-// Wakes who waits for news of a scope: something was committed there, look again.
+// Wakes those who wait for news of a scope: something was committed there, look again.
 //
 // Rung by the writer after each batch, for the scopes that it changed. It carries nothing, so that
-// a late or doubled ring is harmless and nobody's backlog is in memory. Who waits holds a
-// `BellWait`: what has ended is not kept until the next ring.
+// a late or doubled ring is harmless and no backlog is in memory. A waiter holds a
+// `BellWait`, so that one which has ended is not kept until the next ring.
 
 import CumulusStorage
 import Synchronization
@@ -40,7 +40,7 @@ final class CommitBell: Sendable {
         state.withLock { $0.waiting.values.reduce(0) { $0 + $1.count } }
     }
 
-    /// nil: it rang since `count`.
+    /// Returns nil if the bell has rung since `count`.
     fileprivate func add(
         _ call: @escaping @Sendable () -> Void,
         after count: UInt64,

@@ -1,8 +1,8 @@
 // Where a batch becomes durable while the writer prepares the next one.
 //
 // Owned by `StoreGate`, which runs it on a thread, or in turns of a simulation. It has one piece of
-// work at a time: whoever hands it another one has waited for the last. Who waits does what nobody
-// has begun himself. hot: twice per batch.
+// work at a time: its caller waits for the last one before it hands over another. A waiting thread
+// runs pending work itself instead of sleeping. hot: twice per batch.
 
 import Foundation
 

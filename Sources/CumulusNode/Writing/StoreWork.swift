@@ -1,6 +1,6 @@
 // What waits for the writer: requests of callers, and jobs of peers and of the node itself.
 //
-// Made by whoever wants a change, queued by `StoreGate`, done by `BatchWriter`.
+// Made by callers, peers and background tasks, queued by `StoreGate`, done by `BatchWriter`.
 
 package import CumulusModel
 package import CumulusOperations

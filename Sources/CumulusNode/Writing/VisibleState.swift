@@ -66,7 +66,7 @@ final class VisibleState: Sendable {
                 if next.changesZones { state.zones = ZoneDirectory() }
                 if next.changesSchemas { state.schemas = SchemaDirectory() }
                 state.version += 1
-                // Whoever gets the new reader finds the new version.
+                // A thread that gets the new reader finds the new version.
                 version.store(state.version, ordering: .releasing)
             }
             return state.reader

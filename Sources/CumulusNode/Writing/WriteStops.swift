@@ -1,7 +1,7 @@
 // Why writes are refused: for a while, where the node is leaving, a state is merged in or the disk
 // is full; for good where the node only shows what it has.
 //
-// Set by whoever does what writes would disturb; asked by the writer before each request.
+// Set by work that writes would disturb; asked by the writer before each request.
 
 package import CumulusModel
 import CumulusOperations

@@ -30,7 +30,7 @@ package struct PrepareAssets: Sendable {
     /// Per asset: indexes of the chunks that are missing.
     package typealias Outcome = [Result<[Int], ModifyOutcome.Failure>]
 
-    /// The same in several requests, each of which looks at so many chunks, or at one asset.
+    /// The same in several requests; each looks at so many chunks, or at one asset.
     package func parts(of limit: Int) -> [PrepareAssets] {
         var parts: [PrepareAssets] = []
         var room = 0

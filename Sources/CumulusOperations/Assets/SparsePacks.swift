@@ -1,4 +1,4 @@
-// Packs of which less than half is still wanted: what is left of them moves into a new pack.
+// Packs that are less than half in use: the rest of them moves into a new pack.
 //
 // Looked for on a snapshot by the collector, which copies the bytes; the writer then looks again
 // (`WriteTransaction.move`).
@@ -7,7 +7,7 @@ package import CumulusModel
 package import CumulusStorage
 
 package enum SparsePacks {
-    /// A chunk that is still wanted, of a pack most of which is not.
+    /// A chunk in use, of a pack that mostly is not.
     package struct Survivor: Sendable {
         package let database: DatabaseNumber
         package let digest: Bytes

@@ -6,7 +6,7 @@ package import CumulusStorage
 
 package enum Containers {
     /// How many a node knows when it makes no more: the number of a scope has two bytes, and a
-    /// cluster that was cut in two may have come to that on both sides.
+    /// cluster that was cut in two may have as many on both sides.
     package static let most = 16_000
 
     /// Why no further container can be made; nil: one can, or it exists.
@@ -59,7 +59,7 @@ package enum Containers {
     }
 
     package static func unknown(_ name: String) -> ServiceError {
-        // It may hold anything; whoever reads the message may look at a terminal.
+        // It may hold anything, and the message may be read on a terminal.
         let printable = name.unicodeScalars.map { scalar in
             scalar.properties.generalCategory == .control ? "?" : "\(scalar)"
         }

@@ -66,7 +66,7 @@ package enum Users {
         return (user, false)
     }
 
-    /// Lets whoever has the token act as the user.
+    /// Lets every caller with the token act as the user.
     ///
     /// False if there is no such user.
     package static func addToken(

@@ -66,11 +66,11 @@ package struct QueryRecords: Sendable {
         package var plan = ""
         package var rowsRead: UInt64 = 0
         package var rowsKept: UInt64 = 0
-        /// How long it took; whoever has a clock enters it.
+        /// How long it took; the caller, which has a clock, enters it.
         package var microseconds: UInt64 = 0
     }
 
-    /// Who asks, when, and whether anybody still waits for the answer.
+    /// The caller, the time, and whether anybody still waits for the answer.
     package struct Circumstances: Sendable {
         package var caller: Caller
         /// Milliseconds since 1970 UTC.

@@ -53,7 +53,7 @@ package struct FoundZone: Hashable, Sendable {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// Finds a zone by its address; nil if there is none, or none that the caller could know of.
+    /// Finds a zone by its address; nil if it does not exist, or the caller could not know of it.
     package borrowing func find(
         _ address: ZoneAddress,
         in database: DatabaseID,

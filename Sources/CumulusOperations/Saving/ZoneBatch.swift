@@ -283,8 +283,8 @@ struct ZoneBatch {
         return try? request.saves[index].content.get()
     }
 
-    /// A parent goes only together with its children, whoever is to take it along: one that stays
-    /// keeps its own parent, too.
+    /// A parent goes only together with its children, also in a cascade; one that stays keeps its
+    /// own parent, too.
     private mutating func checkChildren(
         of plan: Plan,
         _ found: FoundZone,

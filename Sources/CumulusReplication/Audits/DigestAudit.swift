@@ -1,8 +1,8 @@
 // Finds the stretches of a scope that a node holds otherwise than another one, by the other one's
 // digests.
 //
-// Driven by whoever reads these; what it suspects is for `StateAudit` to judge. Whatever one of the
-// nodes has read and the other has not is a suspect too.
+// Driven by `Verification`, which reads these; `StateAudit` judges what it suspects. A record that
+// only one of the nodes has read is a suspect too.
 
 import CumulusModel
 package import CumulusStorage

@@ -9,13 +9,13 @@ package import CumulusStorage
 
 package struct ScopeDigest: Equatable, Sendable {
     package var scope: ScopeID
-    /// Applied here, whoever made them.
+    /// Applied here, of all nodes.
     package var commits: UInt64
     /// 16 bytes: the sum of the zones' digests modulo 2^128, big-endian.
     package var digest: Bytes
     /// How many runs made the commits, see `Runs`.
     package var (liveRuns, retiredRuns): (Int, Int)
-    /// Zones of which deletions are forgotten.
+    /// Zones with forgotten deletions.
     package var horizons = 0
 
     /// Of every scope that the node knows, in the order of their numbers.

@@ -1,7 +1,7 @@
 // Compares stretches of what a node holds with those of another one, record by record, and replaces
 // what differs by what the other one holds.
 //
-// Driven by whoever reads those stretches of the other node, page by page; `StateIntake` has
+// Driven by `Verification`, which reads those stretches of the other node; `StateIntake` has
 // checked the pages, and `DigestAudit` found which stretches differ. Both nodes go on meanwhile: a
 // record is compared where each has read what the other knows of it and of its zone, and what the
 // other has forgotten of the zone where it lacks a life. Whatever differs then is damage, since

@@ -30,7 +30,7 @@ package enum CommitIntake {
         case unreadable(String)
         /// It can't be applied since a row of this node's own store can't be read.
         case damagedHere(String)
-        /// It depends on commits of this one, of which nothing more is taken.
+        /// It depends on commits of this run, which are refused.
         case follows(Incarnation)
 
         /// Whether it says the same as another one: a clock that is ahead is so by less each time.

@@ -1,7 +1,7 @@
 // What a reader of a scope is sent next: the commits that it lacks, from the log, in an order in
 // which it can apply them.
 //
-// Held by whoever serves a peer, one per stream. It remembers only how far the reader is, so a slow
+// Held by a stream that serves a peer. It remembers only how far the reader is, so a slow
 // one costs no memory. Synchronous: each batch is read from the snapshot that it is given.
 //
 // Folder: sending commits to a peer and applying what a peer sends. Read `OutboundFeed`, then

@@ -20,7 +20,7 @@ package struct PeerCommits: Sendable {
         case unknownScope
     }
 
-    /// Runs of which nothing more is taken before the pull begins anew, and why.
+    /// Runs whose commits are refused before the pull begins anew, and why.
     package typealias Paused = [Incarnation: CommitIntake.Refusal]
 
     package var scope: ScopeID

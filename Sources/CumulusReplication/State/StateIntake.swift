@@ -1,6 +1,6 @@
 // Whether what a donor hands over fits together: nothing is written before it does.
 //
-// Asked by whoever holds the session with the donor, for the offer once and then for each page.
+// Asked by `StateTransfer`, which talks with the donor: for the offer once, then for each page.
 // Nothing may stand beyond the donor's vector, or it would never be taken back; records come in
 // order, so that none comes twice.
 

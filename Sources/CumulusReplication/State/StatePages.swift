@@ -1,6 +1,6 @@
 // The records of a node's state, page by page.
 //
-// Read by whoever hands them to another node: all that an offer names, or what the other one asked
+// Read by the node that hands them over: all that an offer names, or what the other one asked
 // for to compare it.
 
 import CumulusModel

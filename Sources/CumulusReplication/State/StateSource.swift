@@ -147,7 +147,7 @@ package struct StateSource: Sendable {
     private static let deltaBytes = 32 << 20
 
     /// What is said of this node's state to one that takes nothing of it: the ends of all logs, and
-    /// zones without their heads, of which nothing is left out.
+    /// zones without their heads; nothing is left out.
     ///
     /// - Parameter stretches: Only the zones that they are in; nil: all.
     package func outline(of stretches: [Stretch]? = nil) throws(EngineError) -> StateOffer {

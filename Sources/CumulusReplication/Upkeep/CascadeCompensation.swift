@@ -59,11 +59,11 @@ package enum CascadeCompensation {
         }
     }
 
-    /// Children of a zone whose owner is not there, whoever wrote them, and the key to go on from,
+    /// Children of a zone whose owner is not there, of all nodes, and the key to go on from,
     /// nil at the zone's end; looks at some references.
     ///
     /// Read from a snapshot: `run` looks again, and at who owes them. For what nobody deleted when
-    /// it was due: the node that owed it was gone. An owner of which nothing is left died only if
+    /// it was due: the node that owed it was gone. An owner without a row died only if
     /// the zone forgets; else its row was lost, and is not to take others along.
     package static func findOrphans(
         in zone: ZoneRow,

@@ -2,7 +2,7 @@
 // all of them.
 //
 // Called as background work, a bounded step at a time. Forgetting is always safe: it raises the
-// zone's horizon or the log's floor, and whoever reads from below takes state instead. Forgetting
+// zone's horizon or the log's floor, and a reader from below takes state instead. Forgetting
 // too early only makes that happen more often.
 //
 // Folder: what a node may forget, and what it owes after others deleted. Read `Collection`, then
@@ -82,7 +82,7 @@ package enum Collection {
         in scope: ScopeNumber,
         _ reader: ReadTransaction
     ) throws(EngineError) -> Bool {
-        // One that can't be read is left to whoever needs it.
+        // One that can't be read is left to its next reader.
         guard let bytes = try reader.get(.commit(scope, dot)), let commit = try? Commit(bytes)
         else { return false }
         return commit.stamp.time.milliseconds < time
@@ -126,7 +126,7 @@ package enum Collection {
             let row = try transaction.decoding(key) { () throws(MalformedBytes) in
                 try IncrementRow(row: value)
             }
-            // Whoever still reads it from the log enters it again.
+            // A node that still reads it from the log enters it again.
             guard floors.covers(row.stamp.dot) else { break }
             last = key
         }

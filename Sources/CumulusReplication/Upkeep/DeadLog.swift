@@ -1,6 +1,6 @@
 // What dropped log entries still take of the disk, and in which pieces it is given back.
 //
-// Asked by whoever forgets, of a log's floors and the engine's word on sizes. The engine gives the
+// Asked by the collector, of a log's floors and the engine's word on sizes. The engine gives the
 // room back by itself when it merges its tables, which may be never where little is written any
 // more. In pieces, since somebody waits while one is given back.
 

@@ -2,7 +2,7 @@
 // hears of it; here they go, and what refers to them with deleteSelf goes along.
 //
 // The node whose run made a record deletes it, or its heir, so that one node does and not all.
-// Since nobody makes records of a dropped type who has heard of it, one walk after hearing finds
+// Since no node makes records of a dropped type once it has heard, one walk after hearing finds
 // all of one's own. Walked by `SchemaKeeper`, a bounded step at a time.
 
 import CumulusModel

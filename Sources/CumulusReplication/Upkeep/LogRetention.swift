@@ -1,7 +1,7 @@
 // How much of the logs stays: what every member has goes soon, what one lacks is kept for it,
 // within a time and a size.
 //
-// Made once for all scopes by whoever forgets, with the engine's word on sizes. Dropping what a
+// Made once for all scopes by the collector, with the engine's word on sizes. Dropping what a
 // member lacks costs it a state sync and loses nothing, so a member that is gone can't fill the
 // disks of the others.
 

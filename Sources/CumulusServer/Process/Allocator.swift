@@ -3,7 +3,7 @@
 //
 // Called once, when the node starts. RocksDB's library brings jemalloc on many systems, which by
 // itself keeps what was freed until somebody allocates again: a node that served a burst would stay
-// as large as it was then. Elsewhere nothing happens. Whoever sets MALLOC_CONF decides instead.
+// as large as it was then. Elsewhere nothing happens. MALLOC_CONF, if it is set, wins.
 
 import Foundation
 

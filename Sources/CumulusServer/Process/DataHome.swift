@@ -90,7 +90,7 @@ struct DataHome {
     ///
     /// That one is written at the first start.
     ///
-    /// Who can read it can join the cluster, so a file that others may read is refused.
+    /// Any program that reads it can join the cluster, so a file that others may read is refused.
     func clusterKey(_ named: String, _ environment: NodeEnvironment) throws -> [UInt8] {
         let file = named.isEmpty ? path + "/cluster.key" : named
         guard FileManager.default.fileExists(atPath: file) else {

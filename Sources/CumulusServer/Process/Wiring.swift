@@ -124,7 +124,7 @@ struct Wiring {
         }
     }
 
-    /// What the settings come to.
+    /// What the node runs with, by its settings.
     private struct Plan {
         let settings: Node.Configuration
         let patience: Int64

@@ -335,7 +335,7 @@ extension WriteTransaction {
 
     /// Forgets an asset that nobody names any more, with the chunks that only it contained.
     ///
-    /// - Returns: Packs of which nothing is left; their files may go once the batch is durable.
+    /// - Returns: Packs that hold nothing any more; their files may go once the batch is durable.
     package mutating func forget(
         asset digest: Bytes,
         in database: DatabaseNumber
@@ -374,7 +374,7 @@ extension WriteTransaction {
             guard var known = try self.asset(asset, in: database) else { continue }
             known.missing += 1
             put(.asset(database, asset), known)
-            // If nothing names it, whoever wants to fetch it finds that out.
+            // If nothing names it, the fetch finds that out.
             put(.wantedAsset(database, asset), Bytes())
         }
         return try forgetEmpty([row.pack])

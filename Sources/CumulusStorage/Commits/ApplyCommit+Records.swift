@@ -143,7 +143,7 @@ extension WriteTransaction {
         at place: ZonePlace
     ) throws(EngineError) -> RecordRow {
         var state = try zoneState(place.number)
-        // By index and in place: a row has many parts, each of which a copy would count.
+        // By index and in place: a copy of a row counts a reference for each of its many parts.
         for index in before.indices {
             state.count(before[index], sign: -1, isShown: index == 0)
         }
@@ -175,7 +175,7 @@ extension WriteTransaction {
 
     /// Drops a record with all rows that are derived from it, as if it had never been.
     ///
-    /// Whoever does so raises the zone's horizon by what the record's frontier named.
+    /// The caller raises the zone's horizon by what the record's frontier named.
     package mutating func erase(
         _ stored: [RecordRow],
         of name: String,

@@ -101,7 +101,7 @@ extension WriteTransaction {
         application.place = nil
     }
 
-    /// Living records of a zone that whoever deletes it didn't know as they are, the first of them.
+    /// The first living records of a zone that its deletion did not know as they are.
     mutating func noteLosses(
         in zone: ZoneNumber,
         _ application: inout CommitApplication
@@ -158,7 +158,7 @@ extension WriteTransaction {
 extension RegisterRow {
     /// The highest stamp stands; but the first to give a field its type keeps it, so that what is
     /// stored fits, of counts the greatest stands, and a member that was taken off stays off,
-    /// whoever enters it meanwhile.
+    /// also if another node enters it meanwhile.
     func replaces(_ current: RegisterRow, in namespace: String) -> Bool {
         let isRemoval = value == nil
         if namespace == MemberRegister.namespace, isRemoval != (current.value == nil) {

@@ -66,7 +66,7 @@ extension WriteTransaction {
 
     /// What stands here of a commit's zone; nil: it has none.
     ///
-    /// A zone's last generation must not be ended by whoever only names it.
+    /// A commit that only names a zone must not end its last generation.
     private mutating func find(
         _ zone: Commit.Zone?,
         in scope: ScopeNumber

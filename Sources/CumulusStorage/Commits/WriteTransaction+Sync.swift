@@ -167,7 +167,7 @@ extension WriteTransaction {
         put(.stagedZone(number), NumberRow(number: UInt32(scope)))
     }
 
-    /// Drops what is left of state syncs, of one scope or of all: what didn't come to its end, and
+    /// Drops what is left of state syncs, of one scope or of all: what didn't finish, and
     /// zones that another node's state has replaced.
     package mutating func dropStages(of scope: ScopeNumber? = nil) throws(EngineError) {
         for (key, value) in try rows(.meta, .all(.stagedZone)) {

@@ -42,7 +42,7 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let staged = BrokenRules(rawValue: 16384)
     /// A life that ends is told as lost only if its latest change was not known.
     package static let losses = BrokenRules(rawValue: 32768)
-    /// A life that ends is told as lost also if whoever ended it knew all of it.
+    /// A life that ends is told as lost, also if the commit that ended it knew all of it.
     package static let knownEnds = BrokenRules(rawValue: 65536)
     /// Of two writes that don't know of each other the earlier one stands.
     package static let latest = BrokenRules(rawValue: 131072)

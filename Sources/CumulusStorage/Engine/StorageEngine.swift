@@ -13,7 +13,7 @@
 //   must end;
 // - a snapshot sees exactly the batches written before it was taken, for as long as it lives.
 //
-// Whoever writes promises that each batch is flushed before the next one is written: what stands in
+// The writer promises that each batch is flushed before the next one is written: what stands in
 // a log behind a batch then proves that the batch was durable, see `LogScan`.
 //
 // Folder: the ordered store beneath everything, and the transactions on it. Read `StorageEngine`,

@@ -21,7 +21,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
     package init(engine: any StorageEngine, state: WriterState) {
         self.engine = engine
         self.state = state
-        // Who has a state to begin with has committed what led to it.
+        // A writer that has a state has committed what led to it.
         state.knownScopes.enter(state.scopes)
         self.state.scopes = [:]
     }

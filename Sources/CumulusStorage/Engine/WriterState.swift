@@ -45,7 +45,7 @@ package struct WriterState: Sendable {
     package var scopes: [ScopeNumber: ScopeState] = [:]
     /// What batches before made of them; all that this run ever looked at.
     let knownScopes = ScopeCache()
-    /// The same of zones, of which there may be one for each user.
+    /// The same of zones: each user may have one.
     let zones = ZoneCache()
     /// What this batch made of zones' states; nil: the zone's rows are deleted.
     package var zoneStates: [ZoneNumber: ZoneState?] = [:]

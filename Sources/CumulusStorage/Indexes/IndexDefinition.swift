@@ -26,7 +26,7 @@ package struct IndexDefinition: Hashable, Sendable {
     /// As the schema names it.
     package var field: String
     package var form: Form
-    /// Values of any other type are none.
+    /// Values of other types are not indexed.
     package var type: FieldType
 
     package init(field: String, form: Form, type: FieldType) {

@@ -4,7 +4,7 @@
 //   value = empty; of cells: latitude and longitude
 //
 // Written by `ApplyCommit` with the record, read by queries. 0 stands for no value. 2 stands for
-// more elements or words than have rows: whoever looks for one reads those records too. Texts are
+// more elements or words than have rows: a search reads those records too. Texts are
 // kept by their first bytes, as results are sorted. hot: once per index of each saved record.
 
 package import CumulusModel
@@ -116,7 +116,7 @@ package struct IndexEntry: Hashable, Sendable {
     package var nameBytes: ArraySlice<UInt8>
     /// Whether it stands for no value, for one, or for more than have rows.
     package var mark: IndexedValues.Mark
-    /// nil where there is none, and in cells.
+    /// nil if the row has no value, and in cells.
     package var value: ComparableValue?
     /// Only in cells.
     fileprivate var place: Place?
@@ -134,7 +134,7 @@ package struct IndexEntry: Hashable, Sendable {
         value row: Bytes
     ) throws(EngineError) {
         var parts = KeyReader(key)
-        // Zone and index: whoever reads knows them.
+        // Zone and index: the reader knows them.
         try parts.skip(8)
         guard let mark = IndexedValues.Mark(rawValue: try parts.number()) else {
             throw .corrupt("the row \(key.hex) of an index is damaged")
@@ -169,7 +169,7 @@ package struct IndexEntry: Hashable, Sendable {
         }
     }
 
-    /// Metres from a place to the one in the row of a cell; nil where there is none.
+    /// Metres from a place to the one in the row of a cell; nil if the row has no place.
     package static func distance(
         from origin: Location,
         to row: UnsafeRawBufferPointer
@@ -177,7 +177,7 @@ package struct IndexEntry: Hashable, Sendable {
         Place(indexedBytes: row)?.distance(from: origin)
     }
 
-    /// Metres from a place to the one in the row; nil where there is none.
+    /// Metres from a place to the one in the row; nil if the row has no place.
     package func distance(from origin: Location) -> Double? {
         place.map { $0.distance(from: origin) }
     }

@@ -38,7 +38,7 @@ package struct Counter: Hashable, Sendable {
         self.base = base
     }
 
-    /// What the increments come to.
+    /// The sum of the increments.
     package var total: Int64 {
         voids.reduce(sums.reduce(retired) { $0 &+ $1.sum }) { $0 &- $1.delta }
     }

@@ -6,7 +6,7 @@
 // gives a field no type, and is shown as it is unless other types clash; what a client sealed is
 // always shown as it is.)
 //
-// A clash changes how records look that nobody saved, so whoever read before it has to read anew:
+// A clash changes how records look without a save, so a client that read before has to read anew:
 // the types' first commits tell. Part of a `RecordLens`; there are hardly ever any.
 
 package import CumulusModel

@@ -166,7 +166,7 @@ package struct PutMerge {
         if stamp > row.parent?.stamp ?? .zero, stamp >= row.floor { row.parent = parent }
     }
 
-    /// - Parameter own: The put's; nil: it says that there is none.
+    /// - Parameter own: The put's; nil if the put removes it.
     private mutating func noteParent(
         _ known: RecordRow.NamedTarget,
         against own: RecordRow.NamedTarget?

@@ -74,7 +74,7 @@ package struct Candidate {
         return entry
     }
 
-    /// How far the place in a column is from another one; nil where there is none.
+    /// How far the place in a column is from another one; nil if the column is empty.
     mutating func distance(
         from origin: Location,
         in column: BoundQuery.Column

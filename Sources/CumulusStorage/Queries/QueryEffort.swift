@@ -1,6 +1,6 @@
 // How much a query has done, and whether anybody still waits for it.
 //
-// Counted by whoever evaluates a query: records, comparisons, elements of lists, bytes of texts.
+// Counted by all that evaluates a query: records, comparisons, elements of lists, bytes of texts.
 // One record can hold a list of a million elements, so it is not enough to ask between records.
 
 package import CumulusModel

@@ -2,12 +2,12 @@
 //
 // Made by `QueryRecords` of a bound query and the indexes that are ready. A plan only spares
 // records that would not satisfy the predicate, or would come behind the page: `Candidate` judges
-// each that is left. Which of several ways is the shortest is found out by whoever runs the plan.
+// each that is left. Running the plan finds out which of several ways is the shortest.
 
 package import CumulusModel
 
 package struct QueryPlan: Hashable, Sendable {
-    /// A way on which records come in the order of the results: whoever has enough can stop.
+    /// A way on which records come in the order of the results, so that a full page ends it.
     package enum Walk: Hashable, Sendable {
         /// All records of a zone, by name.
         case records
@@ -181,7 +181,7 @@ private struct QueryWays {
             }
             found.append(access([bounds].compactMap(\.self), .none))
         }
-        // Whoever wants all records of the type needn't read those of others.
+        // A query for all records of the type needn't read those of others.
         if let all = index(.system(.recordID), .value) {
             let range = IndexRange(all, start: IndexRange.firstValue, end: IndexRange.end)
             found.append(access([range], .none))

@@ -23,7 +23,7 @@ extension WriterState {
 extension RowReader where Self: ~Copyable {
     /// The registers of all members, and of those that were; in the order of their ids.
     ///
-    /// What no node can be called is none.
+    /// Keys that are not valid node ids are skipped.
     package borrowing func members() throws(EngineError) -> [(nodeID: Bytes, row: RegisterRow)] {
         guard let scope = try scope(.cluster) else { return [] }
         var members: [(Bytes, RegisterRow)] = []

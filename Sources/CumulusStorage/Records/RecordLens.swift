@@ -1,8 +1,8 @@
 // Shows stored records as the schema has them by now, where that is not how they were saved: fields
 // that two nodes gave two types, and types and fields that were dropped.
 //
-// Read once per zone by whoever shows records; nearly always it shows everything as it is. Whoever
-// read records before they came to look otherwise has to read anew: the registers' commits tell.
+// Read once per zone by everything that shows records; nearly always it changes nothing. A client
+// that read records before their look changed has to read anew: the registers' commits tell.
 
 package import CumulusModel
 

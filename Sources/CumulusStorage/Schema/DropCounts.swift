@@ -1,7 +1,7 @@
 // How often record types, or the fields of one type, were dropped: what tells the names under which
 // they are stored, see `StoredName`.
 //
-// Registers of the schema of which the greatest value stands, so that nodes which drop the same
+// Registers of the schema whose greatest value stands, so that nodes which drop the same
 // thing drop it once, and one that knows less than others brings nothing back.
 
 package import CumulusModel
@@ -16,7 +16,7 @@ package struct DropCounts: Hashable, Sendable {
 
     package subscript(_ shown: String) -> UInt32 { counts[shown] ?? 0 }
 
-    /// The count with another drop; the last one stays, which nobody comes to.
+    /// The count with another drop; the largest one stays; it is out of reach.
     package func next(_ shown: String) -> UInt32 { min(self[shown], .max - 1) + 1 }
 
     /// The name under which something of that name is stored by now.

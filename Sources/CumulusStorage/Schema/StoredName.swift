@@ -3,7 +3,7 @@
 // To drop a type or a field rewrites no records: the schema counts how often it was dropped, and
 // from then on the name stands for another type or field, which is stored under the name, a number
 // sign and the count. What stands under an older name is shown to nobody. Callers can't use such
-// names: a number sign is none of a name's characters.
+// names: a name has no number sign.
 
 package struct StoredName: Hashable, Sendable {
     /// As callers know it.

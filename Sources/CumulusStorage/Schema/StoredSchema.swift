@@ -1,6 +1,6 @@
 // The schema of a scope as a whole, put together from its registers.
 //
-// Read by whoever shows, imports or deploys it. What nobody has chosen is not stored: the indexes
+// Read by what shows, imports or deploys it. What nobody has chosen is not stored: the indexes
 // that fields get by themselves in development, and the grants that every type begins with.
 //
 // Folder: the schema as it is stored, register by register. Read `StoredSchema`, then `TypeSchema`;

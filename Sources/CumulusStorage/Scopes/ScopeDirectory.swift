@@ -1,6 +1,6 @@
 // Which scopes a node knows: its cluster's own and those of its containers.
 //
-// Read by whoever goes through all of them: the links to peers, the collector, the status.
+// Read by what goes through all of them: the links to peers, the collector, the status.
 //
 // Folder: the scopes, databases and zones that a store holds. Read `ScopeDirectory`, then
 // `ScopeZones` and `ZoneCache`.

@@ -1,7 +1,7 @@
 // The databases of a scope and their zones, as they stand in their rows.
 //
-// Read by whoever goes through all of them: state transfers, indexes, resets; and by whoever comes
-// back to a zone later, when it may be gone.
+// Read by what goes through all of them: state transfers, indexes, resets; and by work that returns
+// to a zone later, when it may be gone.
 
 package import CumulusModel
 

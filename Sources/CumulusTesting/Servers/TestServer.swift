@@ -118,7 +118,7 @@ package final class TestServer: Sendable {
         environment(ClockLead(0), onFailure: endTest)
     }
 
-    /// What a failure of the store comes to, where no test waits for one.
+    /// What a failure of the store does, where no test waits for one.
     package static func endTest(_ reason: String) {
         fatalError("the store failed: \(reason)")
     }
@@ -146,7 +146,7 @@ package final class TestServer: Sendable {
 
     /// A client of this node; anonymous without a token.
     ///
-    /// Patient: many tests share few threads, some of which wait for what blocks.
+    /// Patient: many tests share few threads, and some of these wait for what blocks.
     package func container(
         token: String? = nil,
         timeout: Duration = .seconds(300),

@@ -1,5 +1,5 @@
 // Pairs: two records of a zone that are only ever written together, with one value, in one atomic
-// batch. Whoever looks at a node, at any instant, finds both with the same value or neither.
+// batch. A look at a node, at any instant, finds both with the same value or neither.
 //
 // Some simulated histories write pairs beside everything else, and look after each step: a batch
 // that is there by half, or mixed with a concurrent one, is noticed at once.

@@ -6,7 +6,7 @@ import CumulusModel
 import CumulusReplication
 import CumulusStorage
 
-/// What no history may come to.
+/// What no history may show.
 enum SimulatedFault: Error {
     /// Something changed a scope between the merge of a state and its end.
     case disturbedMerge

@@ -25,7 +25,7 @@ package struct SimulatedCluster {
     var syncs: [Int: SimulatedSync] = [:]
     /// Who fetches changes, from any node.
     package private(set) var clients: [RoamingClient] = []
-    /// Who asks queries, from any node.
+    /// Callers that ask queries, of any node.
     package private(set) var queries: [RoamingQuery] = []
     /// Every commit that was made, as its bytes.
     package private(set) var archive: [Dot: Bytes] = [:]
@@ -47,7 +47,7 @@ package struct SimulatedCluster {
     /// When the last of them did, by the slowest clock.
     private(set) var lastLoss: Int64?
     private var incarnations: [Set<Incarnation>]
-    /// Dots that came to name two commits.
+    /// Dots that name two commits.
     package private(set) var twins: Set<Dot> = []
     /// Commits whose makers were told that they are durable.
     package private(set) var acknowledged: Set<Dot> = []

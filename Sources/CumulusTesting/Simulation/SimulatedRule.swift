@@ -20,7 +20,7 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
     case frontier
     /// Children whose owner was deleted elsewhere are deleted too.
     case compensation
-    /// Who reads state from below a zone's horizon takes all of the zone.
+    /// A reader of state from below a zone's horizon takes all of the zone.
     case peerHorizon = "peer-horizon"
     /// What is forgotten raises the zone's horizon.
     case raisedHorizon = "raised-horizon"
@@ -46,7 +46,7 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
     case cursorSeen = "cursor-seen"
     /// Pages of state wait, and nobody reads them, until all of them are there.
     case staged
-    /// A life that ends is told as lost if whoever ended it didn't know all of it.
+    /// A life that ends is told as lost if the commit that ended it didn't know all of it.
     case losses
     /// Nor is it told otherwise.
     case knownEnds = "known-ends"

@@ -43,7 +43,7 @@ package struct NodeStatus: Hashable, Sendable {
         package var digest: Bytes
         /// Entries of its short vector, and further ones of its whole one.
         package var (liveRuns, retiredRuns): (UInt32, UInt32)
-        /// Zones of which deletions are forgotten.
+        /// Zones with forgotten deletions.
         package var horizons: UInt32
 
         package init(

@@ -1,7 +1,7 @@
 // What a node hands over of a scope where its log doesn't reach back far enough.
 //
 // `peers.proto`. Rows travel as the bytes that a node keeps, and are not looked into here; names
-// are bytes until whoever takes them over has checked them.
+// are bytes until the node that takes them over has checked them.
 
 import CCumulusWire
 package import CumulusModel

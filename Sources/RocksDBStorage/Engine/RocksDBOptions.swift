@@ -113,7 +113,7 @@ struct RocksDBOptions: ~Copyable {
         rocksdb_options_set_level0_file_num_compaction_trigger(options, 8)
         // Levels sized from the last one up: at most about a tenth of the rows is there twice.
         rocksdb_options_set_level_compaction_dynamic_level_bytes(options, 1)
-        // Records and log entries are mostly text; compressed once, where they come to rest.
+        // Records and log entries are mostly text; compressed once, at the lowest level.
         rocksdb_options_set_compression(options, Int32(rocksdb_no_compression))
         rocksdb_options_set_bottommost_compression(options, Int32(rocksdb_lz4_compression))
         // Bodies stay in the tables. Blob files were measured with records of 1 KB: the same work

@@ -24,7 +24,7 @@ struct LogScan {
     /// The sequence number that has to follow the last whole entry before the wound.
     private(set) var next: UInt64?
 
-    /// Where the entry begins of which the last piece wasn't seen yet, and its first bytes.
+    /// Where the entry begins whose last piece wasn't seen yet, and its first bytes.
     private var open: (start: UInt64, head: [UInt8])?
 
     private static let blockSize = 32 << 10
@@ -135,7 +135,7 @@ struct LogScan {
         open = nil
     }
 
-    /// An entry of which some pieces are there is hurt from its first one on.
+    /// An entry that lacks pieces is damaged from its first one on.
     private mutating func hurt(at place: UInt64) {
         wound = wound ?? open?.start ?? place
         open = nil

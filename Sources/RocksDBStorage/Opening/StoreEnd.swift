@@ -1,4 +1,4 @@
-// How far a store reaches, as its file END says: whoever takes away the newest log is noticed.
+// How far a store reaches, as its file END says, so that the loss of the newest log is noticed.
 //
 // Written by `EndKeeper`, read by `Inspection` before RocksDB opens the store. RocksDB takes what
 // the logs hold for all that there ever was. The number in its list of tables proves little: it is

@@ -1,4 +1,4 @@
-// What must hold once a simulated cluster has come to rest: one checker per invariant, each by
+// What must hold once a simulated cluster is at rest: one checker per invariant, each by
 // other means than the code that it checks.
 //
 // Folder: what must hold in a simulated cluster. Read `Checkers`, then `Outcome`, `Losses` and
@@ -164,7 +164,7 @@ package struct Checker: Sendable {
 
     /// Every losing value is told by every node, and what is told is true.
     ///
-    /// Who takes state is told of no conflict, so only histories without are looked at.
+    /// A node that takes state logs no conflict, so only histories without are looked at.
     package static let losses = Checker(name: "losses") { cluster in
         guard cluster.tellsLosses else { return [] }
         let commits = try cluster.commits(within: cluster.stores[0].vector())

@@ -1,4 +1,4 @@
-// What a history's commits come to, worked out from their stamps alone: which lives stand in the
+// The outcome of a history's commits, worked out from their stamps alone: which lives stand in the
 // end, and what each of them says.
 //
 // Used by the checker of that name, which compares it with a node. It knows no order of arrival, no
@@ -32,7 +32,7 @@ struct Outcome {
         let isNumber: Bool
     }
 
-    /// What the increments of a field come to.
+    /// The sum of the increments of a field.
     private struct Sum {
         var value: Int64 = 0
         var latest = Stamp.zero

@@ -1,5 +1,5 @@
 // Pairs: two records that are only ever written together, with one value, in one atomic batch.
-// Whoever looks at a node, at any instant, finds both with the same value or neither.
+// A look at a node, at any instant, finds both with the same value or neither.
 //
 // Drawn by a `SimulatedWorld` beside its other load, in some histories; `WorldWatch` looks.
 

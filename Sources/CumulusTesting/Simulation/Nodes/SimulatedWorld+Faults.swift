@@ -160,7 +160,7 @@ extension SimulatedWorld {
 
     /// Goes back to a backup: what nobody else has by then may be lost.
     ///
-    /// Who has no backup makes one.
+    /// A machine without a backup makes one.
     func restore(_ node: SimulatedNode) throws {
         guard let backup = backups[node.machine] else { return keepBackup(of: node) }
         tell("node \(node.machine) goes back to its backup")
