@@ -229,7 +229,7 @@ struct Simulator: ParsableCommand {
         return "commit \(commit)\(made < committed ? ", built before it" : ""), \(mode)"
     }()
 
-    /// What git says in the directory of a file; nil: it is in no clone.
+    /// What git says in the directory of a file; nil means it is in no clone.
     private static func git(_ words: String..., beside file: URL?) -> String? {
         guard let folder = file?.deletingLastPathComponent() else { return nil }
         let process = Process()

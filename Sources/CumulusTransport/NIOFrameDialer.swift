@@ -14,7 +14,7 @@ package struct NIOFrameDialer: FrameDialer {
     private let trust: TLSTrust?
     private let connectMilliseconds: Int64
 
-    /// - Parameter trust: nil: plain TCP everywhere.
+    /// - Parameter trust: nil means plain TCP everywhere.
     package init(loops: EventLoops, trust: TLSTrust? = nil, connectMilliseconds: Int64 = 10_000) {
         self.loops = loops
         self.trust = trust

@@ -14,7 +14,7 @@ package final class NIOFrameListener: FrameListener {
     private let host: String
     private let port: Int
     private let loops: EventLoops
-    /// nil: plain TCP.
+    /// nil means plain TCP.
     private let identity: TLSIdentity?
     private let channels = Mutex<(any Channel)?>(nil)
     private let connectionLimit: Int

@@ -143,7 +143,7 @@ package final class TLSTrust: Sendable {
     private let onRenewal: Renewal
 
     /// - Parameters:
-    ///   - authority: PEM file with the authorities to believe; nil: those of the system.
+    ///   - authority: PEM file with the authorities to believe; nil means those of the system.
     ///   - onRenewal: Told of a renewed file; one that can't be used isn't.
     package init(
         _ mode: Mode = .automatic,
@@ -162,7 +162,7 @@ package final class TLSTrust: Sendable {
         _ = try files.withLock { try context(&$0) }
     }
 
-    /// What is believed about a host; nil: it is reached over plain TCP.
+    /// What is believed about a host; nil means it is reached over plain TCP.
     ///
     /// Throws `TLSProblem`.
     func context(for host: String) throws -> NIOSSLContext? {

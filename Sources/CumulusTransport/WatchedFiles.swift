@@ -6,7 +6,7 @@
 import Foundation
 import Synchronization
 
-/// Told of renewed files why they can't be used; nil: they are in use.
+/// Told of renewed files why they can't be used; nil means they are in use.
 package typealias Renewal = @Sendable (_ problem: String?) -> Void
 
 package final class WatchedFiles<Value: Sendable>: Sendable {

@@ -27,7 +27,7 @@ final class AssetCache: Sendable {
         var tasks: [UInt64: Task<String, any Error>] = [:]
         /// Chunks that are on their way, and with which download.
         var claims: [Bytes: UInt64] = [:]
-        /// Where chunks of whole assets are; nil: nobody looked.
+        /// Where chunks of whole assets are; nil means nobody looked.
         var places: [Bytes: Place]?
     }
 
@@ -64,7 +64,7 @@ final class AssetCache: Sendable {
     func listPath(of asset: Bytes) -> String { "\(directory)/\(asset.hex).list" }
     func partPath(of asset: Bytes) -> String { "\(directory)/\(asset.hex).part" }
 
-    /// The file of a whole asset, which counts as used now; nil: it is not here.
+    /// The file of a whole asset, which counts as used now; nil means it is not here.
     func file(of asset: Asset) -> String? {
         suspectAfterBoot.withLock { isDone in
             if !isDone { suspectEarlierFiles() }

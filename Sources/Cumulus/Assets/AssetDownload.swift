@@ -46,7 +46,7 @@ struct AssetDownload: Sendable {
 
     // MARK: The list, and what is here
 
-    /// nil: the list comes with the chunks.
+    /// nil means the list comes with the chunks.
     private func knownList() async throws -> ChunkList? {
         if let list = cache.list(of: asset.digest) { return list }
         if asset.size <= AssetDownload.smallBytes { return nil }
@@ -190,7 +190,7 @@ private struct Writer {
     struct Taken: Sendable {
         let digest: Bytes
         let place: Place
-        /// Bytes that travelled for it; nil: it was on this machine.
+        /// Bytes that travelled for it; nil means it was on this machine.
         let travelled: Int?
     }
 
@@ -234,7 +234,7 @@ private struct Writer {
         note(Taken(digest: chunk, place: place, travelled: nil))
     }
 
-    /// Where a chunk belongs that the server sent; nil: nowhere.
+    /// Where a chunk belongs that the server sent; nil means nowhere.
     func place(of chunk: Chunk) -> Place? {
         missing[chunk.digest].flatMap { $0.size == chunk.size ? $0 : nil }
     }

@@ -36,7 +36,7 @@ final class AssetSource: Sendable {
         }
     }
 
-    /// nil: the content is in memory.
+    /// nil means the content is in memory.
     var path: String? {
         if case .file(let path) = content { path } else { nil }
     }

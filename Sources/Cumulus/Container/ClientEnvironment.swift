@@ -15,7 +15,7 @@ package struct ClientEnvironment: Sendable {
     /// Waits that many milliseconds; throws when the task is cancelled.
     package var sleep: @Sendable (Int64) async throws -> Void
     package var dialer: any FrameDialer
-    /// What runs the client's own tasks; nil: the system's threads.
+    /// What runs the client's own tasks; nil means the system's threads.
     package var executor: (any TaskExecutor)?
     /// One of the threads that serve the connections, another one each time where there are more.
     package var connectionExecutor: @Sendable () -> any TaskExecutor

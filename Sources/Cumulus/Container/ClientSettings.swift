@@ -10,7 +10,7 @@ struct ClientSettings: Sendable {
     /// What the first calls must see already.
     var session: [Bytes] = []
     var connections: Int
-    /// Other nodes that are to hold a change; nil: as the node is set up.
+    /// Other nodes that are to hold a change; nil means as the node is set up.
     var replicas: UInt32?
     var hello: Hello
     var assetDirectory = ""

@@ -20,7 +20,7 @@ public struct Container: Sendable {
         public var endpoints: [String]
         /// The environment whose records and schema are used.
         public var environment: Environment = .development
-        /// An access token of a user; nil: anonymous.
+        /// An access token of a user; nil means anonymous.
         public var accessToken: String?
         /// Names this device to the server; at most 64 bytes.
         public var deviceID: String = ""
@@ -36,7 +36,7 @@ public struct Container: Sendable {
         public var authority: String?
         /// Keys of encrypted fields: the first one seals, each may open.
         public var encryptionKeys: [EncryptionKey] = []
-        /// Where downloaded assets are kept; nil: in the user's caches, in a folder of the
+        /// Where downloaded assets are kept; nil means in the user's caches, in a folder of the
         /// container.
         public var assetDirectory: String?
         /// Bytes that downloaded assets may take; the least recently used go first.

@@ -19,7 +19,7 @@ struct SeenTokens: Sendable {
     private struct Told {
         var token: Bytes
         /// Connections that were begun from this one on are younger than all that this one brought;
-        /// nil: it goes on.
+        /// nil means it goes on.
         var end: UInt64?
     }
 

@@ -54,8 +54,8 @@ extension Database {
     /// and begin without one.
     ///
     /// - Parameters:
-    ///   - changeToken: Of the last fetch of this database's changes; nil: from the beginning.
-    ///   - resultsLimit: Most zones to tell; nil: the server decides.
+    ///   - changeToken: Of the last fetch of this database's changes; nil means from the beginning.
+    ///   - resultsLimit: Most zones to tell; nil means the server decides.
     /// - Returns: The changes, and the token for the next fetch. If `moreComing`, fetch on at once.
     public func databaseChanges(
         since changeToken: ServerChangeToken?,
@@ -98,8 +98,8 @@ extension Database {
     ///   - zoneID: A custom zone; the default zone keeps no changes.
     ///   - changeToken: Of the last fetch of this zone's changes; nil: from the beginning, without
     ///     deletions that are over.
-    ///   - desiredKeys: The fields to fetch; nil: all; empty: system fields only.
-    ///   - resultsLimit: Most records and deletions to tell; nil: the server decides.
+    ///   - desiredKeys: The fields to fetch; nil means all; empty: system fields only.
+    ///   - resultsLimit: Most records and deletions to tell; nil means the server decides.
     /// - Returns: The changes, and the token for the next fetch. If `moreComing`, fetch on at once.
     public func recordZoneChanges(
         inZoneWith zoneID: RecordZone.ID,

@@ -46,7 +46,7 @@ extension Database {
     ///   - query: What is asked.
     ///   - zoneID: The zone that is searched; nil: all zones of the private database, the default
     ///     zone of the public one.
-    ///   - desiredKeys: The fields to fetch; nil: all; empty: system fields only.
+    ///   - desiredKeys: The fields to fetch; nil means all; empty: system fields only.
     ///   - resultsLimit: Most records of the page; `maximumResults`: the server decides.
     /// - Returns: The records in their order, and where the next page begins; nil at the end.
     public func records(
@@ -69,7 +69,7 @@ extension Database {
     ///
     /// - Parameters:
     ///   - queryCursor: Of that page.
-    ///   - desiredKeys: The fields to fetch; nil: all; empty: system fields only.
+    ///   - desiredKeys: The fields to fetch; nil means all; empty: system fields only.
     ///   - resultsLimit: Most records of the page; `maximumResults`: the server decides.
     public func records(
         continuingMatchFrom queryCursor: QueryCursor,
@@ -95,7 +95,7 @@ extension Database {
     ///   - query: What is asked.
     ///   - zoneID: The zone that is searched; nil: all zones of the private database, the default
     ///     zone of the public one.
-    ///   - desiredKeys: The fields to fetch; nil: all; empty: system fields only.
+    ///   - desiredKeys: The fields to fetch; nil means all; empty: system fields only.
     ///   - pageSize: Most records of a page; `maximumResults`: the server decides.
     public func allRecords(
         matching query: Query,

@@ -37,7 +37,7 @@ extension Database {
     ///
     /// - Parameters:
     ///   - ids: Names; those that stand here twice are fetched once.
-    ///   - desiredKeys: The fields to fetch; nil: all; empty: system fields only.
+    ///   - desiredKeys: The fields to fetch; nil means all; empty: system fields only.
     public func records(
         for ids: [Record.ID],
         desiredKeys: [String]? = nil
@@ -204,7 +204,7 @@ extension Database {
     ///
     /// - Parameters:
     ///   - zoneID: The zone.
-    ///   - desiredKeys: The fields to fetch; nil: all; empty: system fields only.
+    ///   - desiredKeys: The fields to fetch; nil means all; empty: system fields only.
     public func allRecords(
         inZoneWith zoneID: RecordZone.ID = .default,
         desiredKeys: [String]? = nil

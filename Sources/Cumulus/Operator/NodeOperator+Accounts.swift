@@ -17,7 +17,7 @@ extension NodeOperator {
 
     /// Makes a container.
     ///
-    /// True if it was there already.
+    /// Returns true if it was there already.
     package func createContainer(_ name: String) async throws -> Bool {
         try await call(.operatorCreateContainer, name: Bytes(name.utf8)) {
             try OperatorMessages.containerExisted(wire: $0)

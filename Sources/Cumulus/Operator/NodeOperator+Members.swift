@@ -15,7 +15,7 @@ extension NodeOperator {
         package var reports: [Report]
         /// Milliseconds by which its clock was ahead when it was heard last.
         package var clockOffset: Int64
-        /// nil: not since the node that answers was started.
+        /// nil means not since the node that answers was started.
         package var heard: Timestamp?
         /// With the node that answers, now.
         package var isConnected: Bool
@@ -30,11 +30,11 @@ extension NodeOperator {
         package var environment: String
         /// Commits of the node that answers, which the member lacked.
         package var missing: UInt64
-        /// nil: it never said.
+        /// nil means it never said.
         package var reported: Timestamp?
-        /// Whether it held the same records when it had read as much; nil: never compared.
+        /// Whether it held the same records when it had read as much; nil means never compared.
         package var holdsTheSame: Bool?
-        /// When the oldest of the missing commits was made; nil: none, or not known.
+        /// When the oldest of the missing commits was made; nil means none, or not known.
         package var oldestMissing: Timestamp?
         /// The commits that it had read of each run: a node has a new one each time it starts.
         package var vector: [String: UInt64]
@@ -48,7 +48,7 @@ extension NodeOperator {
 
     /// Takes a node off the cluster's list.
     ///
-    /// False if it isn't on it. `nodeID` is in hexadecimal digits.
+    /// Returns false if it isn't on it. `nodeID` is in hexadecimal digits.
     package func removeMember(_ nodeID: String) async throws -> Bool {
         try await call(.operatorRemoveMember, name: Bytes(hex: nodeID) ?? []) {
             try OperatorMessages.memberExisted(wire: $0)

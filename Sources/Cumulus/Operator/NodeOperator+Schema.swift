@@ -90,7 +90,7 @@ extension NodeOperator {
 
     /// Sets how concurrent changes of a type's records come together.
     ///
-    /// True if it was set already.
+    /// Returns true if it was set already.
     package func setMergePolicy(
         _ policy: TypeMergePolicy,
         in container: String,

@@ -241,7 +241,7 @@ enum AssetFile {
 }
 
 extension Database {
-    /// Copies bytes of an asset, some megabytes after the others; nil: all of them.
+    /// Copies bytes of an asset, some megabytes after the others; nil means all of them.
     ///
     /// - Returns: How many there were.
     fileprivate func copy(

@@ -232,8 +232,8 @@ private func change(
 /// Prints changes, a line each.
 ///
 /// - Parameters:
-///   - zones: How many are deleted; nil: none can be.
-///   - done: What was done with them; nil: nothing yet.
+///   - zones: How many are deleted; nil means none can be.
+///   - done: What was done with them; nil means nothing yet.
 private func show(
     _ changes: [String],
     zones: Int? = nil,

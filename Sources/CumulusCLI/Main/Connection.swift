@@ -156,7 +156,7 @@ struct Connection: ParsableArguments {
     /// Runs with a container and closes it after.
     ///
     /// - Parameters:
-    ///   - directory: Where downloads of assets go; nil: the user's cache.
+    ///   - directory: Where downloads of assets go; nil means the user's cache.
     ///   - replicas: Of a command that changes something.
     ///   - encryption: Of a command that shows or saves fields.
     func withContainer<Value>(

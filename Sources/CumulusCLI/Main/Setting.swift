@@ -25,7 +25,7 @@ struct Setting: Equatable {
 
         private var place: Int { Name.allCases.firstIndex(of: self) ?? 0 }
 
-        /// nil: what differs from one command to the next has none.
+        /// nil means what differs from one command to the next has none.
         var variable: String? {
             switch self {
             case .replicas, .timeout: nil

@@ -75,7 +75,7 @@ public struct Record: Sendable {
     package private(set) var increments: [String: Int64] = [:]
     /// Fields whose increments don't fit into 64 bits together.
     package private(set) var overflows: Set<String> = []
-    /// nil: unchanged since the record was fetched or saved.
+    /// nil means unchanged since the record was fetched or saved.
     package private(set) var changedParent: Reference??
 
     private var parentReference: Reference?

@@ -105,7 +105,7 @@ package struct Limits: Hashable, Sendable {
 
     package init() {}
 
-    /// Two limits that can't both be kept; nil: all can.
+    /// Two limits that can't both be kept; nil means all can.
     ///
     /// What is larger than the room that it is given would wait for ever.
     package var contradiction: String? {

@@ -5,7 +5,7 @@
 
 /// A value as a client sealed it.
 package struct SealedValue: Hashable, Sendable {
-    /// The kind of the value, or of the elements of a list; nil: a list without elements.
+    /// The kind of the value, or of the elements of a list; nil means a list without elements.
     package var kind: FieldKind?
     package var isList: Bool
     package var bytes: Bytes

@@ -143,7 +143,7 @@ public struct Asset: Hashable, Sendable {
     public var digest: [UInt8]
     /// Bytes.
     public var size: UInt64
-    /// Where the content is on this machine; nil: it isn't, or nobody looked.
+    /// Where the content is on this machine; nil means it isn't, or nobody looked.
     package var source: Source?
 
     package enum Source: Hashable, Sendable {

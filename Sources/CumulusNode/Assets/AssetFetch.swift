@@ -121,7 +121,7 @@ struct AssetFetch: Sendable {
         }
     }
 
-    /// Indexes of the chunks that are not here; nil: not even the list is.
+    /// Indexes of the chunks that are not here; nil means not even the list is.
     private func missing() async throws -> [Int]? {
         try await node.gate.reading { [key] reader in
             guard let list = try reader.chunkList(of: key.asset, in: key.database) else {
@@ -133,7 +133,7 @@ struct AssetFetch: Sendable {
 
     // MARK: From a peer
 
-    /// What to ask for; nil: the list shows that somebody else does.
+    /// What to ask for; nil means the list shows that somebody else does.
     private func wanted(from peer: PeerConnection, _ place: AssetPlace) async throws -> [Int]? {
         if let missing = try await missing() { return missing }
         let missing = try await takeList(from: peer, place)

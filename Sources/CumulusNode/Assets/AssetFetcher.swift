@@ -67,7 +67,7 @@ final class AssetDemand: Sendable {
         return true
     }
 
-    /// False if it is being fetched already, or was in vain a moment ago.
+    /// Returns false if it is being fetched already, or was in vain a moment ago.
     ///
     /// - Parameter isUrgent: Tries it again nevertheless.
     func begin(_ key: AssetKey, isUrgent: Bool, now: Instant) -> Bool {

@@ -20,7 +20,7 @@ struct AssetPages: Sendable {
     let asset: Bytes
     /// Indexes into the list.
     let chunks: [Int]
-    /// Since when the caller has waited for what is not here; nil: it doesn't.
+    /// Since when the caller has waited for what is not here; nil means it doesn't.
     let since: Instant?
 
     /// Each chunk once, without those that the caller has.

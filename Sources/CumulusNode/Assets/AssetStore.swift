@@ -76,7 +76,7 @@ package final class AssetStore: Sendable {
         for worker in ending { worker.join() }
     }
 
-    /// False if too much is waiting.
+    /// Returns false if too much is waiting.
     func perform(_ work: @escaping Work) -> Bool {
         queue.append(work)
     }
@@ -102,7 +102,7 @@ package final class AssetStore: Sendable {
 
     /// Waits for work and does it.
     ///
-    /// False when the queue is closed and empty.
+    /// Returns false when the queue is closed and empty.
     package func runWork(_ codec: ChunkCodec) -> Bool {
         guard let work = queue.take() else { return false }
         work(codec)

@@ -50,7 +50,7 @@ struct CallContext: Sendable {
 
     /// Answers from the disk.
     ///
-    /// - Parameter scope: nil: the call's.
+    /// - Parameter scope: nil means the call's.
     func readFromDisk(in scope: ScopeID? = nil, _ work: @escaping Read) throws {
         calls.readFromDisk(call.stream, try scope ?? self.scope(), work)
     }

@@ -42,7 +42,7 @@ enum ChangeCalls {
         }
     }
 
-    /// Opens a change token; nil: the request has none.
+    /// Opens a change token; nil means the request has none.
     ///
     /// One of another scope is refused before this scope's vector is asked: vectors of two scopes
     /// can't be compared.

@@ -43,7 +43,7 @@ enum QueryCalls {
         return Page(message: Answers.found(page, cursor: cursor, explains: explains))
     }
 
-    /// Opens a cursor; nil: the request has none.
+    /// Opens a cursor; nil means the request has none.
     private static func cursor(
         _ bytes: Bytes,
         _ scope: ScopeID,

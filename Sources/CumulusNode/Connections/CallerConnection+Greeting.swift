@@ -18,7 +18,7 @@ struct Identity: Sendable {
     var scopeNumber: ScopeNumber?
     /// The caller is told how far answers reach.
     var wantsTokens = false
-    /// The id of the node that calls; nil: the caller is no node of this cluster.
+    /// The id of the node that calls; nil means the caller is no node of this cluster.
     var peer: Bytes?
     var isPeer: Bool { peer != nil }
 }

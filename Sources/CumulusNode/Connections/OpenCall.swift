@@ -62,7 +62,7 @@ final class OpenCall {
     var credit: Int
     /// Messages that wait for credit.
     var waiting: [MessagePieces] = []
-    /// Takes what the caller sends after its first message; nil: it may send nothing.
+    /// Takes what the caller sends after its first message; nil means it may send nothing.
     var input: (any CallInput)?
     /// Its pages are read from packs, not from the store.
     var readsAssets = false
@@ -70,7 +70,7 @@ final class OpenCall {
     var pause: Int64?
     /// The call has waited for what its caller saw; what was lost of that is not waited for again.
     var hasWaited = false
-    /// When the call has waited for that long enough; nil: it has not waited.
+    /// When the call has waited for that long enough; nil means it has not waited.
     var waitDeadline: Instant?
 
     init(token: CallToken, of header: CallHeader, requestBytes: Int, credit: Int) {
@@ -94,7 +94,7 @@ final class OpenCall {
         if case .held(let held) = step { held } else { nil }
     }
 
-    /// When the next page is read again; nil: it is not waiting for that.
+    /// When the next page is read again; nil means it is not waiting for that.
     var retryTime: Instant? {
         if case .retry(_, let time) = step { time } else { nil }
     }
@@ -111,7 +111,7 @@ final class OpenCall {
         }
     }
 
-    /// When the call ends because it can't begin, or its caller is too slow; nil: never.
+    /// When the call ends because it can't begin, or its caller is too slow; nil means never.
     var deadline: Instant? {
         if let behind { return behind.deadline }
         if let held { return held.deadline }
@@ -119,7 +119,7 @@ final class OpenCall {
         return isWaiting ? stallDeadline ?? (isEndless ? nil : token.deadline) : nil
     }
 
-    /// Takes the page that may be read now out of the call; nil: there is no such page.
+    /// Takes the page that may be read now out of the call; nil means there is no such page.
     func takePage() -> NextPage? {
         switch step {
         case .next(let page), .retry(let page, _):
@@ -139,7 +139,7 @@ typealias NextPage = @Sendable () throws -> Page
 /// from the snapshot in which the call began.
 struct Page: Sendable {
     var message: MessagePieces
-    /// nil: this is the last one.
+    /// nil means this is the last one.
     var next: NextPage?
     /// The next page waits until the bell, which had rung so often, rings again for the scope.
     var idle: (scope: ScopeNumber, rings: UInt64)?

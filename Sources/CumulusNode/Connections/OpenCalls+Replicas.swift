@@ -33,7 +33,7 @@ extension OpenCalls {
     /// The longest that an answer is held back.
     private static let longestMilliseconds: Int64 = 60_000
 
-    /// Begins the wait of a call that wants its change on other nodes; nil: it doesn't.
+    /// Begins the wait of a call that wants its change on other nodes; nil means it doesn't.
     func replicaWait(_ header: CallHeader, _ scope: ScopeID) throws(ServiceError) -> ReplicaWait? {
         let copies = header.replicas.map { Int($0) } ?? node.configuration.replicas
         guard copies <= OpenCalls.mostReplicas else {

@@ -308,7 +308,7 @@ final class OpenCalls: @unchecked Sendable {
         waitingBytes += held.byteCount
     }
 
-    /// Takes back the answer that a call holds; nil: it holds none.
+    /// Takes back the answer that a call holds; nil means it holds none.
     func takeHeld(_ stream: UInt32) -> HeldAnswer? {
         guard let call = calls[stream], let held = call.held else { return nil }
         call.step = .working

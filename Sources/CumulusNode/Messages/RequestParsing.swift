@@ -57,7 +57,7 @@ struct RequestParser {
         )
     }
 
-    /// - Parameter cursor: What the request's cursor says; nil: it has none.
+    /// - Parameter cursor: What the request's cursor says; nil means it has none.
     func queryRecords(
         _ request: QueryRecordsRequest,
         from cursor: QueryCursor?
@@ -125,7 +125,7 @@ struct RequestParser {
         )
     }
 
-    /// - Parameter token: What the request's token says; nil: it has none.
+    /// - Parameter token: What the request's token says; nil means it has none.
     func databaseChanges(
         _ request: FetchDatabaseChangesRequest,
         since token: ChangeToken?
@@ -137,7 +137,7 @@ struct RequestParser {
         )
     }
 
-    /// - Parameter token: What the request's token says; nil: it has none.
+    /// - Parameter token: What the request's token says; nil means it has none.
     func zoneChanges(
         _ request: FetchZoneChangesRequest,
         since token: ChangeToken?

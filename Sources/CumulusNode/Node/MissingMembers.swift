@@ -88,7 +88,7 @@ final class MissingMembers: Sendable {
     }
 
     /// Tells when entries that a member lacks begin to be dropped for want of room, and when that
-    /// is over; nil: none are.
+    /// is over; nil means none are.
     func note(_ shortage: Shortage?, _ logger: Logger) {
         let isNews = state.withLock { state in
             defer { state.isShort = shortage != nil }

@@ -83,7 +83,7 @@ extension Node {
         return members
     }
 
-    /// - Parameter read: How far it has read; nil: as it said last.
+    /// - Parameter read: How far it has read; nil means as it said last.
     private func report(
         of nodeID: Bytes,
         _ scope: ScopeID,

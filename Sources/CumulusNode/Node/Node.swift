@@ -17,7 +17,7 @@ import Synchronization
 package final class Node: Sendable {
     package struct Configuration: Sendable {
         package var version: String
-        /// Made at start if it doesn't exist; nil: none.
+        /// Made at start if it doesn't exist; nil means none.
         package var container: String?
         /// A caller with this token administers the node.
         package var operatorToken: Bytes
@@ -33,11 +33,11 @@ package final class Node: Sendable {
         package var acceptsInsecureCredentials = false
         /// Starts without any of its packs, though no other node may have what was in them.
         package var acceptsLostAssets = false
-        /// The cluster's key, 32 bytes; nil: this node has no peers.
+        /// The cluster's key, 32 bytes; nil means this node has no peers.
         package var clusterKey: Bytes?
         /// How often peers are told how far this node has read.
         package var reportMilliseconds: Int64 = 10_000
-        /// Makes a directory with all that a node needs; nil: this one can't be backed up.
+        /// Makes a directory with all that a node needs; nil means this one can't be backed up.
         package var backUp: BackUp?
         /// Other nodes that are to hold a change before its answer, unless its caller says.
         package var replicas = 0
@@ -64,7 +64,7 @@ package final class Node: Sendable {
     package let meter = NodeMeter()
     package let nodeID: Bytes
     let clusterID: Bytes
-    /// nil: this node has no peers.
+    /// nil means this node has no peers.
     let peerProof: PeerProof?
     package let incarnation: Incarnation
     /// Makes and opens the tokens that callers carry.

@@ -12,7 +12,7 @@ import Synchronization
 
 final class CatchUp: Sendable {
     private struct State {
-        /// By peer, what it held; nil: it has not said so yet.
+        /// By peer, what it held; nil means it has not said so yet.
         var peers: [Bytes: [ScopeID: VersionVector?]] = [:]
         var isOver = false
     }

@@ -15,14 +15,14 @@ final class DirectRuns: Sendable {
 
     /// A node sends its own commits of a scope, from the first one that is missing here.
     ///
-    /// False if that was known.
+    /// Returns false if that was known.
     func enter(_ run: Incarnation, of peer: Bytes, _ scope: ScopeID) -> Bool {
         runs.withLock { $0[scope, default: [:]].updateValue(run, forKey: peer) } != run
     }
 
     /// Forgets that `peer` sends its own commits of `scope`; nil means all scopes.
     ///
-    /// False if that was known.
+    /// Returns false if that was known.
     func leave(_ peer: Bytes, _ scope: ScopeID? = nil) -> Bool {
         runs.withLock { runs in
             let scopes = scope.map { [$0] } ?? Array(runs.keys)

@@ -23,7 +23,7 @@ extension Node {
 
     /// Others send their own commits, or don't any more: what each peer is asked for changes.
     ///
-    /// - Parameter scope: nil: in any scope.
+    /// - Parameter scope: nil means in any scope.
     func directRunsChanged(in scope: ScopeID?) {
         for peer in linkedPeers { peer.directRunsChanged(in: scope) }
     }

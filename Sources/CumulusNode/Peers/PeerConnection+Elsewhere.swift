@@ -22,7 +22,7 @@ extension PeerConnection {
     /// Pulls anew where others began or ceased to send their own commits, in a while: there may be
     /// more of it; from any thread.
     ///
-    /// - Parameter scope: nil: in any scope.
+    /// - Parameter scope: nil means in any scope.
     func directRunsChanged(in scope: ScopeID?) {
         onLoop { connection in
             let streams =

@@ -39,7 +39,7 @@ extension PeerConnection {
         /// For what they depend on.
         var wait: BellWait?
 
-        /// When something is to be done about it; nil: it rests.
+        /// When something is to be done about it; nil means it rests.
         var wake: Instant? { [restart, mark?.due, heldUntil].compactMap(\.self).min() }
     }
 

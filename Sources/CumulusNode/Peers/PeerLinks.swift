@@ -140,7 +140,7 @@ package struct PeerLinks: Sendable {
 private final class Kept: Sendable {
     private let endpoints = Mutex<Set<String>>([])
 
-    /// False if it was there.
+    /// Returns false if it was there.
     func add(_ endpoint: String) -> Bool {
         endpoints.withLock { $0.insert(endpoint).inserted }
     }

@@ -99,7 +99,7 @@ package final class PeerRuns: Sendable {
         }
     }
 
-    /// The run of a node that is, or was, connected; nil: none was.
+    /// The run of a node that is, or was, connected; nil means none was.
     func latestRun(of nodeID: Bytes) -> Incarnation? {
         state.withLock { $0.latest[nodeID] }
     }
@@ -111,7 +111,7 @@ package final class PeerRuns: Sendable {
         state.withLock { $0.entries[nodeID] != nil }
     }
 
-    /// Where a connected node listens; nil: it isn't connected, or didn't say.
+    /// Where a connected node listens; nil means it isn't connected, or didn't say.
     func endpoint(of nodeID: Bytes) -> String? {
         state.withLock { $0.entries[nodeID]?.map(\.endpoint).first { !$0.isEmpty } }
     }

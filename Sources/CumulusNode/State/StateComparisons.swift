@@ -20,7 +20,7 @@ final class StateComparisons: Sendable {
 
     private let agreements = Mutex<[Key: Bool]>([:])
 
-    /// Whether both held the same when they were compared last; nil: they never were.
+    /// Whether both held the same when they were compared last; nil means they never were.
     func isSame(_ nodeID: Bytes, _ scope: ScopeID) -> Bool? {
         agreements.withLock { $0[Key(nodeID: nodeID, scope: scope)] }
     }

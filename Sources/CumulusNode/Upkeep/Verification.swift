@@ -21,7 +21,7 @@ extension Node {
     /// How long the peer may say nothing, in milliseconds.
     private static let patience: Int64 = 60_000
 
-    /// Why nobody waits for the comparison any more; nil: somebody does.
+    /// Why nobody waits for the comparison any more; nil means somebody does.
     typealias Refusal = @Sendable () -> ServiceError?
 
     /// - Parameters:
@@ -71,7 +71,7 @@ extension Node {
     private struct Reading {
         var scope: ScopeID
         var peer: PeerConnection
-        /// Whose records are wanted; nil: digests of everything.
+        /// Whose records are wanted; nil means digests of everything.
         var stretches: [Stretch]?
         var refusal: Refusal
     }

@@ -16,7 +16,7 @@ struct WrittenBatch: Sendable {
     let batch: ArraySlice<StoreGate.QueuedWrite>
     /// One each.
     let reports: [StoreGate.Report]
-    /// What becomes visible; nil: it changed nothing.
+    /// What becomes visible; nil means it changed nothing.
     let change: Change?
 
     /// What a batch changed.
@@ -172,7 +172,7 @@ struct BatchWriter {
         }
     }
 
-    /// Writes a batch; nil: it changes nothing, which is not seen, and wakes nobody.
+    /// Writes a batch; nil means it changes nothing, which is not seen, and wakes nobody.
     private mutating func write(
         _ group: consuming GroupCommit,
         _ housekeeping: Int

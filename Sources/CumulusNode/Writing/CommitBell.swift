@@ -30,7 +30,7 @@ final class CommitBell: Sendable {
 
     private let state = Mutex(State())
 
-    /// How often it rang for a scope, nil: for any; to be read before the store is.
+    /// How often it rang for a scope, nil means for any; to be read before the store is.
     func count(of scope: ScopeNumber?) -> UInt64 {
         state.withLock { $0.count(of: scope) }
     }

@@ -127,7 +127,7 @@ package final class StoreGate: Sendable {
 
     /// Runs a read on a reader thread.
     ///
-    /// False if too many are waiting.
+    /// Returns false if too many are waiting.
     package func read(_ kind: ReadKind, _ work: @escaping @Sendable () -> Void) -> Bool {
         switch kind {
         case .bulk: bulkReads.append(work)
@@ -157,7 +157,7 @@ package final class StoreGate: Sendable {
 
     /// Waits for a read and does it.
     ///
-    /// False when the queue is closed and empty.
+    /// Returns false when the queue is closed and empty.
     package func runRead() -> Bool {
         run(promptReads.isEmpty ? bulkReads : promptReads)
     }
@@ -172,7 +172,7 @@ package final class StoreGate: Sendable {
 
     /// Queues a request.
     ///
-    /// False if too many are waiting.
+    /// Returns false if too many are waiting.
     package func submit(_ write: QueuedWrite) -> Bool {
         writes.append(write)
     }
@@ -188,12 +188,12 @@ package final class StoreGate: Sendable {
 
     /// Waits for a batch that was left to it, makes it durable and tells everybody.
     ///
-    /// False when the writer has ended.
+    /// Returns false when the writer has ended.
     package func runFlush() -> Bool { flusher.run() }
 
     /// Waits for requests and commits a batch of them.
     ///
-    /// False when the queue is closed and empty.
+    /// Returns false when the queue is closed and empty.
     ///
     /// - Parameter leavesFlush: Whether the batch, once it is written, is left to the flusher.
     package func runBatch(leavesFlush: () -> Bool = { false }) -> Bool {

@@ -18,7 +18,7 @@ final class WorkQueue<Item: Sendable>: @unchecked Sendable {
         self.capacity = capacity
     }
 
-    /// False if the queue is full or closed.
+    /// Returns false if the queue is full or closed.
     func append(_ item: Item) -> Bool {
         condition.lock()
         defer { condition.unlock() }

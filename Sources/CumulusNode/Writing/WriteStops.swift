@@ -20,7 +20,7 @@ package final class WriteStops: Sendable {
 
     /// Refuses what callers want to write, until `resume`; peers' commits are taken.
     ///
-    /// False if they are refused already.
+    /// Returns false if they are refused already.
     func begin(_ why: ServiceError) -> Bool {
         stop.withLock { stop in
             guard stop == nil else { return false }
@@ -49,7 +49,7 @@ package final class WriteStops: Sendable {
         held.withLock { !$0.isEmpty && $0.contains(scope) }
     }
 
-    /// Why a request is not to be done now; nil: it may be.
+    /// Why a request is not to be done now; nil means it may be.
     func refusal(of request: WriteRequest) -> ServiceError? {
         if isReadOnly {
             if case .addToken = request.operation { return nil }

@@ -22,7 +22,7 @@ package struct StoreChunks: Sendable {
     }
 
     package struct Outcome: Hashable, Sendable {
-        /// nil: all of them are here now.
+        /// nil means all of them are here now.
         package var refusal: ModifyOutcome.Failure?
         /// If not, the pack's file is of no use.
         package var isUsed: Bool

@@ -66,7 +66,7 @@ package struct ChangeToken: Hashable, Sendable {
 package struct ChangeProgress: Hashable, Sendable {
     /// All of these.
     package var told: VersionVector
-    /// Of the commit that comes next, the records up to this name; nil: none.
+    /// Of the commit that comes next, the records up to this name; nil means none.
     package var last: Position?
 
     package struct Position: Hashable, Sendable {

@@ -10,7 +10,7 @@ package import CumulusStorage
 
 package struct FetchDatabaseChanges: Sendable {
     package var database: DatabaseScope
-    /// nil: from the beginning, without zones that are gone.
+    /// nil means from the beginning, without zones that are gone.
     package var token: ChangeToken?
     /// Most zones of a page.
     package var limit: Int

@@ -17,9 +17,9 @@ package import CumulusStorage
 package struct FetchZoneChanges: Sendable {
     package var database: DatabaseScope
     package var zone: ZoneAddress
-    /// nil: from the beginning, without deletions that are over.
+    /// nil means from the beginning, without deletions that are over.
     package var token: ChangeToken?
-    /// Sorted names of the wanted fields; nil: all.
+    /// Sorted names of the wanted fields; nil means all.
     package var keys: [String]?
     package var limit: PageLimit
     /// Always empty in a node.

@@ -9,7 +9,7 @@ package enum Containers {
     /// cluster that was cut in two may have as many on both sides.
     package static let most = 16_000
 
-    /// Why no further container can be made; nil: one can, or it exists.
+    /// Why no further container can be made; nil means one can, or it exists.
     package static func refusal(
         _ name: String,
         in transaction: borrowing WriteTransaction
@@ -28,7 +28,7 @@ package enum Containers {
 
     /// Makes both environments of a container.
     ///
-    /// True if they existed.
+    /// Returns true if they existed.
     package static func create(
         _ name: String,
         in transaction: inout WriteTransaction

@@ -26,7 +26,7 @@ package enum Members {
 
     /// Lists a node, or notes its new address.
     ///
-    /// False if it was taken off the list: nothing is changed then.
+    /// Returns false if it was taken off the list: nothing is changed then.
     package static func enter(
         _ nodeID: Bytes,
         endpoint: String,

@@ -68,7 +68,7 @@ package enum Users {
 
     /// Lets every caller with the token act as the user.
     ///
-    /// False if there is no such user.
+    /// Returns false if there is no such user.
     package static func addToken(
         _ token: Bytes,
         for name: String,

@@ -12,10 +12,10 @@ package import CumulusStorage
 
 package struct QueryRecords: Sendable {
     package var database: DatabaseScope
-    /// nil: all zones of the private database, the default zone of the public one.
+    /// nil means all zones of the private database, the default zone of the public one.
     package var zone: ZoneAddress?
     package var query: Query
-    /// Sorted names of the wanted fields; nil: all.
+    /// Sorted names of the wanted fields; nil means all.
     package var keys: [String]?
     /// Most records of a page.
     package var limit: Int
@@ -23,7 +23,7 @@ package struct QueryRecords: Sendable {
     ///
     /// Beyond CloudKit.
     package var counts = false
-    /// nil: from the beginning.
+    /// nil means from the beginning.
     package var cursor: QueryCursor?
     /// Tells what is asked, and where, from everything else.
     package var question: Bytes
@@ -53,7 +53,7 @@ package struct QueryRecords: Sendable {
 
     package struct Page: Sendable {
         package var records: [(zone: ZoneAddress, record: RecordView)] = []
-        /// nil: this was the last page.
+        /// nil means this was the last page.
         package var next: QueryCursor?
         /// Records that satisfy the predicate, where only their number was wanted.
         package var count: UInt64 = 0
@@ -75,7 +75,7 @@ package struct QueryRecords: Sendable {
         package var caller: Caller
         /// Milliseconds since 1970 UTC.
         package var now: Int64
-        /// Why to stop; nil: go on.
+        /// Why to stop; nil means go on.
         ///
         /// Asked every few milliseconds.
         package var refusal: @Sendable () -> ServiceError?

@@ -195,7 +195,7 @@ struct QuerySearch {
         return false
     }
 
-    /// nil: the first row of all.
+    /// nil means the first row of all.
     private var firstRow: IndexRows.Start? {
         guard let start else { return nil }
         let value = start.keys.first ?? nil

@@ -9,7 +9,7 @@ package struct FetchRecords: Sendable {
     package var database: DatabaseScope
     /// An address, or why it can't be one.
     package var ids: [Result<RecordAddress, ServiceError>]
-    /// Sorted names of the wanted fields; nil: all.
+    /// Sorted names of the wanted fields; nil means all.
     package var keys: [String]?
 
     package init(

@@ -20,7 +20,7 @@ package struct ListConflicts: Sendable {
 
     package struct Page: Sendable {
         package var items: [Item]
-        /// Where the next page begins; nil: this was the last one.
+        /// Where the next page begins; nil means this was the last one.
         package var next: Bytes?
     }
 
@@ -84,7 +84,7 @@ package struct ListConflicts: Sendable {
         return row.reason == SchemaReset.purged && zone.generation <= row.deadThrough
     }
 
-    /// An entry as its caller may see it; nil: not at all.
+    /// An entry as its caller may see it; nil means not at all.
     private func item(
         _ key: Bytes,
         _ conflict: Conflict,

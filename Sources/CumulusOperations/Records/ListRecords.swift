@@ -9,7 +9,7 @@ package import CumulusStorage
 package struct ListRecords: Sendable {
     package var database: DatabaseScope
     package var zone: ZoneAddress
-    /// Sorted names of the wanted fields; nil: all.
+    /// Sorted names of the wanted fields; nil means all.
     package var keys: [String]?
 
     package init(database: DatabaseScope, zone: ZoneAddress, keys: [String]?) {
@@ -20,7 +20,7 @@ package struct ListRecords: Sendable {
 
     package struct Page: Sendable {
         package var records: [RecordView]
-        /// Where the next page begins; nil: this was the last one.
+        /// Where the next page begins; nil means this was the last one.
         package var next: Bytes?
     }
 

@@ -19,13 +19,13 @@ package enum SavePolicy: Sendable {
 package struct SaveItem: Sendable {
     package struct Content: Sendable {
         package var type: String
-        /// nil: the caller has none.
+        /// nil means the caller has none.
         package var changeTag: Bytes?
         /// Fields without a value are removed.
         package var fields: RecordBody
         /// Sorted by field, each once.
         package var increments: [Commit.Increment]
-        /// nil: unchanged; empty: removed.
+        /// nil means unchanged; empty: removed.
         package var parent: String?
 
         package init(

@@ -7,7 +7,7 @@ import CumulusModel
 import CumulusStorage
 
 extension WriteTransaction {
-    /// A record as callers see it; nil: they don't.
+    /// A record as callers see it; nil means they don't.
     mutating func view(
         of row: RecordRow,
         named name: String,

@@ -30,14 +30,14 @@ package struct RecordAddress: Hashable, Sendable {
 package struct FoundZone: Hashable, Sendable {
     package var zone: Commit.Zone
     package var capabilities: RecordZone.Capabilities
-    /// nil: a default zone that nothing was written to yet.
+    /// nil means a default zone that nothing was written to yet.
     package var number: ZoneNumber?
     /// Read by `findShown` and `findAllShown` only.
     package var lens = RecordLens()
 
-    /// Makes a record's view as callers see it; nil: they don't.
+    /// Makes a record's view as callers see it; nil means they don't.
     ///
-    /// - Parameter keys: Sorted names of the wanted fields; nil: all.
+    /// - Parameter keys: Sorted names of the wanted fields; nil means all.
     package func showing(
         _ keys: [String]?,
         _ make: ([String]?) throws(MalformedBytes) -> RecordView?

@@ -20,7 +20,7 @@ package enum MergePolicies {
 
     /// Sets a type's policy.
     ///
-    /// False if it was set already: nothing is changed then.
+    /// Returns false if it was set already: nothing is changed then.
     package static func set(
         _ entry: Entry,
         in scope: ScopeNumber,

@@ -123,7 +123,7 @@ package struct SchemaImport: Hashable, Sendable {
         return .success(plan.difference)
     }
 
-    /// Why these changes aren't made; nil: there are none.
+    /// Why these changes aren't made; nil means there are none.
     private func refusal(
         of removals: [SchemaDifference.Change],
         _ rule: String

@@ -103,7 +103,7 @@ struct SchemaRegisters {
 }
 
 extension SchemaDifference.Change {
-    /// The type that it is about; nil: it is about a role.
+    /// The type that it is about; nil means it is about a role.
     fileprivate var type: String? {
         switch self {
         case .roleAdded, .roleRemoved: nil

@@ -72,7 +72,7 @@ package struct ModifyZones: Sendable {
         }
     }
 
-    /// What is to be done about one zone; nil: nothing.
+    /// What is to be done about one zone; nil means nothing.
     private typealias Change = Result<
         (zone: Commit.Zone, operation: Commit.Operation)?, ServiceError
     >

@@ -12,9 +12,9 @@ import CumulusStorage
 package struct Stretch: Hashable, Sendable {
     package var database: DatabaseID
     package var zone: String
-    /// It begins behind that name; nil: with the first one.
+    /// It begins behind that name; nil means with the first one.
     package var after: String?
-    /// Its last name; nil: it goes to the end of the zone.
+    /// Its last name; nil means it goes to the end of the zone.
     package var through: String?
 
     package init(
@@ -68,7 +68,7 @@ package struct Stretch: Hashable, Sendable {
 package struct StretchDigest: Hashable, Sendable {
     /// Which zone of the offer it is; the stretch begins behind the one before it.
     package var zone: Int
-    /// Its last name; nil: it goes to the end of the zone.
+    /// Its last name; nil means it goes to the end of the zone.
     package var through: String?
     /// Living ones.
     package var records: UInt64

@@ -149,7 +149,7 @@ package struct StateSource: Sendable {
     /// What is said of this node's state to one that takes nothing of it: the ends of all logs, and
     /// zones without their heads; nothing is left out.
     ///
-    /// - Parameter stretches: Only the zones that they are in; nil: all.
+    /// - Parameter stretches: Only the zones that they are in; nil means all.
     package func outline(of stretches: [Stretch]? = nil) throws(EngineError) -> StateOffer {
         var offer = StateOffer()
         offer.vectors = try reader.runs(of: scope).rows
@@ -344,7 +344,7 @@ package struct StateSource: Sendable {
 
     /// A zone's records from behind one of them, until they have that many bytes.
     ///
-    /// - Parameter end: The last name that is wanted; nil: to the end of the zone.
+    /// - Parameter end: The last name that is wanted; nil means to the end of the zone.
     func records(
         in number: ZoneNumber,
         after name: String?,

@@ -2,10 +2,10 @@
 // nobody reads, then all of it at once.
 //
 // Driven by `StateTransfer`, which talks with the donor; each step runs in the writer. Until
-// `finish` the store is as before, and what a crash leaves behind is dropped at the next start. All zones
-// of the scope come to the donor's snapshot together with the vector: a vector raised over a zone
-// that was left out would lose its commits silently. The order is `take` for every page, `merge`
-// until it is done, `finish`; from the first `merge` on nothing else may change the scope.
+// `finish` the store is as before, and what a crash leaves behind is dropped at the next start. All
+// zones of the scope reach the donor's snapshot together with the vector: a vector raised over a
+// zone that was left out would lose its commits silently. The order is `take` for every page,
+// `merge` until it is done, `finish`; from the first `merge` on nothing else may change the scope.
 //
 // Folder: handing over whole states where logs do not reach back. Read `StateSync`, then
 // `StateSource`, `StateIntake` and `RecordJoin`.

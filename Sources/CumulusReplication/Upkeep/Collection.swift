@@ -98,8 +98,8 @@ package enum Collection {
     /// they report after that.
     ///
     /// - Parameters:
-    ///   - members: What the other members reported last; nil: one of them never did.
-    ///   - removal: When a member was taken off the list last; nil: none was.
+    ///   - members: What the other members reported last; nil means one of them never did.
+    ///   - removal: When a member was taken off the list last; nil means none was.
     ///   - now: The wall clock, in milliseconds since 1970 UTC.
     package static func expireIncrements(
         of scope: ScopeNumber,

@@ -176,7 +176,7 @@ struct Wiring {
         return (host, port)
     }
 
-    /// What the node shows its callers; nil: it speaks plain TCP.
+    /// What the node shows its callers; nil means it speaks plain TCP.
     private func identity() throws -> TLSIdentity? {
         let (certificate, key) = (configuration["tls-certificate"], configuration["tls-key"])
         guard certificate.isEmpty == key.isEmpty else {
@@ -222,7 +222,7 @@ struct Wiring {
         return TLSTrust(try configuration.flag("insecure") ? .never : .automatic)
     }
 
-    /// Where other nodes are told to reach this one; nil: where it listens.
+    /// Where other nodes are told to reach this one; nil means where it listens.
     private func advertised(_ host: String) throws -> String? {
         let endpoint = configuration["advertise"]
         if endpoint.isEmpty {

@@ -44,7 +44,7 @@ package protocol PackFiles: Sendable {
 
     /// Which store's packs these are: the run that began them, as the store's own row says too.
     ///
-    /// nil: nobody's so far. Who mounts another disk, or none, is noticed by it.
+    /// nil means nobody's so far. Who mounts another disk, or none, is noticed by it.
     func origin() throws(PackError) -> Incarnation?
 
     /// Says whose they are; durable when it returns.

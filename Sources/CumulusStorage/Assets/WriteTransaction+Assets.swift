@@ -259,7 +259,7 @@ extension WriteTransaction {
 
     /// Looks again at what is missing of an asset.
     ///
-    /// - Returns: What is known of it now; nil: nothing.
+    /// - Returns: What is known of it now; nil means nothing.
     package mutating func update(
         asset digest: Bytes,
         in database: DatabaseNumber

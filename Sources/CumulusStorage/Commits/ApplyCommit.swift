@@ -64,7 +64,7 @@ extension WriteTransaction {
         return application.rows
     }
 
-    /// What stands here of a commit's zone; nil: it has none.
+    /// What stands here of a commit's zone; nil means it has none.
     ///
     /// A commit that only names a zone must not end its last generation.
     private mutating func find(

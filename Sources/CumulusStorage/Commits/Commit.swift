@@ -91,7 +91,7 @@ extension Commit {
     /// Writes one life of a record.
     package struct Put: Hashable, Sendable {
         package var recordName: String
-        /// nil: this commit creates the life.
+        /// nil means this commit creates the life.
         package var birth: Dot?
         /// Of a life that is created; else empty.
         package var type: String
@@ -102,7 +102,7 @@ extension Commit {
         ///
         /// Sorted by field.
         package var resetCounters: [Increment]
-        /// nil: unchanged.
+        /// nil means unchanged.
         package var parent: ParentChange?
         /// Sorted by field and element.
         package var targets: [RecordRow.ReferenceTarget]
@@ -156,7 +156,7 @@ extension Commit {
     package struct Register: Hashable, Sendable {
         package var namespace: String
         package var key: [Bytes]
-        /// nil: removed.
+        /// nil means removed.
         package var value: Bytes?
 
         package init(namespace: String, key: [Bytes], value: Bytes?) {

@@ -10,7 +10,7 @@ struct CommitApplication {
     let cut: CausalCut
     let scope: ScopeNumber
     let broken: BrokenRules
-    /// What stood here of its zone before it; nil: nothing, or the zone has changed since.
+    /// What stood here of its zone before it; nil means nothing, or the zone has changed since.
     var found: Found?
     /// Where its records stand; found with the first of them.
     var place: ZonePlace?

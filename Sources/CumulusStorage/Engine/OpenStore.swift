@@ -64,7 +64,7 @@ package enum OpenStore {
     ///
     /// A new store is initialised and flushed.
     ///
-    /// `clusterID`: of the cluster that the store belongs to, or will; nil: of whichever.
+    /// `clusterID`: of the cluster that the store belongs to, or will; nil means of whichever.
     package static func open(
         _ engine: any StorageEngine,
         clusterID: Bytes? = nil,

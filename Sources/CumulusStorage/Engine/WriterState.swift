@@ -47,7 +47,7 @@ package struct WriterState: Sendable {
     let knownScopes = ScopeCache()
     /// The same of zones: each user may have one.
     let zones = ZoneCache()
-    /// What this batch made of zones' states; nil: the zone's rows are deleted.
+    /// What this batch made of zones' states; nil means the zone's rows are deleted.
     package var zoneStates: [ZoneNumber: ZoneState?] = [:]
     /// Rises with every batch that changed what is known of zones before their records are read:
     /// one was made or deleted, fields got several types, or something was dropped.

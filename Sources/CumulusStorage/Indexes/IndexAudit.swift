@@ -23,7 +23,7 @@ package struct IndexAudit {
 
     /// Compares an index with the records of all zones of its scope.
     ///
-    /// - Parameter refusal: Why to stop; nil: go on.
+    /// - Parameter refusal: Why to stop; nil means go on.
     package init(
         _ index: NumberedIndex,
         of type: String,

@@ -89,7 +89,7 @@ extension IndexDefinition {
 // MARK: - Rows of a record
 
 extension WriteTransaction {
-    /// Writes what became of a record into the indexes of its type; nil: it is not there.
+    /// Writes what became of a record into the indexes of its type; nil means it is not there.
     mutating func storeIndexRows(
         of name: String,
         _ old: RecordRow?,
@@ -117,7 +117,7 @@ extension WriteTransaction {
         for key in gone.keys { put(RowKey(.indexRow, bytes: key), nil) }
     }
 
-    /// A record that has rows in indexes; nil: it has none.
+    /// A record that has rows in indexes; nil means it has none.
     private mutating func indexed(
         _ row: RecordRow?,
         _ name: String,

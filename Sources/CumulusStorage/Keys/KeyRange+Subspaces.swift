@@ -93,7 +93,7 @@ extension KeyRange {
         return KeyRange(prefix: prefix.bytes)
     }
 
-    /// The indexes of a record type; nil: of all.
+    /// The indexes of a record type; nil means of all.
     package static func indexes(of scope: ScopeNumber, _ type: String? = nil) -> KeyRange {
         let prefix = RowKey(.index) {
             $0.add(scope)
@@ -102,7 +102,7 @@ extension KeyRange {
         return KeyRange(prefix: prefix.bytes)
     }
 
-    /// The rows of an index of a zone; nil: of all its indexes.
+    /// The rows of an index of a zone; nil means of all its indexes.
     package static func indexRows(of zone: ZoneNumber, _ index: IndexNumber? = nil) -> KeyRange {
         let prefix = RowKey(.indexRow) {
             $0.add(zone)

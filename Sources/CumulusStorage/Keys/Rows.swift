@@ -263,7 +263,7 @@ package struct SeqRow: RowValue, Equatable {
 /// A small replicated value: the highest stamp wins.
 package struct RegisterRow: RowValue, Equatable {
     package var stamp: Stamp
-    /// nil: removed.
+    /// nil means removed.
     package var value: Bytes?
 
     package init(stamp: Stamp, value: Bytes?) {

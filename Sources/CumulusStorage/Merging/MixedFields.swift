@@ -29,7 +29,7 @@ package struct MixedFields: Hashable, Sendable {
         dots.allSatisfy { vector.covers($0) }
     }
 
-    /// What follows a field's name where it holds a value of that type; nil: nothing.
+    /// What follows a field's name where it holds a value of that type; nil means nothing.
     func suffix(of field: String, holding value: FieldType, in type: String) -> String? {
         columns[type]?[field].flatMap { value.suffix(beside: $0) }
     }

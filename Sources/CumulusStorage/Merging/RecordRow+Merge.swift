@@ -209,7 +209,7 @@ extension Commit.Put {
 }
 
 extension RecordRow {
-    /// The newest commit in it that the origin of its end didn't know; nil: it knew them all.
+    /// The newest commit in it that the origin of its end didn't know; nil means it knew them all.
     func newest(unknownTo cut: CausalCut) -> Stamp? {
         let sums = counters.flatMap { counter in
             counter.sums.map { sum in
@@ -272,7 +272,7 @@ extension RecordRow {
         if !counters.isEmpty { try settleCounters() }
     }
 
-    /// What an INT64 field shows; nil: nothing, or something else.
+    /// What an INT64 field shows; nil means nothing, or something else.
     func int64(_ field: String) throws(MalformedBytes) -> Int64? {
         guard let entry = body.entry(named: field) else { return nil }
         return try body.int64(entry)

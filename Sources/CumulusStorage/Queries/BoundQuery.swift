@@ -79,7 +79,7 @@ extension BoundQuery {
         }
     }
 
-    /// nil: it asks something else.
+    /// nil means it asks something else.
     package var nearest: Nearest? {
         guard nodes.count == 1, case .comparison(let comparison) = nodes[0],
             case .place(let column, let place, let metres) = comparison.subject,

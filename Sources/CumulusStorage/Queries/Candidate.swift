@@ -41,7 +41,7 @@ package struct Candidate {
         }
     }
 
-    /// nil: that of the index.
+    /// nil means that of the index.
     var type: String? {
         if case .record(let view, _) = content { view.type } else { nil }
     }

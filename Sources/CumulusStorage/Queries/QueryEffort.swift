@@ -11,7 +11,7 @@ package struct QueryEffort {
     /// A few milliseconds of steps.
     private static let stride = 20_000
 
-    /// - Parameter refusal: Why to stop; nil: go on.
+    /// - Parameter refusal: Why to stop; nil means go on.
     package init(refusal: @escaping @Sendable () -> ServiceError?) {
         self.refusal = refusal
     }

@@ -15,7 +15,7 @@ package struct QueryPlan: Hashable, Sendable {
         case index(IndexAccess)
     }
 
-    /// The only names that results can have, ascending; nil: any.
+    /// The only names that results can have, ascending; nil means any.
     package private(set) var names: [String]?
     package private(set) var walk: Walk?
     /// Ways to parts of the records: each part holds all results.
@@ -248,7 +248,7 @@ private struct QueryWays {
 
     /// The values between all bounds that the predicate sets; an empty range where there are none.
     ///
-    /// nil: it sets no bounds.
+    /// nil means it sets no bounds.
     private func bounds(on index: NumberedIndex) -> IndexRange?? {
         var (start, end) = (IndexRange.firstValue, IndexRange.end)
         var isBounded = false
@@ -307,7 +307,7 @@ extension IndexRange {
         Bytes(value(prefix).dropLast(2))
     }
 
-    /// Where values begin and end that compare so with another one; nil: with the others.
+    /// Where values begin and end that compare so with another one; nil means with the others.
     fileprivate static func bounds(
         _ relation: Query.Relation,
         _ operand: ComparableValue
@@ -348,7 +348,7 @@ extension BoundQuery {
     /// The only names that results can have, as bytes: of texts, Swift takes some for equal that
     /// are spelt differently.
     ///
-    /// nil: any.
+    /// nil means any.
     fileprivate var names: Set<Bytes>? {
         var names: Set<Bytes>?
         for case .values(.system(.recordID), let values) in equalities.map(\.subject) {

@@ -16,7 +16,7 @@ package struct RecordBody: Hashable, Sendable {
         package var name: Range<Int>
         /// Behind the value's tag: of delimited values without their length.
         package var value: Range<Int>
-        /// nil: no value, the field is to be removed.
+        /// nil means no value, the field is to be removed.
         package var type: FieldType?
     }
 
@@ -62,7 +62,7 @@ package struct RecordBody: Hashable, Sendable {
         }
     }
 
-    /// The value of an INT64 field; nil: the field holds something else.
+    /// The value of an INT64 field; nil means the field holds something else.
     package func int64(_ entry: Entry) throws(MalformedBytes) -> Int64? {
         guard entry.type == .one(.int64) else { return nil }
         var reader = CanonicalReader(bytes, entry.value)

@@ -46,7 +46,7 @@ package struct RecordLens: Hashable, Sendable {
         mixed.areKnown(to: vector) && dots.allSatisfy { vector.covers($0) }
     }
 
-    /// A whole record as callers see it; nil: its type was dropped.
+    /// A whole record as callers see it; nil means its type was dropped.
     package func showing(_ record: RecordView) throws(MalformedBytes) -> RecordView? {
         guard let type = types.shown(record.type) else { return nil }
         var shown = record

@@ -28,7 +28,7 @@ package struct RecordLives {
         frontier = stored.first?.frontier ?? []
     }
 
-    /// The life that was born last; nil: nothing lives.
+    /// The life that was born last; nil means nothing lives.
     var shown: RecordRow? { lives.max { $0.birth < $1.birth } }
 
     /// The type of a life, or of what a tombstone is left of.

@@ -21,7 +21,7 @@ package import CumulusModel
 package struct RecordRow: Hashable, Sendable {
     /// A name whose register was set: to a record name, or to nothing.
     package struct NamedTarget: Hashable, Sendable {
-        /// nil: removed.
+        /// nil means removed.
         package var name: String?
         /// Birth of the target, if it existed when the name was set.
         package var birth: Dot?

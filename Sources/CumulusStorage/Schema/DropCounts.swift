@@ -24,7 +24,7 @@ package struct DropCounts: Hashable, Sendable {
         isEmpty ? shown : StoredName(shown, drops: self[shown]).text
     }
 
-    /// What callers know under a stored name; nil: it was dropped.
+    /// What callers know under a stored name; nil means it was dropped.
     package func shown(_ stored: String) -> String? {
         let name = StoredName(stored)
         return name.drops == self[name.shown] ? name.shown : nil

@@ -36,7 +36,7 @@ extension RowReader where Self: ~Copyable {
         }
     }
 
-    /// The number of a zone; nil: that generation of it is gone.
+    /// The number of a zone; nil means that generation of it is gone.
     package borrowing func number(
         of zone: Commit.Zone,
         in scope: ScopeNumber

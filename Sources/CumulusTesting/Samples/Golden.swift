@@ -63,7 +63,7 @@ package struct Golden: Hashable, Sendable, CustomStringConvertible {
 package struct WorkedExchange: Sendable {
     package struct Part: Sendable {
         package var isFromClient: Bool
-        /// nil: a byte that varies.
+        /// nil means a byte that varies.
         package var bytes: [UInt8?]
     }
 

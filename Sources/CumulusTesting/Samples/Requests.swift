@@ -69,7 +69,7 @@ extension FieldValue {
 }
 
 extension ModifyOutcome.Item {
-    /// CloudKit's error number; nil: the item was done.
+    /// CloudKit's error number; nil means the item was done.
     package var code: ServiceError.Code? {
         if case .failure(let failure) = self { failure.code } else { nil }
     }

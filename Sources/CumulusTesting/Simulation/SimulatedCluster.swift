@@ -60,7 +60,7 @@ package struct SimulatedCluster {
     /// commits alone.
     var tellsLosses: Bool { !collects && !isMixed && policy == .fields }
 
-    /// nil: nobody writes pairs.
+    /// nil means nobody writes pairs.
     package var pairs: Pairs?
 
     package init(

@@ -102,13 +102,13 @@ package struct FetchDatabaseChangesResponse: Hashable, Sendable {
 package struct FetchZoneChangesRequest: Hashable, Sendable {
     /// `DatabaseScope`, or a number that this release doesn't know.
     package var database: UInt32
-    /// nil: the default zone.
+    /// nil means the default zone.
     package var zone: WireZoneID?
     /// Empty: from the beginning.
     package var token: Bytes
     /// Most records and deletions of the answer; 0: the node decides.
     package var limit: UInt32
-    /// nil: all fields.
+    /// nil means all fields.
     package var keys: [Bytes]?
 
     package init(

@@ -9,7 +9,7 @@ package import CumulusModel
 package struct QueryRecordsRequest: Hashable, Sendable {
     /// `DatabaseScope`, or a number that this release doesn't know.
     package var database: UInt32
-    /// nil: all zones of the private database, the default zone of the public one.
+    /// nil means all zones of the private database, the default zone of the public one.
     package var zone: WireZoneID?
     package var recordType: Bytes
     /// Postfix; empty: all records of the type.
@@ -18,7 +18,7 @@ package struct QueryRecordsRequest: Hashable, Sendable {
     package var allowsExtensions = false
     /// Most records of the page; 0: the node decides.
     package var limit: UInt32 = 0
-    /// nil: all fields.
+    /// nil means all fields.
     package var keys: [Bytes]?
     /// Empty: the first page.
     package var cursor: Bytes = []
@@ -214,7 +214,7 @@ package struct QueryRecordsResponse: Sendable {
     /// Empty: there are no more.
     package var cursor: Bytes
     package var count: UInt64
-    /// nil: not wanted.
+    /// nil means not wanted.
     package var work: Work?
 
     package struct Work: Hashable, Sendable {

@@ -15,7 +15,7 @@ package struct FetchRecordsRequest: Hashable, Sendable {
     /// `DatabaseScope`, or a number that this release doesn't know.
     package var database: UInt32
     package var ids: [WireRecordID]
-    /// nil: all fields.
+    /// nil means all fields.
     package var keys: [Bytes]?
 
     package init(database: DatabaseScope, ids: [WireRecordID], keys: [Bytes]? = nil) {
@@ -119,7 +119,7 @@ package struct NodeModifyRecordsRequest: Hashable, Sendable {
         package var id: WireRecordID
         package var type: Bytes
         package var changeTag: Bytes
-        /// nil: unchanged; empty: removed.
+        /// nil means unchanged; empty: removed.
         package var parent: Bytes?
         /// Encoded `Field`s.
         package var fields: [Bytes]
@@ -170,7 +170,7 @@ extension NodeModifyRecordsRequest.Save {
 /// Results in the order of the request.
 package struct ModifyRecordsResponse: Sendable {
     package var saves: [RecordResult]
-    /// nil: deleted, or not there.
+    /// nil means deleted, or not there.
     package var deletes: [ServiceError?]
 
     package init(wire bytes: Bytes) throws(MalformedMessage) {
@@ -187,9 +187,9 @@ package struct ModifyRecordsResponse: Sendable {
 
 package struct ListRecordsRequest: Hashable, Sendable {
     package var database: UInt32
-    /// nil: the default zone.
+    /// nil means the default zone.
     package var zone: WireZoneID?
-    /// nil: all fields.
+    /// nil means all fields.
     package var keys: [Bytes]?
 
     package init(database: DatabaseScope, zone: WireZoneID?, keys: [Bytes]? = nil) {

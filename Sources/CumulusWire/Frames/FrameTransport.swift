@@ -24,7 +24,7 @@ package protocol FrameHandler: AnyObject {
 /// What a handler wants at the end of a turn.
 package struct Turn: Sendable {
     package var output: FrameOutput
-    /// When `timePassed` is to be called; nil: never.
+    /// When `timePassed` is to be called; nil means never.
     package var wake: Instant?
     /// Close once the output has left.
     package var closes: Bool

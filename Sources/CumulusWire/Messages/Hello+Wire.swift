@@ -249,7 +249,7 @@ package struct CallHeader: Hashable, Sendable {
     /// Operators and peers only; peers name none for the cluster's own scope.
     package var container: Bytes = []
     package var environment: UInt32 = 0
-    /// Other nodes that are to hold a change before its answer; nil: as the node is set up.
+    /// Other nodes that are to hold a change before its answer; nil means as the node is set up.
     package var replicas: UInt32?
 
     package init(_ method: Method) {

@@ -50,7 +50,7 @@ package struct WireZoneID: Hashable, Sendable {
 /// A record as a caller names it; not yet checked.
 package struct WireRecordID: Hashable, Sendable {
     package var name: Bytes
-    /// nil: the default zone.
+    /// nil means the default zone.
     package var zone: WireZoneID?
 
     package init(name: Bytes, zone: WireZoneID?) {

@@ -60,7 +60,7 @@ import Testing
         return Container(identifier: TestServer.container, configuration: configuration)
     }
 
-    /// The outcome of the caller's next fetch of changes; nil: it was answered.
+    /// The outcome of the caller's next fetch of changes; nil means it was answered.
     private func refusal(at server: TestServer, _ caller: Caller) async throws -> ServiceError? {
         let raw = try RawClient(greeting: server.endpoint, token: caller.user)
         let request = FetchZoneChangesRequest(

@@ -33,7 +33,7 @@ import Testing
         if case .failure(let error) = result { error.code == .unknownItem } else { false }
     }
 
-    /// nil: it was done.
+    /// nil means it was done.
     private static func code<Done>(_ item: Result<Done, ModifyOutcome.Failure>)
         -> ServiceError.Code?
     {

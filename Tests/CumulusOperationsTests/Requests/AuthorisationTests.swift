@@ -24,7 +24,7 @@ import Testing
     struct Row: Sendable {
         var caller: Caller
         var database: DatabaseScope
-        /// Of reading, creating, changing and deleting in the default zone; nil: done.
+        /// Of reading, creating, changing and deleting in the default zone; nil means done.
         var read: ServiceError.Code?
         var create: ServiceError.Code?
         var change: ServiceError.Code?

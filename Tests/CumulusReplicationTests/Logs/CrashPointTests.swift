@@ -33,7 +33,7 @@ import Testing
         base = try #require(try other.backup() as? MemoryEngine)
     }
 
-    /// What is wrong once a run ended at a call; nil: it came to its end before.
+    /// What is wrong once a run ended at a call; nil means it came to its end before.
     private func faults(
         endingAt call: Int,
         _ moment: CountingEngine.Moment,

@@ -46,7 +46,7 @@ import Testing
         _ = try store.run(request).get()
     }
 
-    /// The fields of a record as one of its readers sees them; nil: there is no such record.
+    /// The fields of a record as one of its readers sees them; nil means there is no such record.
     private func fields(_ name: String, of store: TestStore? = nil) throws -> [String: String]? {
         let found = try (store ?? self.store).fetch(name, in: .private, by: .alice)
         guard case .success(let view) = found else { return nil }

@@ -41,7 +41,7 @@ final class ScriptedServer: Sendable {
 
     /// - Parameters:
     ///   - steps: For one connection after the other; the last one holds for all that follow.
-    ///   - clock: What it says of its clock; nil: what time it is.
+    ///   - clock: What it says of its clock; nil means what time it is.
     init(_ steps: [Step], limits: Limits = .standard, clock: Int64? = nil) async throws {
         let counts = Counts()
         self.counts = counts

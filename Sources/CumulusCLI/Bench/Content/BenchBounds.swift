@@ -31,7 +31,7 @@ struct BenchBounds {
 
     /// The engine alone, committing the rows of so many saves at once.
     ///
-    /// - Parameter fieldBytes: Of each record; nil: 1 KB.
+    /// - Parameter fieldBytes: Of each record; nil means 1 KB.
     func engine(savesPerCommit count: Int, fieldBytes: Int? = nil) throws -> BenchFigure.Bound {
         let data = directory + "/bound-engine"
         defer { try? FileManager.default.removeItem(atPath: data) }

@@ -35,7 +35,7 @@ struct BenchItems: Sendable {
         Int(id.recordName.split(separator: "-").last ?? "") ?? 0
     }
 
-    /// - Parameter seed: What it holds follows from it; nil: from the number.
+    /// - Parameter seed: What it holds follows from it; nil means from the number.
     func record(_ number: Int, type: String, seed: Int? = nil) -> Record {
         var dice = SeededGenerator(seed: UInt64(seed ?? number))
         var record = Record(recordType: type, recordID: BenchItems.id(number, of: type))

@@ -64,7 +64,7 @@ extension Bench {
 
     /// Runs something once.
     ///
-    /// - Parameter count: What it does; nil: so many megabytes.
+    /// - Parameter count: What it does; nil means so many megabytes.
     private func measure(
         _ path: String,
         _ target: BenchTarget,

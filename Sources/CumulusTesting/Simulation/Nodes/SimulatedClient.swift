@@ -43,11 +43,11 @@ final class SimulatedClient: @unchecked Sendable {
     private let time: VirtualTime
     private let tell: (String) -> Void
     private var dice: SeededGenerator
-    /// The files that it put on its record, by their digests; nil: it has none.
+    /// The files that it put on its record, by their digests; nil means it has none.
     private var files: [Bytes: Bytes]?
     /// The value of the last save that was answered, and of the last one that was tried.
     private(set) var (saved, tried): (Int64, Int64) = (0, 0)
-    /// The zone, by its changes, and the token that stands for it; nil: nothing yet.
+    /// The zone, by its changes, and the token that stands for it; nil means nothing yet.
     private var copy: [String: Int64] = [:]
     private var token: ServerChangeToken?
     /// How often it saved, read, and had all changes.
@@ -186,7 +186,7 @@ final class SimulatedClient: @unchecked Sendable {
         if (try? await database.deleteRecord(withID: id)) != nil { count("deletions") }
     }
 
-    /// False if it got no answer.
+    /// Returns false if it got no answer.
     private func fetch() async -> Bool {
         let wanted = saved
         do {
@@ -211,7 +211,7 @@ final class SimulatedClient: @unchecked Sendable {
         return Asset(data: Data(content))
     }
 
-    /// False if it didn't come.
+    /// Returns false if it didn't come.
     private func readFile(of record: Record) async -> Bool {
         guard case .asset(let asset) = record["file"] else { return true }
         do {
@@ -228,7 +228,7 @@ final class SimulatedClient: @unchecked Sendable {
         }
     }
 
-    /// False if it doesn't have all.
+    /// Returns false if it doesn't have all.
     private func fetchChanges() async -> Bool {
         let wanted = saved
         do {

@@ -38,7 +38,7 @@ final class VirtualTime: @unchecked Sendable {
 
     /// Lets the next thing happen, unless it is due after that time.
     ///
-    /// False if nothing is left until then: it is that time now.
+    /// Returns false if nothing is left until then: it is that time now.
     func step(until end: Int64) -> Bool {
         guard let next = events.first, next.time <= end else {
             milliseconds = max(milliseconds, end)
