@@ -1,7 +1,7 @@
 // What an upload brings: a stream of messages, each of which becomes a pack.
 //
-// Made by `AssetCalls`, driven by the call's frames on the connection's loop. Credit comes back when
-// a message is durable, so credit also tells the caller how far it is. hot: once per message.
+// Made by `AssetCalls`, driven by the call's frames on the connection's loop. Credit comes back
+// when a message is durable, so credit also tells the caller how far it is. hot: once per message.
 
 import CumulusAssets
 import CumulusModel

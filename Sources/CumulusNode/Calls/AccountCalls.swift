@@ -1,5 +1,5 @@
-// The calls on callers: who the caller is; and for operators the containers, users and tokens of the
-// cluster.
+// The calls on callers: who the caller is; and for operators the containers, users and tokens of
+// the cluster.
 //
 // Called through `MethodTable`.
 

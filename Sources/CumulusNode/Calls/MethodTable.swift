@@ -2,8 +2,8 @@
 // answered, what it needs and which handler begins it.
 //
 // Asked by `OpenCalls+Opening` for each call. A new method takes a message, an entry here and a
-// handler. `MethodTableTests` compares the table with `proto/connection.proto` and with the table of
-// `proto/README.md`. hot: one look-up per call.
+// handler. `MethodTableTests` compares the table with `proto/connection.proto` and with the table
+// of `proto/README.md`. hot: one look-up per call.
 //
 // Folder: what each family of calls reads and answers. Read `MethodTable`, `CallContext`, which is
 // all that a handler gets, then one family, such as `RecordCalls`.

@@ -1,5 +1,5 @@
-// An operator's calls on the node and its cluster: status, members, backup, truncation, verification
-// and leaving.
+// An operator's calls on the node and its cluster: status, members, backup, truncation,
+// verification and leaving.
 //
 // Called through `MethodTable`, which refuses other callers.
 

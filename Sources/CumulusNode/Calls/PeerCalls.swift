@@ -1,8 +1,8 @@
 // What a node does for another node of the cluster: it sends the commits that the peer lacks, and
 // goes on as they come; it sends rows where its log doesn't reach; it keeps the peer's reports.
 //
-// Called through `MethodTable`. Each batch is read on a reader thread when the peer has room for it.
-// Where the log is at its end, the stream waits for the bell.
+// Called through `MethodTable`. Each batch is read on a reader thread when the peer has room for
+// it. Where the log is at its end, the stream waits for the bell.
 
 import CumulusModel
 import CumulusOperations

@@ -1,7 +1,7 @@
 // Judging HELLO: who calls, and in which scope.
 //
-// A token is looked up in memory first, and on a reader thread if that doesn't decide. A peer proves
-// that it has the cluster's key, and is admitted if no other process with its id is alive.
+// A token is looked up in memory first, and on a reader thread if that doesn't decide. A peer
+// proves that it has the cluster's key, and is admitted if no other process with its id is alive.
 
 import CumulusModel
 import CumulusOperations

@@ -1,8 +1,9 @@
 // The bytes that one connection holds, and its share of what all connections of the node may hold.
 //
-// Owned by `CallerConnection`, which says on its loop what it holds. Reader threads ask for room and
-// announce what they send, so the counters are atomic. When all connections together hold too much,
-// those go on that hold less than their share: callers that read nothing hold up only themselves.
+// Owned by `CallerConnection`, which says on its loop what it holds. Reader threads ask for room
+// and announce what they send, so the counters are atomic. When all connections together hold too
+// much, those go on that hold less than their share: callers that read nothing hold up only
+// themselves.
 // hot: several steps per call.
 
 import CumulusModel

@@ -1,7 +1,7 @@
 // One call in progress: what its connection remembers of it until its stream ends.
 //
-// An object, so that a step of a call changes it in place. Owned by `OpenCalls`, touched on its loop
-// only. hot: one per call.
+// An object, so that a step of a call changes it in place. Owned by `OpenCalls`, touched on its
+// loop only. hot: one per call.
 
 import CumulusModel
 import CumulusStorage

@@ -136,8 +136,8 @@ extension OpenCalls {
         }
     }
 
-    /// Ends the wait of a call: what it lacks may have been lost with the restore of a backup, so it
-    /// begins once more; if it has to wait again, it fails.
+    /// Ends the wait of a call: what it lacks may have been lost with the restore of a backup, so
+    /// it begins once more; if it has to wait again, it fails.
     func failBehind(_ stream: UInt32) {
         guard let open = self[stream], let behind = open.behind else { return }
         open.step = .working

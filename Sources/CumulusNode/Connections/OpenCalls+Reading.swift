@@ -1,7 +1,7 @@
 // Reading for a call: at once with what is in memory, or later on a reader thread, page by page.
 //
-// Called by `CallContext` and `OpenCalls`. A page for which the node has no room is dropped and read
-// again after a pause, so that many callers that ask for much and take nothing can't fill the
+// Called by `CallContext` and `OpenCalls`. A page for which the node has no room is dropped and
+// read again after a pause, so that many callers that ask for much and take nothing can't fill the
 // memory. Peers have room of their own: what is read for them is sent. hot: once per call.
 
 import CumulusModel

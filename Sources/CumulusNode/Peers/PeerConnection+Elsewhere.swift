@@ -1,5 +1,5 @@
-// What a peer need not send, because the node that made it is connected and sends it itself; and the
-// watch that it really comes.
+// What a peer need not send, because the node that made it is connected and sends it itself; and
+// the watch that it really comes.
 //
 // Part of `PeerConnection`: a pull names these runs, and is begun anew when they change.
 

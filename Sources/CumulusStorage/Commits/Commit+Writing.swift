@@ -1,7 +1,7 @@
 // The canonical bytes of a commit: how they are written.
 //
-// Used by the node that makes the commit; every other node keeps and sends the same bytes. hot: once
-// per saved request.
+// Used by the node that makes the commit; every other node keeps and sends the same bytes. hot:
+// once per saved request.
 
 import Crypto
 package import CumulusModel

@@ -1,5 +1,5 @@
-// Holds the node's table of methods to the protocol: the numbers of `proto/connection.proto`, and the
-// table that `proto/README.md` shows to authors of clients, both ways.
+// Holds the node's table of methods to the protocol: the numbers of `proto/connection.proto`, and
+// the table that `proto/README.md` shows to authors of clients, both ways.
 
 import CumulusTesting
 import CumulusWire
