@@ -93,12 +93,14 @@ let package = Package(
             cSettings: [.treatAllWarnings(as: .error)]
         ),
 
+        // What nodes need of the system, in place of all of Foundation.
+        room("CumulusSystem", []),
         // Vocabulary and seams.
         room("CumulusModel", []),
         // What assets are made of: cuts, digests, zstd.
         room("CumulusAssets", ["CumulusModel", "CZstd", crypto]),
         room("CumulusWire", ["CumulusModel", "CumulusAssets", "CCumulusWire"]),
-        room("CumulusStorage", ["CumulusModel", "CumulusAssets", crypto]),
+        room("CumulusStorage", ["CumulusSystem", "CumulusModel", "CumulusAssets", crypto]),
 
         // Core: what a request means, and what nodes owe each other, without I/O.
         room("CumulusOperations", ["CumulusModel", "CumulusStorage", "CumulusAssets", crypto]),
@@ -109,14 +111,14 @@ let package = Package(
             "CumulusNode",
             [
                 "CumulusOperations", "CumulusReplication", "CumulusStorage", "CumulusWire",
-                "CumulusAssets", "CumulusModel", "CXXHash", crypto, log,
+                "CumulusAssets", "CumulusModel", "CumulusSystem", "CXXHash", crypto, log,
             ]
         ),
         room(
             "CumulusTransport",
-            ["CumulusWire", "CumulusModel", crypto, nioCore, nioPosix, nioSSL]
+            ["CumulusWire", "CumulusModel", "CumulusSystem", crypto, nioCore, nioPosix, nioSSL]
         ),
-        room("RocksDBStorage", ["CumulusStorage", "CumulusModel", "CRocksDB"]),
+        room("RocksDBStorage", ["CumulusStorage", "CumulusModel", "CumulusSystem", "CRocksDB"]),
 
         // Edges: the client, the harness, the programs.
         room(
@@ -136,7 +138,7 @@ let package = Package(
             name: "CumulusServer",
             dependencies: [
                 "CumulusNode", "CumulusTransport", "RocksDBStorage", "CumulusStorage",
-                "CumulusWire", "CumulusModel", arguments, log,
+                "CumulusWire", "CumulusModel", "CumulusSystem", arguments, log,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: house,

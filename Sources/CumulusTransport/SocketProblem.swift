@@ -2,7 +2,7 @@
 //
 // Thrown by the dialer and the listener; people see it in one line.
 
-import Foundation
+import CumulusSystem
 import NIOCore
 
 package struct SocketProblem: Error, CustomStringConvertible {

@@ -5,7 +5,7 @@
 
 import Crypto
 import CumulusModel
-import Foundation
+import CumulusSystem
 import NIOCore
 import NIOSSL
 import Synchronization

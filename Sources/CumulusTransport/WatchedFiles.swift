@@ -3,7 +3,7 @@
 // Looked at whenever it is needed: a file that was renewed counts from the next use on. Somebody is
 // told so, or that the new files can't be used and the old state stays.
 
-import Foundation
+import CumulusSystem
 import Synchronization
 
 /// Told of renewed files why they can't be used; nil means they are in use.

@@ -4,13 +4,13 @@
 // work at a time: its caller waits for the last one before it hands over another. A waiting thread
 // runs pending work itself instead of sleeping. hot: twice per batch.
 
-import Foundation
+import CumulusSystem
 
 final class Flusher: @unchecked Sendable {
     typealias Work = @Sendable () -> Void
 
     // `work`, `isBusy` and `isClosed` are touched only under `condition`.
-    private let condition = NSCondition()
+    private let condition = Condition()
     /// What nobody has begun.
     private var work: Work?
     private var isBusy = false

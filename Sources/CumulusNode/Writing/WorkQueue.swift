@@ -4,12 +4,12 @@
 // readers of two kinds.
 
 import CumulusModel
-import Foundation
+import CumulusSystem
 import Synchronization
 
 final class WorkQueue<Item: Sendable>: @unchecked Sendable {
     // `items` and `isClosed` are touched only under `condition`.
-    private let condition = NSCondition()
+    private let condition = Condition()
     private var items: [Item] = []
     private var isClosed = false
     private let capacity: Int
@@ -76,13 +76,10 @@ final class Worker: Sendable {
     init(named name: String, _ body: @escaping @Sendable () -> Void) {
         let finished = finished
         let body = Body(body)
-        let thread = Thread {
-            // By itself a thread only can tell the system its name, which top and perf show.
-            Thread.current.name = name
+        startThread(named: name) {
             body.run()
             finished.signal()
         }
-        thread.start()
     }
 
     /// What the thread does, once.

@@ -8,7 +8,7 @@
 // bound, such as `EngineBound`.
 
 import ArgumentParser
-import Foundation
+import CumulusSystem
 
 struct Bound: ParsableCommand {
     static let configuration = CommandConfiguration(

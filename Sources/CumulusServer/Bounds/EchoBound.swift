@@ -5,9 +5,9 @@
 
 import ArgumentParser
 import CumulusModel
+import CumulusSystem
 import CumulusTransport
 import CumulusWire
-import Foundation
 import UnixSignals
 
 struct EchoBound: AsyncParsableCommand {
@@ -30,7 +30,7 @@ struct EchoBound: AsyncParsableCommand {
         let listener = NIOFrameListener(host: host, port: port, loops: loops)
         let answer = EchoBound.answer
         let address = try await listener.start { _, now in EchoHandler(answer: answer, now: now) }
-        FileHandle.standardOutput.write(Data("cumulusd ready on \(address)\n".utf8))
+        write("cumulusd ready on \(address)\n", to: STDOUT_FILENO)
         for await _ in signals { break }
         try await listener.stop()
     }

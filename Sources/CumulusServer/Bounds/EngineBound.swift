@@ -6,7 +6,7 @@
 import ArgumentParser
 import CumulusModel
 import CumulusStorage
-import Foundation
+import CumulusSystem
 import RocksDBStorage
 
 struct EngineBound: ParsableCommand {

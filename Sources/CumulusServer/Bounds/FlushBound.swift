@@ -3,7 +3,7 @@
 // The bound of saves that wait for each other: none of them can be faster than one flush.
 
 import ArgumentParser
-import Foundation
+import CumulusSystem
 
 struct FlushBound: ParsableCommand {
     static let configuration = CommandConfiguration(

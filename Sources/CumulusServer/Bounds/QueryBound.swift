@@ -7,7 +7,7 @@
 import ArgumentParser
 import CumulusModel
 import CumulusStorage
-import Foundation
+import CumulusSystem
 import RocksDBStorage
 
 struct QueryBound: ParsableCommand {

@@ -5,7 +5,7 @@
 // itself keeps what was freed until somebody allocates again: a node that served a burst would stay
 // as large as it was then. Elsewhere nothing happens. MALLOC_CONF, if it is set, wins.
 
-import Foundation
+import CumulusSystem
 
 enum Allocator {
     private typealias Control =

@@ -7,7 +7,7 @@
 import CumulusModel
 import CumulusNode
 import CumulusStorage
-import Foundation
+import CumulusSystem
 import RocksDBStorage
 
 enum Backup {
@@ -166,9 +166,8 @@ enum Backup {
     private static func size(of path: String) throws -> (bytes: UInt64, files: UInt32) {
         var (bytes, files): (UInt64, UInt32) = (0, 0)
         for name in try FileManager.default.subpathsOfDirectory(atPath: path) {
-            let attributes = try FileManager.default.attributesOfItem(atPath: "\(path)/\(name)")
-            guard attributes[.type] as? FileAttributeType == .typeRegular else { continue }
-            bytes += (attributes[.size] as? NSNumber)?.uint64Value ?? 0
+            guard let size = Files.size(of: "\(path)/\(name)") else { continue }
+            bytes += size
             files += 1
         }
         return (bytes, files)

@@ -6,7 +6,7 @@
 
 import CumulusModel
 import CumulusNode
-import Foundation
+import CumulusSystem
 import RocksDBStorage
 
 struct Configuration {
@@ -40,7 +40,7 @@ struct Configuration {
 
         /// `disk-reserve` → `CUMULUS_DISK_RESERVE`.
         var variable: String {
-            "CUMULUS_" + name.uppercased().replacingOccurrences(of: "-", with: "_")
+            "CUMULUS_" + name.uppercased().replacing("-", with: "_")
         }
 
         /// `disk-reserve` → `diskReserve`.

@@ -4,7 +4,7 @@
 
 import CumulusModel
 import CumulusNode
-import Foundation
+import CumulusSystem
 
 struct DataHome {
     let path: String
@@ -38,9 +38,7 @@ struct DataHome {
     }
 
     private static func isDirectory(_ path: String) -> Bool {
-        var isDirectory: ObjCBool = false
-        return FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
-            && isDirectory.boolValue
+        Files.isDirectory(path)
     }
 
     var store: String { path + "/store" }
@@ -72,7 +70,7 @@ struct DataHome {
         let file = tokenFile
         if let text = try? String(contentsOfFile: file, encoding: .utf8) {
             try checkPrivacy(of: file, "operator.token")
-            let token = text.trimmingCharacters(in: .whitespacesAndNewlines)
+            let token = text.trimmed
             guard token.count >= 32 else {
                 throw Configuration.Problem(
                     message: "\(file) holds no token; delete it and start again to get a new one"
@@ -114,7 +112,7 @@ struct DataHome {
         }
         try checkPrivacy(of: file, "cluster-key")
         let text = (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
-        let key = Bytes(hex: text.trimmingCharacters(in: .whitespacesAndNewlines))
+        let key = Bytes(hex: text.trimmed)
         guard let key, key.count == 32 else {
             throw Configuration.Problem(
                 message: "cluster-key: \(file) does not hold 64 hexadecimal digits"
@@ -145,17 +143,14 @@ struct DataHome {
         let draft = file + ".new"
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         try check(descriptor)
-        do {
-            let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-            try handle.write(contentsOf: Data(text.utf8))
-            try handle.synchronize()
-            try check(rename(draft, file))
-        } catch let error as CocoaError {
+        let isWritten = CumulusSystem.write(text, to: descriptor) == 0 && fsync(descriptor) == 0
+        let reason = errno
+        close(descriptor)
+        guard isWritten else {
             unlink(draft)
-            throw Configuration.Problem(
-                message: "\(file) can't be written: \(error.localizedDescription)"
-            )
+            throw Configuration.Problem(message: "\(file) can't be written: \(systemText(reason))")
         }
+        try check(rename(draft, file))
         let directory = open(path, O_RDONLY)
         if directory >= 0 {
             fsync(directory)

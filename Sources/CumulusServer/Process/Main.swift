@@ -8,7 +8,7 @@
 
 import ArgumentParser
 import CumulusModel
-import Foundation
+import CumulusSystem
 
 @main
 struct Main: AsyncParsableCommand {
@@ -166,10 +166,9 @@ struct Config: ParsableCommand {
             do {
                 let configuration = try flags.configuration()
                 let text = json ? try encoded(configuration) : table(configuration)
-                do {
-                    try FileHandle.standardOutput.write(contentsOf: Data((text + "\n").utf8))
-                } catch {
-                    complain("the output can't be written: \(error.localizedDescription)")
+                let code = write(text + "\n", to: STDOUT_FILENO)
+                guard code == 0 else {
+                    complain("the output can't be written: \(systemText(code))")
                     throw ExitCode(74)
                 }
                 try Wiring(configuration).check()
@@ -183,8 +182,9 @@ struct Config: ParsableCommand {
             let width = Configuration.settings.map(\.name.count).max() ?? 0
             return Configuration.settings.map { setting in
                 let value = configuration.values[setting.name]
-                let name = setting.name.padding(toLength: width, withPad: " ", startingAt: 0)
-                return "\(name)  \(value?.text ?? "")  (\(value?.origin.description ?? ""))"
+                let padding = String(repeating: " ", count: width - setting.name.count)
+                return
+                    "\(setting.name)\(padding)  \(value?.text ?? "")  (\(value?.origin.description ?? ""))"
             }.joined(separator: "\n")
         }
 
@@ -192,16 +192,14 @@ struct Config: ParsableCommand {
             let object = configuration.values.mapValues { value in
                 ["value": value.text, "origin": value.origin.description]
             }
-            let data = try JSONSerialization.data(
-                withJSONObject: object,
-                options: [.prettyPrinted, .sortedKeys]
-            )
-            return String(decoding: data, as: UTF8.self)
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+            return String(decoding: try encoder.encode(object), as: UTF8.self)
         }
     }
 }
 
 /// One line on standard error.
 func complain(_ message: String) {
-    try? FileHandle.standardError.write(contentsOf: Data("cumulusd: \(message)\n".utf8))
+    write("cumulusd: \(message)\n", to: STDERR_FILENO)
 }

@@ -3,7 +3,7 @@
 // Called once, when the node starts: most systems allow 1,024 unless a process asks for more, and
 // every connection is one.
 
-import Foundation
+import CumulusSystem
 
 enum OpenFiles {
     /// Opens what the caller closed of standard input, output and errors: else the store's files

@@ -5,9 +5,9 @@
 import CumulusModel
 import CumulusNode
 import CumulusStorage
+import CumulusSystem
 import CumulusTransport
 import CumulusWire
-import Foundation
 import Logging
 import RocksDBStorage
 import UnixSignals
@@ -247,9 +247,7 @@ struct Wiring {
     }
 
     private func peers() throws -> [String] {
-        let endpoints = configuration["peers"].split(separator: ",").map {
-            $0.trimmingCharacters(in: .whitespaces)
-        }
+        let endpoints = configuration["peers"].split(separator: ",").map(\.trimmed)
         for endpoint in endpoints where Endpoint.split(endpoint) == nil {
             throw Configuration.Problem(
                 message: "peers: '\(endpoint)' is not of the form host:port"
@@ -406,6 +404,6 @@ struct Wiring {
 
     private func say(_ line: String) {
         // Nobody may be listening.
-        try? FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
+        write(line + "\n", to: STDOUT_FILENO)
     }
 }

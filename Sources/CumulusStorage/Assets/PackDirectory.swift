@@ -5,7 +5,7 @@
 // changed in place, so a copy is a directory of hard links.
 
 package import CumulusModel
-import Foundation
+import CumulusSystem
 import Synchronization
 
 package final class PackDirectory: PackFiles {
@@ -75,7 +75,7 @@ package final class PackDirectory: PackFiles {
 
     package func origin() throws(PackError) -> Incarnation? {
         guard let text = FileManager.default.contents(atPath: originFile) else { return nil }
-        let digits = String(decoding: text, as: UTF8.self).trimmingCharacters(in: .newlines)
+        let digits = String(decoding: text, as: UTF8.self).trimmed
         return UInt64(digits, radix: 16).map(Incarnation.init)
     }
 
@@ -99,7 +99,7 @@ package final class PackDirectory: PackFiles {
             } catch let error as CocoaError where error.code == .fileWriteOutOfSpace {
                 throw .full
             } catch {
-                throw .failed("\(file) can't be copied: \(error.localizedDescription)")
+                throw .failed("\(file) can't be copied: \(error)")
             }
         }
     }
@@ -118,9 +118,9 @@ package final class PackDirectory: PackFiles {
 
     private func names(in folder: String) throws(PackError) -> [String] {
         do {
-            return try FileManager.default.contentsOfDirectory(atPath: folder)
+            return try Files.names(in: folder)
         } catch {
-            throw .failed("\(folder) can't be read: \(error.localizedDescription)")
+            throw .failed("\(folder) can't be read: \(error)")
         }
     }
 
@@ -166,7 +166,7 @@ package final class PackDirectory: PackFiles {
         while written < piece.count {
             let count = piece.withUnsafeBytes { bytes in
                 let rest = UnsafeRawBufferPointer(rebasing: bytes[written...])
-                return Foundation.write(descriptor, rest.baseAddress, rest.count)
+                return writeBytes(descriptor, rest.baseAddress, rest.count)
             }
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { throw problem(file) }

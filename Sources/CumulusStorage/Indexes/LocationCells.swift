@@ -6,7 +6,7 @@
 // enough; what else lies in them is for the caller to leave out.
 
 package import CumulusModel
-import Foundation
+import CumulusSystem
 
 package enum LocationCells {
     /// The number of the cell in which a place lies.

@@ -5,7 +5,7 @@
 // longer than to cut a whole word, so answers are kept, 256 scalars at a time, as they come up;
 // shared by all threads. hot: twice per scalar of a saved text.
 
-import Foundation
+@_spi(_Unicode) import Swift
 import Synchronization
 
 /// Looks scalars up, keeping the pages that one text needs at hand.
@@ -95,7 +95,9 @@ struct FoldedScalars {
 
         private static func fold(_ scalar: Unicode.Scalar) -> [Unicode.Scalar] {
             var bare = String.UnicodeScalarView()
-            for part in String(scalar).decomposedStringWithCanonicalMapping.unicodeScalars
+            // The library's own canonical decomposition (NFD); `FoldedScalarsTests` holds it to
+            // Foundation's.
+            for part in String(scalar)._nfd
             where part.properties.generalCategory != .nonspacingMark {
                 bare.append(part)
             }

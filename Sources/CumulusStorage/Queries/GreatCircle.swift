@@ -3,7 +3,7 @@
 // Called by queries that ask what is near.
 
 package import CumulusModel
-import Foundation
+import CumulusSystem
 
 package enum GreatCircle {
     /// The mean radius of Earth, in metres.

@@ -4,7 +4,7 @@
 
 import CRocksDB
 import CumulusStorage
-import Foundation
+import CumulusSystem
 
 final class RocksDBStore: @unchecked Sendable {
     // RocksDB may be called from any thread; the handles never change and live as long as this

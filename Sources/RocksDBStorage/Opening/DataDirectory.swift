@@ -2,7 +2,7 @@
 //
 // The engine opens it before RocksDB sees it: every check reads files that nobody else may change.
 
-import Foundation
+import CumulusSystem
 
 final class DataDirectory: Sendable {
     let path: String
@@ -38,9 +38,9 @@ final class DataDirectory: Sendable {
     /// The names of its files, in order: RocksDB pads its numbers.
     func files() throws(RocksDBError) -> [String] {
         do {
-            return try FileManager.default.contentsOfDirectory(atPath: path).sorted()
+            return try Files.names(in: path)
         } catch {
-            throw .unusable(directory: path, reason: "\(error.localizedDescription)")
+            throw .unusable(directory: path, reason: "\(error)")
         }
     }
 
@@ -49,7 +49,7 @@ final class DataDirectory: Sendable {
         do {
             return try Data(contentsOf: URL(filePath: "\(path)/\(file)"), options: .alwaysMapped)
         } catch {
-            throw .unusable(directory: path, reason: "\(error.localizedDescription)")
+            throw .unusable(directory: path, reason: "\(error)")
         }
     }
 

@@ -4,7 +4,7 @@
 // no commit waits for it. What can't be written now, as on a full disk, is written later: until
 // then END says less than is true, and never more.
 
-import Foundation
+import CumulusSystem
 import Synchronization
 
 final class EndKeeper: @unchecked Sendable {

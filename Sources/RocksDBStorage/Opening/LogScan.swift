@@ -9,7 +9,7 @@
 //     kind    1 whole · 2 first · 3 middle · 4 last piece of an entry
 //     entry   in logs: a batch, which starts with its sequence number (8 B) and its row count (4 B)
 
-import Foundation
+import CumulusSystem
 
 struct LogScan {
     /// Where the first record begins that isn't whole.

@@ -1,0 +1,52 @@
+// What the file system says of a path, with the system's own words where it fails.
+//
+// Used by the stores of packs and rows, and by `cumulusd`.
+
+/// A system call on a file that failed.
+package struct FileProblem: Error, CustomStringConvertible {
+    /// The number of the error, such as `ENOENT`.
+    package let code: Int32
+
+    package init(_ code: Int32 = errno) {
+        self.code = code
+    }
+
+    package var description: String { systemText(code) }
+}
+
+package enum Files {
+    /// The names in a directory, without `.` and `..`, in order.
+    package static func names(in directory: String) throws(FileProblem) -> [String] {
+        guard let stream = opendir(directory) else { throw FileProblem() }
+        defer { closedir(stream) }
+        var names: [String] = []
+        errno = 0
+        while let entry = readdir(stream) {
+            names.append(withUnsafePointer(to: &entry.pointee.d_name) { Files.name($0) })
+            errno = 0
+        }
+        guard errno == 0 else { throw FileProblem() }
+        return names.filter { $0 != "." && $0 != ".." }.sorted()
+    }
+
+    private static func name<Name>(_ name: UnsafePointer<Name>) -> String {
+        name.withMemoryRebound(to: CChar.self, capacity: MemoryLayout<Name>.size) {
+            String(cString: $0)
+        }
+    }
+
+    package static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+    /// Whether there is a directory, or a link to one.
+    package static func isDirectory(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+
+    /// The bytes of a regular file; nil if the path names no such file.
+    package static func size(of path: String) -> UInt64? {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        return UInt64(status.st_size)
+    }
+}

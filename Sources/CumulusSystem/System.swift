@@ -1,0 +1,53 @@
+// What the node's targets need of the system: Foundation's essentials, the C library, and a few
+// words beside them.
+//
+// Imported in place of Foundation by every target that `cumulusd` consists of. The rest of
+// Foundation would bring 34 MB of language data into the binary; a test holds the targets to
+// it. On Apple's systems Foundation is part of the system.
+
+#if canImport(FoundationEssentials)
+    @_exported public import Dispatch
+    @_exported public import FoundationEssentials
+    #if canImport(Glibc)
+        @_exported public import Glibc
+    #elseif canImport(Musl)
+        @_exported public import Musl
+    #endif
+#else
+    @_exported public import Foundation
+#endif
+
+extension StringProtocol {
+    /// The text without white space and newlines at its ends.
+    package var trimmed: String {
+        let start = drop { $0.isWhitespace }
+        return String(start.reversed().drop { $0.isWhitespace }.reversed())
+    }
+}
+
+/// Writes a whole text to a descriptor, such as `STDERR_FILENO`.
+///
+/// Returns 0, or the number of the error (`errno`) that ended it.
+@discardableResult
+package func write(_ text: String, to descriptor: Int32) -> Int32 {
+    var rest = Array(text.utf8)[...]
+    while !rest.isEmpty {
+        let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+        if count < 0, errno == EINTR { continue }
+        guard count > 0 else { return errno }
+        rest = rest.dropFirst(count)
+    }
+    return 0
+}
+
+/// The system's `write`, for types that have a method of that name.
+package func writeBytes(
+    _ descriptor: Int32,
+    _ bytes: UnsafeRawPointer?,
+    _ count: Int
+) -> Int {
+    write(descriptor, bytes, count)
+}
+
+/// The system's words for an error number.
+package func systemText(_ code: Int32 = errno) -> String { String(cString: strerror(code)) }
