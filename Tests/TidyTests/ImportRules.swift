@@ -22,7 +22,8 @@ struct Import: Equatable {
 enum ImportRules {
     /// The system's modules, for the targets that meet the outside world.
     private static let system: Set = ["Darwin", "Foundation", "Glibc", "Synchronization"]
-    /// The same for the targets of `cumulusd`: without the parts of Foundation that it can't afford.
+    /// The same for the targets of `cumulusd`: without the parts of Foundation that it can't
+    /// afford.
     private static let essentials: Set = ["CumulusSystem", "Synchronization"]
 
     /// What the files of each target may import.

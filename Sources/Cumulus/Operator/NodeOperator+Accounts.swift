@@ -7,7 +7,7 @@ extension NodeOperator {
     package struct User: Sendable {
         package var name: String
         package var created: Timestamp
-        /// In the container that was asked for; empty if none was.
+        /// The user's record name in the container that was asked for; empty without a container.
         package var recordName: String
     }
 
@@ -43,7 +43,7 @@ extension NodeOperator {
 
     /// Makes an access token for a user.
     ///
-    /// It is told only now.
+    /// The node shows it only this once.
     package func addToken(forUser name: String) async throws -> String {
         try await call(.operatorAddToken, name: Bytes(name.utf8)) {
             String(decoding: try OperatorMessages.token(wire: $0), as: UTF8.self)

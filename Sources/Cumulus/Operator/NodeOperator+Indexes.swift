@@ -4,7 +4,7 @@ package import CumulusModel
 import CumulusWire
 
 extension NodeOperator {
-    /// An index as the node that answers keeps it.
+    /// An index of the node that answers.
     package struct Index: Hashable, Sendable {
         package var recordType: String
         package var field: String
@@ -12,7 +12,7 @@ extension NodeOperator {
         package var form: String
         package var type: String
         package var isReady: Bool
-        /// Records that were looked at, of one that is being built.
+        /// Records that the build of this index has read so far.
         package var looked: UInt64
         package var records: UInt64
         /// What a verification found.

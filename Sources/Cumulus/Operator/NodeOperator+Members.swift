@@ -7,30 +7,30 @@ extension NodeOperator {
     /// A node that belongs to the cluster, or did.
     package struct Member: Sendable {
         package var nodeID: String
-        /// Empty: it didn't say.
+        /// Where it listens; empty if it is not known.
         package var endpoint: String
         package var isRemoved: Bool
-        /// It is the node that answers.
+        /// Whether it is the node that answers.
         package var isThis: Bool
         package var reports: [Report]
         /// Milliseconds by which its clock was ahead when it was heard last.
         package var clockOffset: Int64
-        /// nil means not since the node that answers was started.
+        /// When it was heard last; nil if not since the node that answers was started.
         package var heard: Timestamp?
-        /// With the node that answers, now.
+        /// Whether it is connected with the node that answers.
         package var isConnected: Bool
-        /// Where another process listens that has its id, and was refused; empty: none was lately.
+        /// Where another process with its id listens that was refused lately; empty if none was.
         package var twin: String
     }
 
-    /// How far a member has read a scope, as it said last.
+    /// How far a member has read a scope, by its last report.
     package struct Report: Sendable {
-        /// Empty: the cluster's own.
+        /// The scope's container; empty for the cluster's own scope.
         package var container: String
         package var environment: String
-        /// Commits of the node that answers, which the member lacked.
+        /// Commits of the node that answers that the member lacked.
         package var missing: UInt64
-        /// nil means it never said.
+        /// When the report came; nil if none came yet.
         package var reported: Timestamp?
         /// Whether it held the same records when it had read as much; nil means never compared.
         package var holdsTheSame: Bool?

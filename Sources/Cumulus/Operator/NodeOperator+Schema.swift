@@ -4,7 +4,7 @@ package import CumulusModel
 import CumulusWire
 
 extension NodeOperator {
-    /// How concurrent changes of a type's records come together.
+    /// How concurrent changes of a type's records merge.
     package struct TypeMergePolicy: Hashable, Sendable {
         package var recordType: String
         package var policy: MergePolicy
@@ -22,8 +22,7 @@ extension NodeOperator {
         }
     }
 
-    /// Makes development's schema what a text in the schema language says, or tells what would
-    /// change.
+    /// Replaces development's schema by a text in the schema language, or tells what would change.
     ///
     /// - Parameter drops: Types and fields that the text lacks go, with what records hold of them.
     /// - Returns: The changes, a line each.
@@ -88,7 +87,7 @@ extension NodeOperator {
         }
     }
 
-    /// Sets how concurrent changes of a type's records come together.
+    /// Sets how concurrent changes of a type's records merge.
     ///
     /// Returns true if it was set already.
     package func setMergePolicy(

@@ -20,7 +20,8 @@ extension NodeOperator {
         package var flushes: UInt64
         package var freeBytes: UInt64
         package var assetBytes: UInt64
-        /// Assets that records name and that are not whole there; 1,000: that many, or more.
+        /// Assets that records name and whose bytes are not all there; 1,000 means that many or
+        /// more.
         package var wantedAssets: Int
         package var profile: String
         package var scopes: [Scope]
@@ -29,12 +30,12 @@ extension NodeOperator {
 
     /// What a node holds of one scope; nodes with equal numbers hold the same.
     package struct Scope: Sendable {
-        /// Empty: the cluster's own.
+        /// The scope's container; empty for the cluster's own scope.
         package var container: String
         package var environment: String
         package var commits: UInt64
         package var digest: String
-        /// Entries of its short vector, and further ones of its whole one.
+        /// Entries of the scope's vector: runs that tokens name, and retired ones.
         package var (liveRuns, retiredRuns): (UInt32, UInt32)
         /// Zones with forgotten deletions.
         package var horizons: UInt32
@@ -43,9 +44,9 @@ extension NodeOperator {
     /// A node that the node pulls from.
     package struct Peer: Sendable {
         package var endpoint: String
-        /// Empty: not connected.
+        /// Its node id; empty while it is not connected.
         package var nodeID: String
-        /// Of the connection, or of its end.
+        /// When the connection began or ended.
         package var since: Timestamp
     }
 
@@ -56,7 +57,7 @@ extension NodeOperator {
         package var zone: String
         package var records: UInt64
         package var bytes: UInt64
-        /// Nodes that have applied the same commits have the same, in hexadecimal digits.
+        /// In hexadecimal digits; equal on nodes that have applied the same commits.
         package var digest: String
         /// The commits of each run up to which deletions are forgotten.
         package var horizon: [String: UInt64]

@@ -18,17 +18,17 @@ extension NodeOperator {
         }
 
         package var records: UInt64
-        /// Not compared: one node had read more about them than the other.
+        /// Records that were not compared, since one node had read more about them.
         package var unsettled: UInt64
         package var different: UInt64
         package var repaired: UInt64
-        /// The first of them.
+        /// The first records that differ.
         package var differences: [Difference]
-        /// Of assets of the node that was asked: read and checked.
+        /// Chunks of the asked node's assets that were read and checked.
         package var chunks: UInt64
-        /// They are fetched anew.
+        /// Damaged or missing chunks, which are fetched anew.
         package var damagedChunks: UInt64
-        /// Which records name, and which lack chunks.
+        /// Assets that records name and that lack chunks.
         package var incompleteAssets: UInt64
     }
 
@@ -41,7 +41,7 @@ extension NodeOperator {
 
     /// Lets the node compare all that it holds with what a peer holds.
     ///
-    /// `repairs`: what differs is replaced by what the peer holds.
+    /// - Parameter repairs: The peer's records replace those that differ.
     package func verify(with peer: String, repairs: Bool) async throws -> Verdict {
         let request = VerifyRequest(nodeID: Bytes(hex: peer) ?? [], repairs: repairs)
         return Verdict(

@@ -36,7 +36,7 @@ package struct NodeOperator: Sendable {
         await core.close()
     }
 
-    /// A list that comes in as many messages as it takes.
+    /// Joins a list that comes in several messages.
     func list<Item>(
         _ method: Method,
         container: String? = nil,

@@ -6,8 +6,9 @@ import CumulusModel
 import CumulusStorage
 
 extension SavePlanner {
-    /// Assets of a record are whole, and of its database; one that a record of the zone names
-    /// already may still be on its way to this node.
+    /// Checks that a record's assets are whole and of its database.
+    ///
+    /// One that a record of the zone names already may still be on its way to this node.
     func checkAssets(
         _ put: Commit.Put,
         in transaction: inout WriteTransaction
@@ -42,7 +43,7 @@ extension SavePlanner {
         guard let database,
             let known = try transaction.update(asset: asset.digest, in: database)
         else {
-            // Where its content is on its way, so is the word of its size.
+            // Its size is not known here before its content.
             if let zone = found.number, try transaction.isNamed(asset.digest, in: zone) {
                 return nil
             }

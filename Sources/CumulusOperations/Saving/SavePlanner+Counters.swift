@@ -6,8 +6,8 @@ import CumulusModel
 import CumulusStorage
 
 extension SavePlanner {
-    /// What sets a counter carries the base that gives the wanted value, and what removes one the
-    /// base that gives 0; both say what base that is.
+    /// Adds the bases of counters that the save sets or removes: a base is chosen so that the
+    /// counter shows the wanted value, or 0.
     func planCounters(
         _ put: inout Commit.Put,
         _ row: RecordRow?
@@ -35,7 +35,7 @@ extension SavePlanner {
                 continue
             }
             let value = try malformed { () throws(MalformedBytes) in try put.fields.int64(entry) }
-            // Another type can stand here where two nodes disagreed on the field's.
+            // A value of another type stands here if two nodes gave the field two types.
             guard let value else { continue }
             put.resetCounters.append(zero)
             let base = value &- counter.total
@@ -43,7 +43,7 @@ extension SavePlanner {
         }
     }
 
-    /// An increment goes on from what the field shows.
+    /// Adds the save's increments to what the fields show.
     func checkOverflow(
         _ increment: Commit.Increment,
         _ row: RecordRow?

@@ -37,7 +37,7 @@ extension SavePlanner {
         }
     }
 
-    /// A record that takes another one along, and the field that says so.
+    /// A record whose deletion deletes another one, and the field that says so.
     struct Owner: Hashable {
         var name: String
         var field: String
@@ -50,8 +50,8 @@ extension SavePlanner {
         )
     }
 
-    /// The birth of a living record, or of one that this batch creates; nil where there is none, or
-    /// not for long.
+    /// The birth of a living record, or of one that this batch creates; nil if there is no such
+    /// record, or this batch deletes it.
     func birth(
         of name: String,
         _ plan: ZoneBatch.Plan,
@@ -108,7 +108,7 @@ extension SavePlanner {
         plan.owned[target] = count
     }
 
-    /// How many owning references to a record callers can see, and this batch leaves as they are.
+    /// The owning references to a record that callers can see and this batch leaves unchanged.
     func stayingOwners(
         of target: String,
         in zone: ZoneNumber,

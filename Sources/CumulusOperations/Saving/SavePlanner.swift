@@ -1,5 +1,5 @@
-// Judges one save: may the caller, does its tag fit, do its fields fit the schema, do its
-// references hold? If all is well, a `Put` is added to the plan.
+// Judges one save: the caller's rights, the change tag, the fields against the schema, the
+// references. If all is well, a `Put` is added to the plan.
 //
 // Called by `ZoneBatch` once per save and round of planning. Changes nothing in the store. Each
 // step is in a file of its own; `plan` names them in their order.
@@ -14,9 +14,9 @@ struct SavePlanner {
     let found: FoundZone
     /// Living rows of the records that the request names.
     let rows: [String: RecordRow]
-    /// Rows under their names of types that were dropped.
+    /// Rows of dropped types under the names of this request's records.
     let dropped: [String: RecordRow]
-    /// As planning began.
+    /// The time at which planning began.
     let batch: ZoneBatch
 
     /// Adds the save to the plan, or says why it fails.
@@ -61,7 +61,7 @@ struct SavePlanner {
         } catch {
             switch error {
             case .item(let error):
-                // What it would have added is nothing to the items after it.
+                // The items after it don't see what it would have added.
                 plan.registers.removeSubrange(planned.registers...)
                 plan.putBytes = planned.bytes
                 plan.schemas[content.type] = planned.schema

@@ -183,8 +183,8 @@ struct Config: ParsableCommand {
             return Configuration.settings.map { setting in
                 let value = configuration.values[setting.name]
                 let padding = String(repeating: " ", count: width - setting.name.count)
-                return
-                    "\(setting.name)\(padding)  \(value?.text ?? "")  (\(value?.origin.description ?? ""))"
+                let origin = value?.origin.description ?? ""
+                return "\(setting.name)\(padding)  \(value?.text ?? "")  (\(origin))"
             }.joined(separator: "\n")
         }
 

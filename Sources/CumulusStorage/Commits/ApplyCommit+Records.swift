@@ -64,8 +64,8 @@ extension WriteTransaction {
 
     /// Remembers the increments of a request.
     ///
-    /// Returns those that were made twice: of two commits that say the same for one request, the
-    /// later one doesn't count.
+    /// Returns those that were made twice: of two commits for one request the later one does not
+    /// count.
     mutating func enterIncrements(
         of put: Commit.Put,
         _ commit: Commit,

@@ -5,7 +5,8 @@
 import CumulusModel
 
 extension WriteTransaction {
-    /// Where the records of a commit stand; nil if their zone is gone: the commit has no effect.
+    /// The zone that a commit's records belong to; nil if it is gone, so that the commit has no
+    /// effect.
     mutating func place(
         of application: inout CommitApplication
     ) throws(EngineError) -> ZonePlace? {
@@ -156,9 +157,11 @@ extension WriteTransaction {
 }
 
 extension RegisterRow {
-    /// The highest stamp stands; but the first to give a field its type keeps it, so that what is
-    /// stored fits, of counts the greatest stands, and a member that was taken off stays off,
-    /// also if another node enters it meanwhile.
+    /// Whether this value replaces the current one: the highest stamp does.
+    ///
+    /// There are three exceptions. The first type of a field stays, so that stored values fit. The
+    /// greatest count stays. A removed member stays removed, also if another node enters it
+    /// meanwhile.
     func replaces(_ current: RegisterRow, in namespace: String) -> Bool {
         let isRemoval = value == nil
         if namespace == MemberRegister.namespace, isRemoval != (current.value == nil) {

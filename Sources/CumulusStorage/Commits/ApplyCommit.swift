@@ -64,7 +64,7 @@ extension WriteTransaction {
         return application.rows
     }
 
-    /// What stands here of a commit's zone; nil means it has none.
+    /// The row of a commit's zone; nil if the commit names no zone.
     ///
     /// A commit that only names a zone must not end its last generation.
     private mutating func find(
@@ -110,7 +110,7 @@ extension WriteTransaction {
         of commit: Commit,
         in scope: ScopeNumber
     ) throws(EngineError) {
-        // Those beyond have no number: a commit would have to lose 65,535 fields at once.
+        // Further ones have no number, but no commit loses 65,535 fields at once.
         for (number, conflict) in conflicts.prefix(Int(UInt16.max)).enumerated() {
             let key = RowKey.conflict(scope, commit.stamp, UInt16(truncatingIfNeeded: number))
             put(key, conflict)
@@ -121,8 +121,8 @@ extension WriteTransaction {
 }
 
 extension Commit.Operation {
-    /// Whether lives end that nobody was shown, or references are written again whose targets may
-    /// have died meanwhile.
+    /// Whether the commit ends lives that were not shown, or writes references again whose targets
+    /// may have died meanwhile.
     ///
     /// A deletion takes along only what the shown life owned.
     fileprivate var mayLeaveOrphans: Bool {

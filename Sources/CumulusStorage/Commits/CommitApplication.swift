@@ -10,14 +10,14 @@ struct CommitApplication {
     let cut: CausalCut
     let scope: ScopeNumber
     let broken: BrokenRules
-    /// What stood here of its zone before it; nil means nothing, or the zone has changed since.
+    /// The row of its zone before it; nil if there was no row, or the zone has changed since.
     var found: Found?
-    /// Where its records stand; found with the first of them.
+    /// The zone of its records; found with the first of them.
     var place: ZonePlace?
-    /// What its puts left, in their order.
+    /// The rows that its puts left, in their order.
     var rows: [RecordRow] = []
     var conflicts: [Conflict] = []
-    /// Records, and about so many bytes of them, that the deletion of a zone is charged with.
+    /// The most records, and about the most bytes, that a zone's deletion is charged with.
     static let lossLimit = 1_000
     static let lossBytes = 4 << 20
 
@@ -57,7 +57,7 @@ struct CommitApplication {
         }
     }
 
-    /// Lives that the commit ends, and that somebody changed who didn't know.
+    /// Lives that the commit ends and that concurrent commits changed.
     mutating func noteLoss(of ended: [RecordRow], named name: String) {
         for row in ended {
             if broken.contains(.losses), cut.covers(row.modified.dot) { continue }
@@ -73,7 +73,7 @@ struct CommitApplication {
         }
     }
 
-    /// A record of a name under which others made one: the one that was made first is not shown.
+    /// A record was created under this name concurrently: the earlier one is not shown.
     mutating func noteTwin(
         _ put: Commit.Put,
         of shown: RecordRow
@@ -88,7 +88,7 @@ struct CommitApplication {
         note([clash], of: put.recordName, isLater ? shown.type : put.type)
     }
 
-    /// A change that comes too late for what it changes: all of it is lost.
+    /// A change whose record is gone: all of it is lost.
     mutating func noteLoss(
         of put: Commit.Put,
         _ type: String,

@@ -11,7 +11,7 @@ package enum Zones {
         return isCustom ? RecordZone.Capabilities.custom.rawValue : 0
     }
 
-    /// No zone is deleted so often, whatever a peer says: one more always fits.
+    /// The highest generation that a peer may name, so that one more always fits.
     package static let lastGeneration: UInt64 = (1 << 48) - 1
 
     /// Whether a commit may name a generation where `row` stands, or nothing: the zone was made
@@ -20,7 +20,7 @@ package enum Zones {
         generation <= max(row?.generation ?? 0, nextGeneration(after: row) ?? 0)
     }
 
-    /// The generation of a zone that is made where `row` stands, or nothing; nil: no more can be.
+    /// The generation of a new zone in the place of `row`; nil if there can be no more.
     package static func nextGeneration(after row: ZoneRow?) -> UInt64? {
         let dead = row?.deadThrough ?? 0
         return dead < lastGeneration ? dead + 1 : nil

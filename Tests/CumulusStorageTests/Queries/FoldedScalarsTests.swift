@@ -1,5 +1,5 @@
-// Folded scalars are what Foundation makes of them, for every scalar that there is: indexes on disks
-// were written by it.
+// Folded scalars are what Foundation makes of them, for every scalar that there is: indexes on
+// disks were written by it.
 
 import Foundation
 import Testing
