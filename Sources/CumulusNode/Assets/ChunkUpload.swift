@@ -133,7 +133,7 @@ final class ChunkUpload: CallInput, @unchecked Sendable {
         guard let number = try reader.scope(scope) else {
             throw Containers.unknown(scope.container)
         }
-        return try StoreChunks.missing(
+        return try EnterChunks.missing(
             of: chunks,
             in: database,
             of: number,
@@ -144,8 +144,8 @@ final class ChunkUpload: CallInput, @unchecked Sendable {
 
     /// Enters a pack's chunks into the store.
     private func enter(_ pack: AssetStore.Pack, _ size: MessageSize) {
-        let chunks = StoreChunks(database: database, chunks: pack.chunks, length: pack.length)
-        let request = WriteRequest(.storeChunks(chunks), scope: scope, caller: context.caller)
+        let chunks = EnterChunks(database: database, chunks: pack.chunks, length: pack.length)
+        let request = WriteRequest(.enterChunks(chunks), scope: scope, caller: context.caller)
         // What came is entered even if the call ends meanwhile.
         let token = CallToken(deadline: node.environment.now() + limits.callMilliseconds)
         let work = StoreGate.Work.request(request, token) { [self] answer in

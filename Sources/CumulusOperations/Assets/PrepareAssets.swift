@@ -5,7 +5,7 @@
 // missing now, which is how an interrupted upload goes on.
 //
 // Folder: what requests about assets mean, and which assets may go. Read `PrepareAssets`, then
-// `StoreChunks`, `ReadAsset` and `AssetCollection`.
+// `EnterChunks`, `ReadAsset` and `AssetCollection`.
 
 package import CumulusAssets
 package import CumulusModel

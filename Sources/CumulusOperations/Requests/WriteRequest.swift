@@ -17,7 +17,7 @@ package struct WriteRequest: Sendable {
         case modifyZones(ModifyZones)
         // Of this node alone: what they do to its assets is in no log.
         case prepareAssets(PrepareAssets)
-        case storeChunks(StoreChunks)
+        case enterChunks(EnterChunks)
         case createContainer(String)
         case addUser(name: String, id: Bytes)
         case addToken(Bytes, user: String)
@@ -33,7 +33,7 @@ package struct WriteRequest: Sendable {
     package enum Answer: Hashable, Sendable {
         case modified(ModifyOutcome)
         case prepared(PrepareAssets.Outcome)
-        case stored(StoreChunks.Outcome)
+        case stored(EnterChunks.Outcome)
         case container(existed: Bool)
         case user(Users.User, existed: Bool)
         case token
@@ -102,7 +102,7 @@ package struct WriteRequest: Sendable {
             let outcome = try request.run(number, by: caller, in: &transaction)
             return (outcome.map(Answer.prepared), true)
         }
-        if case .storeChunks(let request) = operation {
+        if case .enterChunks(let request) = operation {
             let outcome = try request.run(number, by: caller, in: &transaction)
             return (.success(.stored(outcome)), outcome.isUsed)
         }
@@ -172,7 +172,7 @@ package struct WriteRequest: Sendable {
         case .modifyZones(let request):
             return try request.run(scope, by: caller, requestID, in: &transaction)
         case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
-            .importSchema, .resetSchema, .prepareAssets, .storeChunks:
+            .importSchema, .resetSchema, .prepareAssets, .enterChunks:
             return .failure(
                 ServiceError(.invalidArguments, "an operator's request names no container")
             )
@@ -236,7 +236,7 @@ package struct WriteRequest: Sendable {
             case .modifyRecords(let request): try done.outcome(of: request, transaction)
             case .modifyZones(let request): try done.outcome(of: request, transaction)
             case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
-                .importSchema, .resetSchema, .prepareAssets, .storeChunks:
+                .importSchema, .resetSchema, .prepareAssets, .enterChunks:
                 ModifyOutcome(saves: 0, deletes: 0)
             }
         outcome.dots = row.dots
@@ -261,7 +261,7 @@ package struct WriteRequest: Sendable {
         case .modifyRecords(let request): request.isAllOrNothing
         case .modifyZones(let request): request.saves.count + request.deletes.count == 1
         case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
-            .importSchema, .resetSchema, .prepareAssets, .storeChunks:
+            .importSchema, .resetSchema, .prepareAssets, .enterChunks:
             true
         }
     }
@@ -295,7 +295,7 @@ package struct WriteRequest: Sendable {
         case .truncate:
             return (.success(.truncated(scopes: try Truncation.mark(in: &transaction))), true)
         case .modifyRecords, .modifyZones, .setMergePolicy, .importSchema, .resetSchema,
-            .prepareAssets, .storeChunks:
+            .prepareAssets, .enterChunks:
             return (.failure(Containers.unknown("")), false)
         }
     }

@@ -1,4 +1,4 @@
-// Whether a save may happen at all: who the caller is, which version it knows, and the type.
+// Whether a save may happen at all: the caller's rights, and the record's type.
 //
 // Called by `SavePlanner.plan` before anything of the save is looked at.
 
@@ -13,39 +13,6 @@ extension SavePlanner {
             creator: row?.createdBy,
             by: caller
         ).map { ModifyOutcome.Failure($0) }
-    }
-
-    func checkTag(
-        _ content: SaveItem.Content,
-        _ row: RecordRow?,
-        _ name: String,
-        _ transaction: inout WriteTransaction
-    ) throws(EngineError) -> ModifyOutcome.Failure? {
-        guard request.policy == .ifUnchanged else { return nil }
-        guard let row else {
-            guard content.changeTag != nil else { return nil }
-            return ModifyOutcome.Failure(
-                ServiceError(
-                    .unknownItem,
-                    "Record not found: it was deleted since it was fetched; save a new one instead"
-                )
-            )
-        }
-        if content.changeTag == row.tag { return nil }
-        let error =
-            content.changeTag == nil
-            ? ServiceError(
-                .serverRecordChanged,
-                .recordExists,
-                "record to insert already exists; merge into the server's record and save that"
-            )
-            : ServiceError(
-                .serverRecordChanged,
-                .changeTagMismatch,
-                "client oplock error updating record; merge into the server's record and save that"
-            )
-        let record = try transaction.view(of: row, named: name, in: found, of: scope)
-        return ModifyOutcome.Failure(error, serverRecord: record)
     }
 
     func checkType(

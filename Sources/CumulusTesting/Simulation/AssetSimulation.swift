@@ -168,13 +168,13 @@ package struct AssetSimulation {
 
     private mutating func enter() throws {
         guard let next = pick(\.written) else { return }
-        let request = StoreChunks(
+        let request = EnterChunks(
             database: .private,
             chunks: next.pack.chunks,
             length: next.pack.length
         )
         let answer = try store.run(
-            store.request(.storeChunks(request), by: caller(next.user))
+            store.request(.enterChunks(request), by: caller(next.user))
         ).get()
         guard case .stored(let outcome) = answer else { return }
         if !outcome.isUsed { files.append([next.pack.number]) }

@@ -8,7 +8,7 @@ import CumulusStorage
 import CumulusTesting
 import Testing
 
-@Suite struct StoreChunksTests {
+@Suite struct EnterChunksTests {
     private let engine = CountingEngine()
     private let store: TestStore
     private static let caller = Caller(role: .user("_ada"))
@@ -40,7 +40,7 @@ import Testing
         return outcome.map { try? $0.get() }
     }
 
-    private func send(_ chunks: [ChunkList.Entry], pack: PackNumber) throws -> StoreChunks.Outcome?
+    private func send(_ chunks: [ChunkList.Entry], pack: PackNumber) throws -> EnterChunks.Outcome?
     {
         let packed = chunks.enumerated().map { index, chunk in
             PackedChunk(
@@ -55,12 +55,12 @@ import Testing
                 )
             )
         }
-        let request = StoreChunks(
+        let request = EnterChunks(
             database: .private,
             chunks: packed,
             length: 1_000 * chunks.count
         )
-        let answer = try store.run(store.request(.storeChunks(request), by: Self.caller)).get()
+        let answer = try store.run(store.request(.enterChunks(request), by: Self.caller)).get()
         guard case .stored(let outcome) = answer else { return nil }
         return outcome
     }
@@ -74,7 +74,7 @@ import Testing
         }
         _ = try prepare(lists + [Self.list([Self.shared])])
         let before = engine.rowsWritten
-        #expect(try send([Self.shared], pack: 1) == StoreChunks.Outcome(refusal: nil, isUsed: true))
+        #expect(try send([Self.shared], pack: 1) == EnterChunks.Outcome(refusal: nil, isUsed: true))
         #expect(engine.rowsWritten - before < 10)
         #expect(try DerivedRows.differences(in: engine) == [])
         #expect(try prepare([lists[7], Self.list([Self.shared])]) == [[0], []])

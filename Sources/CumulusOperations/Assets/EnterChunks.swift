@@ -9,7 +9,7 @@ package import CumulusAssets
 package import CumulusModel
 package import CumulusStorage
 
-package struct StoreChunks: Sendable {
+package struct EnterChunks: Sendable {
     package var database: DatabaseScope
     package var chunks: [PackedChunk]
     /// Bytes of the pack.
@@ -48,11 +48,11 @@ package struct StoreChunks: Sendable {
             return Outcome(refusal: ModifyOutcome.Failure(error), isUsed: false)
         }
         guard let number = try transaction.database(scope, id) else {
-            return Outcome(refusal: StoreChunks.unwanted(chunks.first?.digest ?? []), isUsed: false)
+            return Outcome(refusal: EnterChunks.unwanted(chunks.first?.digest ?? []), isUsed: false)
         }
         let (wanted, unwanted) = try transaction.sift(chunks.map(\.entry), in: number)
         if let unwanted {
-            return Outcome(refusal: StoreChunks.unwanted(unwanted), isUsed: false)
+            return Outcome(refusal: EnterChunks.unwanted(unwanted), isUsed: false)
         }
         let missing = chunks.filter { wanted.contains($0.digest) }
         transaction.enter(missing, length: length, in: number)
@@ -81,7 +81,7 @@ package struct StoreChunks: Sendable {
         }
         let entries = chunks.map { ChunkList.Entry(digest: $0.digest, size: $0.size) }
         let (wanted, unwanted) = try reader.sift(entries, in: number)
-        if let unwanted { throw StoreChunks.unwanted(unwanted).error }
+        if let unwanted { throw EnterChunks.unwanted(unwanted).error }
         return chunks.filter { wanted.contains($0.digest) }
     }
 

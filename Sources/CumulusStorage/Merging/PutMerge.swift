@@ -7,7 +7,7 @@
 // value falls that its origin and the winner's did not know of each other, a `Clash` says so. hot:
 // once per saved record, by the short way that needs no comparing.
 //
-// Folder: how concurrent changes of one record become one row. Read `RecordRow+Merge`, then
+// Folder: how concurrent changes of one record become one row. Read `PutMerge`, then
 // `Counter`, `MixedFields` and `Conflict`; `RecordRow+Join` merges whole rows.
 
 package import CumulusModel
