@@ -21,7 +21,8 @@ let allocator: [LinkerSetting] = [.linkedLibrary("jemalloc", .when(platforms: [.
 
 /// The settings of tests.
 ///
-/// They are never optimised, which makes them compile in a third of the time. What they test is.
+/// They are never optimised, which makes them compile in a third of the time. What they test is; and
+/// so are those that read the whole tree themselves.
 let plain: [SwiftSetting] = house + [.unsafeFlags(["-Onone"])]
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -228,6 +229,6 @@ let package = Package(
             ]
         ),
         // The tree itself: imports, top level, seams, comments.
-        tests("TidyTests", []),
+        .testTarget(name: "TidyTests", swiftSettings: house),
     ]
 )

@@ -93,12 +93,18 @@ struct FoldedScalars {
             return properties.isAlphabetic ? .letter : .other
         }
 
+        /// Letters of recent scripts that are not decomposed, as in Foundation's tables: indexes on
+        /// disks hold them like this.
+        private static let whole: Set<UInt32> = [
+            0x105C9, 0x105E4, 0x11383, 0x11385, 0x1138E, 0x11391, 0x113C5, 0x113C7, 0x113C8,
+            0x16D68, 0x16D69, 0x16D6A,
+        ]
+
         private static func fold(_ scalar: Unicode.Scalar) -> [Unicode.Scalar] {
             var bare = String.UnicodeScalarView()
-            // The library's own canonical decomposition (NFD); `FoldedScalarsTests` holds it to
-            // Foundation's.
-            for part in String(scalar)._nfd
-            where part.properties.generalCategory != .nonspacingMark {
+            // The library's own canonical decomposition (NFD).
+            let parts = whole.contains(scalar.value) ? [scalar] : Array(String(scalar)._nfd)
+            for part in parts where part.properties.generalCategory != .nonspacingMark {
                 bare.append(part)
             }
             // Both ways: some letters have several small forms of one large one.
