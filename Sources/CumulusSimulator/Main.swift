@@ -19,7 +19,7 @@ struct Simulator: ParsableCommand {
             Examples:
               cumulus-sim --seeds 1..1000
               cumulus-sim --seed 379 --trace
-              cumulus-sim --seeds 1..100,284..290 --break tokenHorizon
+              cumulus-sim --seeds 1..100,286 --break token-horizon
               cumulus-sim --whole --seeds 1..100
               cumulus-sim --queries --seeds 1..200
               cumulus-sim --assets --seeds 1..10000
