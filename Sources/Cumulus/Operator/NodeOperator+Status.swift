@@ -10,7 +10,8 @@ extension NodeOperator {
         package var clusterID: String
         package var version: String
         /// "ready", or why it isn't; "damaged": a row was found that can't be read; "catching up":
-        /// what its peers had when it was started is not all here yet.
+        /// what its peers had when it was started is not all here yet; "stamps ahead": commits are
+        /// dated ahead of its clock, since clocks were ahead before.
         package var state: String
         package var started: Timestamp
         package var connections: Int

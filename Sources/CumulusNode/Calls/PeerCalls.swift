@@ -101,9 +101,13 @@ enum PeerCalls {
         let report = try ReportRequest(wire: context.message)
         let (node, scope) = (context.node, try context.peerScope())
         guard let peer = context.identity.peer else { return }
-        let now = node.clock
-        let vector = report.vector
-        node.clocks.note(report.time, of: peer, ours: now, now: node.environment.now())
+        let (now, vector) = (node.clock, report.vector)
+        node.clocks.note(
+            report.time,
+            of: peer,
+            ours: node.environment.wallClock(),
+            now: node.environment.now()
+        )
         node.judgeClock()
         node.replicas.note(vector, of: peer, scope)
         if report.isAnswer { return context.finish([[]]) }

@@ -21,6 +21,14 @@ extension Node {
         return meter.damagedRows.value > 0 ? "damaged" : "ready"
     }
 
+    /// Whether commits are dated well ahead of this node's clock: after all clocks of a cluster were
+    /// ahead, stamps count on from there until clocks have caught up.
+    private func stampsAreAhead(_ reader: ReadTransaction) throws(EngineError) -> Bool {
+        let row: NodeRow? = try reader.row(.node)
+        let lead = (row?.latestTime.milliseconds ?? 0) - clock
+        return lead > Int64(Node.farOffMilliseconds)
+    }
+
     /// So many assets that lack bytes are counted.
     private static let wantedAtMost = 1_000
 
@@ -44,6 +52,7 @@ extension Node {
         status.clusterID = clusterID
         status.softwareVersion = configuration.version
         status.state = state
+        if status.state == "ready", try stampsAreAhead(reader) { status.state = "stamps ahead" }
         if status.state == "ready", try catchUp.isBehind(reader) { status.state = "catching up" }
         status.started = started
         status.connections = UInt32(clamping: meter.connections.value)

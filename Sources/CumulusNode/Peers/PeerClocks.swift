@@ -27,7 +27,9 @@ package final class PeerClocks: Sendable {
 
     package init() {}
 
-    /// A node said what its clock is; 0: it doesn't know now.
+    /// A node said what its clock is; 0 means that it takes its own for wrong.
+    ///
+    /// - Parameter ours: What this node's clock shows, right or wrong.
     package func note(_ theirs: Int64, of nodeID: Bytes, ours: Int64, now: Instant) {
         // Until the year 6429: their differences fit.
         guard theirs > 0, theirs < 1 << 47 else {
@@ -37,8 +39,10 @@ package final class PeerClocks: Sendable {
         heard.withLock { $0[nodeID] = entry }
     }
 
-    /// What a node said before stands if it was right: it is known by our clock that never goes
-    /// back.
+    /// What a node said before stands if our clock still agrees with it: it is known by our clock
+    /// that never goes back.
+    ///
+    /// If it doesn't agree, one of the two has jumped since, or both have: nothing is known then.
     private func doubt(_ nodeID: Bytes, _ base: Int64) {
         heard.withLock { heard in
             guard let known = heard[nodeID], PeerClocks.isWrong(known.base &- base) else { return }
@@ -51,6 +55,13 @@ package final class PeerClocks: Sendable {
         heard.withLock { $0[nodeID] }.map { heard in
             (heard.base &- (wallClock &- now.milliseconds), heard.time)
         }
+    }
+
+    /// Whether a node's clock is right by ours, as far as it said lately.
+    func isRight(_ nodeID: Bytes, wallClock: Int64, now: Instant) -> Bool {
+        guard let heard = heard.withLock({ $0[nodeID] }), now <= heard.instant + PeerClocks.memory
+        else { return false }
+        return !PeerClocks.isWrong(heard.base &- (wallClock &- now.milliseconds))
     }
 
     /// Milliseconds by which our clock is ahead of the median of all, ours among them.
@@ -83,9 +94,36 @@ package final class PeerClocks: Sendable {
     }
 }
 
+/// Whether this node's own clock has jumped lately.
+///
+/// All clocks of a cluster may jump together, by one time server. What each node remembers of the
+/// others is from before then, so each takes its own for wrong until it has heard them again.
+struct OwnClock {
+    /// When the clock is to be looked at next.
+    private(set) var lookTime = Instant(milliseconds: 0)
+    /// What it was ahead of our clock that never goes back, at the last look.
+    private var base: Int64?
+    private var jumpEnd = Instant(milliseconds: 0)
+
+    private static let lookMilliseconds: Int64 = 1_000
+    /// Peers are told with every look for that long: their clocks may jump a little later.
+    private static let jumpMilliseconds: Int64 = 15_000
+
+    /// Returns whether peers are to be told at once what the clock says.
+    mutating func look(wallClock: Int64, now: Instant) -> Bool {
+        lookTime = now + OwnClock.lookMilliseconds
+        let base = wallClock &- now.milliseconds
+        if let last = self.base, (base &- last).magnitude > Node.farOffMilliseconds {
+            jumpEnd = now + OwnClock.jumpMilliseconds
+        }
+        self.base = base
+        return now < jumpEnd
+    }
+}
+
 extension Node {
     /// Beyond that, an operator is told.
-    private static let farOffMilliseconds: Int64 = 5_000
+    static let farOffMilliseconds: UInt64 = 5_000
 
     /// Milliseconds by which this node's clock is ahead of its peers'.
     var clockLead: Int64 {

@@ -1,5 +1,5 @@
-// What a connection to a peer tells it: how far this node has read, durably, and that it is still
-// there.
+// What a connection to a peer tells it: how far this node has read, durably, what its clock says,
+// and that it is still there.
 
 import CumulusModel
 import CumulusOperations
@@ -58,6 +58,11 @@ extension PeerConnection {
         report(VersionVector(), .cluster)
     }
 
+    /// Tells the peer at once what this node's clock says now, if it has jumped.
+    func lookAtClock(now: Instant) {
+        if ownClock.look(wallClock: node.environment.wallClock(), now: now) { beat() }
+    }
+
     /// Nothing is taken from a node that was taken off the list, and one that was ends.
     func checkMembership() {
         onReader { [node, peerID] in
@@ -69,6 +74,17 @@ extension PeerConnection {
         } then: { connection, isRemoved in
             if isRemoved.own { connection.node.endRemoved() }
             if isRemoved.peer { connection.close("an operator took that node off the list") }
+        }
+    }
+}
+
+extension PeerConnection: PeerLink {
+    func challenge(_ answer: @escaping @Sendable (Bool) -> Void) {
+        onLoop { connection in
+            if connection.isClosed { return answer(false) }
+            var dice = NodeDice(connection.node.environment)
+            connection.challengers.add(answer)
+            connection.connection.challenge(dice.bytes(8), now: connection.node.environment.now())
         }
     }
 }

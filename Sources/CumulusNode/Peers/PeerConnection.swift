@@ -30,8 +30,8 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     var peerID: Bytes = []
     var peerRun = Incarnation(0)
     var isClosing = false
-    private var isClosed = false
-    private var challengers = Challengers()
+    var isClosed = false
+    var challengers = Challengers()
     var reason = "the peer closed the connection"
     var nextStream: UInt32 = 1
     /// Streams are never used twice, so a connection ends long before there are none left.
@@ -50,6 +50,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
     var reported: [ScopeID: (vector: VersionVector, time: Instant)] = [:]
     var reports: [UInt32: ScopeID] = [:]
     var reportTime: Instant?
+    var ownClock = OwnClock()
     /// What was said about origins that are refused.
     var alarmed: PeerCommits.Paused = [:]
     /// When scopes are looked for that are not being pulled: new ones, and those whose pull ended.
@@ -105,6 +106,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         var wake = connection.wakeTime
         if let lookTime { wake = min(wake, lookTime) }
         if let reportTime { wake = min(wake, reportTime) }
+        if isOpen { wake = min(wake, ownClock.lookTime) }
         for stream in timed { wake = min(wake, pulls[stream]?.wake ?? wake) }
         for end in wholeUntil.values { wake = min(wake, end) }
         let isReading = unwrittenBytes < node.configuration.limits.peerBytes
@@ -147,6 +149,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
             self.reportTime = nil
             report()
         }
+        if isOpen, ownClock.lookTime <= now { lookAtClock(now: now) }
     }
 
     func writing(_ pendingBytes: Int, now: Instant) {
@@ -335,16 +338,5 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
             message,
             metadata: metadata.merging(peer) { $1 }
         )
-    }
-}
-
-extension PeerConnection: PeerLink {
-    func challenge(_ answer: @escaping @Sendable (Bool) -> Void) {
-        onLoop { connection in
-            if connection.isClosed { return answer(false) }
-            var dice = NodeDice(connection.node.environment)
-            connection.challengers.add(answer)
-            connection.connection.challenge(dice.bytes(8), now: connection.node.environment.now())
-        }
     }
 }

@@ -42,15 +42,42 @@ package enum CommitIntake {
 
     /// How far a commit's time may be ahead of the wall clock.
     package static let clockLeadMilliseconds: Int64 = 60_000
+    /// How far a commit's time may be ahead of the latest one here, whatever the clock says.
+    ///
+    /// A clock that was ahead has left later times in the log than it shows now. Nodes count on
+    /// from the latest, 65,536 times to a millisecond, so none is further ahead than this.
+    private static let countedMilliseconds: Int64 = 100
 
-    /// - Parameters:
-    ///   - runs: What is applied here.
-    ///   - now: The wall clock, in milliseconds since 1970 UTC.
+    /// What a commit's time is judged by.
+    package struct Clock: Sendable {
+        /// The wall clock, in milliseconds since 1970 UTC.
+        package var now: Int64
+        /// The latest time of all commits that are applied here.
+        package var latest: HybridTime
+        /// The node that sends the commit has a right clock: it judged the commit when it took it,
+        /// or counts on from commits that it took.
+        package var isSenderRight: Bool
+
+        package init(now: Int64, latest: HybridTime = HybridTime(0), isSenderRight: Bool = false) {
+            self.now = now
+            self.latest = latest
+            self.isSenderRight = isSenderRight
+        }
+
+        /// Milliseconds by which a time is too far ahead; nil if it is not.
+        func excess(of time: HybridTime) -> Int64? {
+            let lead = time.milliseconds - now
+            let isCounted = time.milliseconds <= latest.milliseconds + countedMilliseconds
+            return lead > clockLeadMilliseconds && !isCounted && !isSenderRight ? lead : nil
+        }
+    }
+
+    /// - Parameter runs: What is applied here.
     package static func judge(
         _ commit: Commit,
         bytes: Bytes,
         after runs: Runs,
-        now: Int64
+        clock: Clock
     ) -> Verdict {
         let dot = commit.stamp.dot
         let last = runs[dot.incarnation]
@@ -62,8 +89,9 @@ package enum CommitIntake {
         guard missing.isEmpty else { return .waits(for: missing) }
         if commit.previousHash != last?.hash ?? Commit.noHash { return .refused(.forked) }
         if let last, commit.stamp.time <= last.time { return .refused(.timeWentBack) }
-        let lead = commit.stamp.time.milliseconds - now
-        if lead > clockLeadMilliseconds { return .refused(.clockAhead(milliseconds: lead)) }
+        if let lead = clock.excess(of: commit.stamp.time) {
+            return .refused(.clockAhead(milliseconds: lead))
+        }
         return .apply
     }
 

@@ -30,12 +30,21 @@ package struct PeerCommits: Sendable {
     package var paused: Paused
     /// What time it is, as far as this node can tell, in milliseconds since 1970 UTC.
     package var clock: Int64
+    /// The node that sends them has a right clock.
+    package var isSenderRight: Bool
 
-    package init(scope: ScopeID, commits: [Bytes], paused: Paused = [:], clock: Int64) {
+    package init(
+        scope: ScopeID,
+        commits: [Bytes],
+        paused: Paused = [:],
+        clock: Int64,
+        isSenderRight: Bool = false
+    ) {
         self.scope = scope
         self.commits = commits
         self.paused = paused
         self.clock = clock
+        self.isSenderRight = isSenderRight
     }
 
     /// Applies what can be.
@@ -72,7 +81,11 @@ package struct PeerCommits: Sendable {
                 commit,
                 bytes: bytes,
                 after: runs,
-                now: clock
+                clock: CommitIntake.Clock(
+                    now: clock,
+                    latest: transaction.latestTime,
+                    isSenderRight: isSenderRight
+                )
             )
             switch verdict {
             case .known: continue

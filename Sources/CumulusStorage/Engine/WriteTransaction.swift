@@ -234,6 +234,9 @@ extension WriteTransaction {
         state.scopes[scope.number] = scope
     }
 
+    /// The latest time of all commits that are here.
+    package var latestTime: HybridTime { state.clock.latest }
+
     /// A commit of that time is here: what this node commits from now on is later.
     mutating func observe(_ time: HybridTime) {
         state.clock.observe(time)

@@ -366,7 +366,7 @@ package struct SimulatedCluster {
                 commit,
                 bytes: bytes,
                 after: try store.runs(),
-                now: .max / 2
+                clock: .init(now: .max / 2)
             )
             note(verdict)
             if broken == .causality, case .waits(let missing) = verdict,

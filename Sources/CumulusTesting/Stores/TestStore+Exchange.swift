@@ -59,7 +59,7 @@ extension TestStore {
                         commit,
                         bytes: bytes,
                         after: try runs(),
-                        now: .max / 2
+                        clock: .init(now: .max / 2)
                     )
                     guard verdict == .apply else { break }
                     try apply(commit, bytes: bytes)

@@ -48,8 +48,11 @@ func limits(_ change: (inout Limits) -> Void) -> Limits {
 }
 
 /// Waits until something holds, for a minute: other tests may keep the processors busy.
-func eventually(_ condition: () async throws -> Bool) async throws -> Bool {
-    for _ in 0..<6_000 {
+func eventually(
+    seconds: Int = 60,
+    _ condition: () async throws -> Bool
+) async throws -> Bool {
+    for _ in 0..<(seconds * 100) {
         if try await condition() { return true }
         try await Task.sleep(for: .milliseconds(10))
     }

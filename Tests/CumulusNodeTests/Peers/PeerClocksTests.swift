@@ -231,6 +231,86 @@ import Testing
         for server in [right, wrong] { try await server.stop() }
     }
 
+    /// Each remembered the others from before the jump, took itself for wrong, and told nothing: for
+    /// a minute nobody took writes.
+    @Test func whatWasSaidBeforeAJumpOfAllIsForgotten() {
+        let (hour, start) = (Int64(3_600_000), Self.start)
+        let known = PeerClocks()
+        let now = Instant(milliseconds: 1_000)
+        for other: UInt8 in [1, 2] {
+            known.note(start + hour, of: [other], ours: start + hour, now: now)
+        }
+        #expect(known.knowsOursIsWrong(wallClock: start, now: now))
+        known.note(0, of: [1], ours: start, now: now)
+        #expect(!known.knowsOursIsWrong(wallClock: start, now: now))
+        known.note(start, of: [1], ours: start, now: now)
+        #expect(known.isRight([1], wallClock: start, now: now))
+        #expect(!known.isRight([2], wallClock: start, now: now))
+        known.note(0, of: [2], ours: start, now: now)
+        #expect(known.lead(wallClock: start, now: now) == 0)
+        #expect(!known.isRight([2], wallClock: start, now: now))
+    }
+
+    @Test func aJumpOfTheOwnClockIsToldForAWhile() {
+        var clock = OwnClock()
+        let look = { (clock: inout OwnClock, seconds: Int64, jumped: Int64) in
+            let now = Instant(milliseconds: seconds * 1_000)
+            return clock.look(wallClock: Self.start + (seconds + jumped) * 1_000, now: now)
+        }
+        #expect(!look(&clock, 1, 0))
+        #expect(!look(&clock, 2, 4))
+        #expect(look(&clock, 3, -3_600))
+        #expect(look(&clock, 17, -3_600))
+        #expect(!look(&clock, 18, -3_600))
+        #expect(clock.lookTime == Instant(milliseconds: 19_000))
+    }
+
+    /// Saves are taken and passed on within seconds, though stamps stay an hour ahead.
+    ///
+    /// A node that joins then takes them too. The test waits for looks at clocks: about 10 s.
+    @Test(arguments: [3_600_000, -3_600_000] as [Int64])
+    func clocksThatJumpTogetherStopNobodyForLong(lead: Int64) async throws {
+        let key = Bytes(repeating: 0x5A, count: 32)
+        var servers: [TestServer] = []
+        for _ in 0..<3 { servers.append(try await TestServer(clusterKey: key, clockLead: lead)) }
+        let user = try await servers[0].makeUser("ada")
+        for server in servers { server.follow(servers.filter { $0 !== server }) }
+        var clients: [Container] = []
+        for server in servers { clients.append(try await connected(user, to: server)) }
+        try await expectEverywhere("before", saving: clients[0], clients)
+        for server in servers { server.clockLead = 0 }
+        for (number, client) in clients.enumerated() {
+            try await expectEverywhere("after\(number)", saving: client, clients)
+        }
+        let state = try servers[0].node.status(servers[0].node.gate.latest(reach: .disk)).state
+        #expect(state == (lead > 0 ? "stamps ahead" : "ready"))
+        let late = try await TestServer(clusterKey: key)
+        late.follow(servers)
+        clients.append(try await connected(user, to: late))
+        try await expectEverywhere("later", saving: clients[0], clients)
+        for container in clients { await container.close() }
+        for server in servers + [late] { try await server.stop() }
+    }
+
+    /// Saves a record, as soon as that is possible, and waits until all clients see it.
+    private func expectEverywhere(
+        _ name: String,
+        saving saver: Container,
+        _ clients: [Container]
+    ) async throws {
+        let isSaved = try await eventually(seconds: 10) {
+            (try? await saver.privateCloudDatabase.save(Record(name))) != nil
+        }
+        #expect(isSaved, "\(name)")
+        for client in clients {
+            let isThere = try await eventually(seconds: 10) {
+                let id = Record.ID(recordName: name)
+                return (try? await client.privateCloudDatabase.record(for: id)) != nil
+            }
+            #expect(isThere, "\(name)")
+        }
+    }
+
     /// A client, once the user is known there.
     private func connected(_ user: String, to server: TestServer) async throws -> Container {
         let isKnown = try await eventually {

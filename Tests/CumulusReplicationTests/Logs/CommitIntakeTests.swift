@@ -40,9 +40,10 @@ import Testing
 
     private static func judge(
         _ commit: Commit,
-        _ vectors: [Incarnation: VectorRow] = [:]
+        _ vectors: [Incarnation: VectorRow] = [:],
+        clock: CommitIntake.Clock = .init(now: now)
     ) -> CommitIntake.Verdict {
-        CommitIntake.judge(commit, bytes: commit.encoded(), after: Runs(vectors), now: now)
+        CommitIntake.judge(commit, bytes: commit.encoded(), after: Runs(vectors), clock: clock)
     }
 
     @Test func theNextOneIsApplied() {
@@ -94,6 +95,26 @@ import Testing
             Self.judge(Self.commit(1, time: Self.now + 60_001))
                 == .refused(.clockAhead(milliseconds: 60_001))
         )
+    }
+
+    /// The cluster's clocks were an hour ahead, and were set right: commits count on from there.
+    @Test func timesThatWereReachedAlreadyAreTaken() {
+        let hour = Self.now + 3_600_000
+        let latest = HybridTime(milliseconds: hour)
+        let clock = CommitIntake.Clock(now: Self.now, latest: latest)
+        #expect(Self.judge(Self.commit(1, time: hour), clock: clock) == .apply)
+        #expect(Self.judge(Self.commit(1, time: hour + 100), clock: clock) == .apply)
+        #expect(
+            Self.judge(Self.commit(1, time: hour + 101), clock: clock)
+                == .refused(.clockAhead(milliseconds: 3_600_101))
+        )
+    }
+
+    /// A node that joins then has none of these times, and is sent them by nodes that are right.
+    @Test func whatASenderWithARightClockTookIsTaken() {
+        let commit = Self.commit(1, time: Self.now + 3_600_000)
+        let clock = CommitIntake.Clock(now: Self.now, isSenderRight: true)
+        #expect(Self.judge(commit, clock: clock) == .apply)
     }
 
     /// An operator is told once, however often it is tried again.

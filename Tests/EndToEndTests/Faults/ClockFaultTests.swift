@@ -40,6 +40,35 @@
             try faults[number].set(.clockStop, 0)
         }
 
+        /// One time server sets all clocks wrong, and right again.
+        ///
+        /// Writers go on within seconds each time, and all nodes take what the others made. The test
+        /// looks after each of four jumps: about 30 s.
+        @Test func clocksThatJumpTogetherLoseNothing() async throws {
+            let folder = try TestFolder()
+            let faults = try (0..<3).map { try Faults("\(folder.path)/faults\($0)") }
+            let cluster = try FaultCluster()
+            try await cluster.use {
+                try await cluster.start { faults[$0].environment }
+                try await cluster.load()
+                #expect(try await cluster.haveMet())
+                for offset in [3_600_000, 0, -3_600_000, 0] as [Int64] {
+                    for fault in faults { try fault.set(.clockOffset, offset) }
+                    try await Task.sleep(for: .seconds(6))
+                    let before = cluster.writers.map(\.state.acknowledged.count)
+                    let goesOn = try await eventually(seconds: 10) {
+                        zip(cluster.writers, before).allSatisfy {
+                            $0.state.acknowledged.count > $1 + 10
+                        }
+                    }
+                    #expect(goesOn, "all clocks at \(offset) ms")
+                }
+                await cluster.finish()
+                try await cluster.expectOne(within: 10)
+                for node in cluster.nodes { #expect(try await node.end(SIGTERM) == .exit(0)) }
+            }
+        }
+
         @Test func clocksThatJumpLoseNothing() async throws {
             let folder = try TestFolder()
             let faults = try (0..<3).map { try Faults("\(folder.path)/faults\($0)") }

@@ -144,6 +144,21 @@ extension SimulatedWorld {
         count("clock jumps")
     }
 
+    /// Now and then one time server sets all clocks wrong, by up to an hour, or right again.
+    func moveAllClocks(until end: Int64) {
+        let pause = Int64.random(in: 2_000...12_000, using: &jumpDice)
+        guard time.milliseconds + pause < end else { return }
+        time.after(pause) { [weak self] in
+            guard let self else { return }
+            let leads: [Int64] = [0, 0, 3_600_000, -3_600_000, 90_000]
+            let lead = leads[Int.random(in: leads.indices, using: &jumpDice)]
+            tell("all clocks are \(lead) ms ahead")
+            count("jumps of all clocks")
+            for node in nodes { node.clockLead = lead }
+            moveAllClocks(until: end)
+        }
+    }
+
     func fillDisk(of node: SimulatedNode) {
         tell("the disk of node \(node.machine) is full")
         count("full disks")

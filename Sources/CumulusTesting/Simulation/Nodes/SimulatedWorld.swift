@@ -24,6 +24,9 @@ final class SimulatedWorld: @unchecked Sendable {
     /// For connections that break, in some histories: the others stay as they are.
     var resetDice: SeededGenerator
     let resets: Bool
+    /// For clocks that jump together, in some histories.
+    var jumpDice: SeededGenerator
+    let jumpsTogether: Bool
     /// In some histories; clients have write concerns there.
     var pairs: PairLoad?
     var watch = WorldWatch(of: SimulatedNode.scope)
@@ -60,6 +63,8 @@ final class SimulatedWorld: @unchecked Sendable {
         dice = SeededGenerator(seed: seed)
         resets = [2, 4, 6].contains(seed % 7)
         resetDice = SeededGenerator(seed: ~seed)
+        jumpsTogether = seed % 6 == 4
+        jumpDice = SeededGenerator(seed: ~seed &* 5)
         pairs = seed % 5 == 3 ? PairLoad(seed: ~seed &* 3) : nil
         requests = RandomRequests(seed: dice.next())
         network = SimulatedNetwork(time, seed: dice.next())
@@ -187,6 +192,7 @@ final class SimulatedWorld: @unchecked Sendable {
         let end = time.milliseconds + milliseconds
         load(until: end)
         if resets { breakConnections(until: end) }
+        if jumpsTogether { moveAllClocks(until: end) }
         while time.milliseconds < end {
             try run(milliseconds: Int64.random(in: 100...1_500, using: &dice))
             try fail()
