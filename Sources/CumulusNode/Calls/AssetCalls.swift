@@ -13,13 +13,21 @@ enum AssetCalls {
     // MARK: Prepare
 
     static func prepare(_ context: CallContext) throws {
-        let message = try PrepareAssetsRequest(wire: context.message)
-        let request = PrepareAssets(
-            database: try context.parser.database(message.database),
-            lists: message.lists.map(list),
-            limits: context.limits
-        )
-        try request.checkCount()
+        try context.parsing { parser in
+            let message = try PrepareAssetsRequest(wire: context.message)
+            let request = PrepareAssets(
+                database: try parser.database(message.database),
+                lists: message.lists.map(list),
+                limits: parser.limits
+            )
+            try request.checkCount()
+            return request
+        } then: {
+            try prepare($0, context)
+        }
+    }
+
+    private static func prepare(_ request: PrepareAssets, _ context: CallContext) throws {
         let scope = try context.scope()
         let parts = request.parts(of: chunksAtOnce)
         if parts.count > 1 { return prepare(parts[...], after: [], in: scope, context) }

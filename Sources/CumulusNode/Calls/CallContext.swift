@@ -40,6 +40,28 @@ struct CallContext: Sendable {
     /// Whether an answer of so many bytes has room; from any thread.
     func hasRoom(for byteCount: Int) -> Bool { calls.room.hasRoom(for: byteCount) }
 
+    // MARK: Requests
+
+    /// Messages above this are parsed by a reader thread: many small parts take milliseconds, and
+    /// others' frames wait for this loop.
+    private static let largeMessage = 32 << 10
+
+    /// Parses the call's message, and goes on with the request; on the loop.
+    func parsing<Request: Sendable>(
+        _ parse: @escaping @Sendable (RequestParser) throws -> Request,
+        then run: @escaping @Sendable (Request) throws -> Void
+    ) throws {
+        if message.count <= CallContext.largeMessage { return try run(try parse(parser)) }
+        let isQueued = node.gate.read(.bulk) { [self] in
+            let parsed = Result { try parse(parser) }
+            calls.onLoop { calls in
+                guard calls[call.stream] != nil else { return }
+                calls.failing(call.stream) { try run(try parsed.get()) }
+            }
+        }
+        if !isQueued { throw ServiceError.tooManyReads }
+    }
+
     // MARK: Reads
 
     /// Answers from memory at once, or later from the disk; with further pages from the same

@@ -26,7 +26,17 @@ enum ChangeCalls {
     }
 
     static func zone(_ context: CallContext) throws {
-        let request = try FetchZoneChangesRequest(wire: context.message)
+        try context.parsing { _ in
+            try FetchZoneChangesRequest(wire: context.message)
+        } then: {
+            try zone($0, context)
+        }
+    }
+
+    private static func zone(
+        _ request: FetchZoneChangesRequest,
+        _ context: CallContext
+    ) throws {
         let token = try token(request.token, try context.scope(), context)
         let fetch = try context.parser.zoneChanges(request, since: token)
         guard context.reaches(token?.needed) else { return }

@@ -9,7 +9,14 @@ import CumulusWire
 
 enum QueryCalls {
     static func query(_ context: CallContext) throws {
-        let request = try QueryRecordsRequest(wire: context.message)
+        try context.parsing { _ in
+            try QueryRecordsRequest(wire: context.message)
+        } then: {
+            try query($0, context)
+        }
+    }
+
+    private static func query(_ request: QueryRecordsRequest, _ context: CallContext) throws {
         let cursor = try cursor(request.cursor, try context.scope(), context)
         let query = try context.parser.queryRecords(request, from: cursor)
         guard context.reaches(cursor?.seen) else { return }

@@ -9,8 +9,11 @@ import CumulusWire
 
 enum RecordCalls {
     static func fetch(_ context: CallContext) throws {
-        let request = try context.parser.fetchRecords(context.message)
-        try context.read { try page(of: request, from: 0, $0) }
+        try context.parsing {
+            try $0.fetchRecords(context.message)
+        } then: { request in
+            try context.read { try page(of: request, from: 0, $0) }
+        }
     }
 
     /// The records from the `start`-th on, until the message is large enough.
@@ -36,13 +39,17 @@ enum RecordCalls {
     }
 
     static func modify(_ context: CallContext) throws {
-        let request = try context.parser.modifyRecords(context.message)
-        let limit = context.limits.answerBytes
-        try context.write(.modifyRecords(request)) { answer in
-            guard case .modified(var outcome) = answer else { return [] }
-            let shown = outcome.limitServerRecords(to: .max)
-            if shown > 0, !context.hasRoom(for: shown) { outcome.limitServerRecords(to: 0) }
-            return Answers.modified(outcome, request, limit: limit)
+        // Without a look at the message, which may be large.
+        if context.caller.role == .anonymous { throw Authorisation.userNeeded }
+        try context.parsing {
+            try $0.modifyRecords(context.message)
+        } then: { request in
+            try context.write(.modifyRecords(request)) { answer in
+                guard case .modified(var outcome) = answer else { return [] }
+                let shown = outcome.limitServerRecords(to: .max)
+                if shown > 0, !context.hasRoom(for: shown) { outcome.limitServerRecords(to: 0) }
+                return Answers.modified(outcome, request, limit: context.limits.answerBytes)
+            }
         }
     }
 

@@ -17,18 +17,24 @@ enum ZoneCalls {
     }
 
     static func fetch(_ context: CallContext) throws {
-        let request = try context.parser.fetchZones(context.message)
-        try context.read { context in
-            let zones = try request.run(context.number, by: context.caller, in: context.reader)
-            return Page(message: Answers.fetched(zones))
+        try context.parsing {
+            try $0.fetchZones(context.message)
+        } then: { request in
+            try context.read { context in
+                let zones = try request.run(context.number, by: context.caller, in: context.reader)
+                return Page(message: Answers.fetched(zones))
+            }
         }
     }
 
     static func modify(_ context: CallContext) throws {
-        let request = try context.parser.modifyZones(context.message)
-        try context.write(.modifyZones(request)) { answer in
-            guard case .modified(let outcome) = answer else { return [] }
-            return [Answers.modified(outcome, request)]
+        try context.parsing {
+            try $0.modifyZones(context.message)
+        } then: { request in
+            try context.write(.modifyZones(request)) { answer in
+                guard case .modified(let outcome) = answer else { return [] }
+                return [Answers.modified(outcome, request)]
+            }
         }
     }
 

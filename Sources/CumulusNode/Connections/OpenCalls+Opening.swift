@@ -65,14 +65,19 @@ extension OpenCalls {
 
     /// Begins a call that was entered, unless it has to wait for what its caller saw.
     func begin(_ call: Call) {
+        failing(call.stream) { try checkAndBegin(call) }
+    }
+
+    /// Runs a step of a call; what it throws ends the call.
+    func failing(_ stream: UInt32, _ step: () throws -> Void) {
         do {
-            try checkAndBegin(call)
+            try step()
         } catch let error as MalformedMessage {
-            fail(call.stream, ServiceError(.invalidArguments, .protocolError, error.message))
+            fail(stream, ServiceError(.invalidArguments, .protocolError, error.message))
         } catch let error as ServiceError {
-            fail(call.stream, error)
+            fail(stream, error)
         } catch {
-            fail(call.stream, ServiceError(.internalError, "\(error)"))
+            fail(stream, ServiceError(.internalError, "\(error)"))
         }
     }
 

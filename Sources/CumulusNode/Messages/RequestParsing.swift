@@ -241,6 +241,9 @@ struct RequestParser {
         _ save: NodeModifyRecordsRequest.Save,
         at address: RecordAddress
     ) throws(ServiceError) -> SaveItem.Content {
+        guard save.fields.count <= limits.fieldsPerType else {
+            throw ServiceError.tooManyItems(save.fields.count, limit: limits.fieldsPerType)
+        }
         let owners = [Names.currentUser, caller.user].filter { !$0.isEmpty }
         var canonicaliser = FieldCanonicaliser(zoneName: address.zone.name, zoneOwners: owners)
         for field in save.fields { try canonicaliser.add(field) }

@@ -51,6 +51,12 @@ package enum Authorisation {
         }
     }
 
+    /// A caller without a token changes nothing anywhere.
+    package static let userNeeded = ServiceError(
+        .notAuthenticated,
+        "changes need a signed-in user; connect with an access token"
+    )
+
     static let signInNeeded = ServiceError(
         .notAuthenticated,
         "this needs a signed-in user or an operator; connect with a token"
