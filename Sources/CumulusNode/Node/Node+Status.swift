@@ -21,8 +21,8 @@ extension Node {
         return meter.damagedRows.value > 0 ? "damaged" : "ready"
     }
 
-    /// Whether commits are dated well ahead of this node's clock: after all clocks of a cluster were
-    /// ahead, stamps count on from there until clocks have caught up.
+    /// Whether commits are dated well ahead of this node's clock: after all clocks of a cluster
+    /// were ahead, stamps count on from there until clocks have caught up.
     private func stampsAreAhead(_ reader: ReadTransaction) throws(EngineError) -> Bool {
         let row: NodeRow? = try reader.row(.node)
         let lead = (row?.latestTime.milliseconds ?? 0) - clock

@@ -231,8 +231,8 @@ import Testing
         for server in [right, wrong] { try await server.stop() }
     }
 
-    /// Each remembered the others from before the jump, took itself for wrong, and told nothing: for
-    /// a minute nobody took writes.
+    /// Each remembered the others from before the jump, took itself for wrong, and told nothing:
+    /// for a minute nobody took writes.
     @Test func whatWasSaidBeforeAJumpOfAllIsForgotten() {
         let (hour, start) = (Int64(3_600_000), Self.start)
         let known = PeerClocks()

@@ -42,8 +42,8 @@
 
         /// One time server sets all clocks wrong, and right again.
         ///
-        /// Writers go on within seconds each time, and all nodes take what the others made. The test
-        /// looks after each of four jumps: about 30 s.
+        /// Writers go on within seconds each time, and all nodes take what the others made. The
+        /// test looks after each of four jumps: about 30 s.
         @Test func clocksThatJumpTogetherLoseNothing() async throws {
             let folder = try TestFolder()
             let faults = try (0..<3).map { try Faults("\(folder.path)/faults\($0)") }
