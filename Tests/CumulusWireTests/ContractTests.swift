@@ -112,6 +112,7 @@ import Testing
         #expect(limits.idleMilliseconds == 60_000)
         #expect(limits.frameMilliseconds == 30_000)
         #expect(limits.stalledWriteMilliseconds == 30_000)
+        #expect(limits.crowdedWriteMilliseconds == 5_000)
         #expect(limits.callMilliseconds == 60_000)
         #expect(limits.longestCallMilliseconds == 3_600_000)
         #expect(limits.requestLeadMilliseconds == 600_000)

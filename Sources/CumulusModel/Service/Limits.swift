@@ -42,6 +42,8 @@ package struct Limits: Hashable, Sendable {
     /// The same over all connections; beyond it a connection goes on only within its share of as
     /// much again.
     ///
+    /// Answers have half of it, and shares of another quarter: the rest is for requests.
+    ///
     /// While nobody connects, all together hold at most twice this, and what each reader thread had
     /// begun. A connection from a time with fewer of them keeps the larger share that it took.
     package var nodeUnansweredBytes = 16 << 20
@@ -89,6 +91,8 @@ package struct Limits: Hashable, Sendable {
     package var challengeMilliseconds: Int64 = 2_000
     /// Milliseconds without progress of a write to a socket after which it is closed.
     package var stalledWriteMilliseconds: Int64 = 30_000
+    /// The same of a caller while others need the room that its answers take.
+    package var crowdedWriteMilliseconds: Int64 = 5_000
     /// Milliseconds without credit after which a peer that takes a state gets no more of it.
     package var stalledStateMilliseconds: Int64 = 60_000
     /// Milliseconds that a frame may take from its first byte to its last.

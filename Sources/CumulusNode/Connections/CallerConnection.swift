@@ -87,9 +87,20 @@ final class CallerConnection: FrameHandler, @unchecked Sendable {
         let isReading = isTaking && hasRoom
         frames.connection.reading(isReading, now: now)
         var wake = min(frames.connection.wakeTime, calls.wakeTime)
+        wake = min(wake, judgePatience(now: now))
         // A paused connection looks again soon: others may have let go of what they held.
         if !isReading { wake = min(wake, now + 50) }
         return Turn(output: output, wake: wake, closes: isClosing, isReading: isReading)
+    }
+
+    /// A caller that takes nothing is closed sooner while others need the room.
+    ///
+    /// Returns when to look again.
+    private func judgePatience(now: Instant) -> Instant {
+        guard !calls.identity.isPeer, frames.unsentBytes > 0 else { return .distant }
+        frames.connection.stalledWriteMilliseconds =
+            room.isCrowded ? limits.crowdedWriteMilliseconds : limits.stalledWriteMilliseconds
+        return now + limits.crowdedWriteMilliseconds / 5
     }
 
     func timePassed(now: Instant) {

@@ -48,17 +48,30 @@ final class ConnectionRoom: Sendable {
     }
 
     /// Whether the connection may hold this many bytes in all.
-    func allows(_ bytes: Int) -> Bool { allows(bytes, growth: bytes - held.value) }
-
-    /// Whether an answer of this many bytes has room; from any thread.
-    func hasRoom(for byteCount: Int) -> Bool {
-        allows(held.value + arriving.value + byteCount, growth: byteCount)
+    func allows(_ bytes: Int) -> Bool {
+        let limit = limits.nodeUnansweredBytes
+        return allows(bytes, growth: bytes - held.value, limit: limit, shared: limit)
     }
 
-    private func allows(_ bytes: Int, growth: Int) -> Bool {
+    /// Whether an answer of this many bytes has room; from any thread.
+    ///
+    /// All answers together take at most three quarters of the node's bytes: callers that read
+    /// nothing leave room for the requests of others.
+    func hasRoom(for byteCount: Int) -> Bool {
         let limit = limits.nodeUnansweredBytes
-        return meter.heldBytes.value + growth <= limit
-            || bytes + queued.value <= limit / max(1, meter.connections.value)
+        let bytes = held.value + arriving.value + byteCount
+        return allows(bytes, growth: byteCount, limit: limit / 2, shared: limit / 4)
+    }
+
+    /// Whether so much of the node's bytes is held that nobody may keep any for long.
+    var isCrowded: Bool { meter.heldBytes.value >= limits.nodeUnansweredBytes / 4 }
+
+    /// - Parameters:
+    ///   - limit: Bytes of all connections up to which each may grow.
+    ///   - shared: Bytes beyond, of which each connection has an equal share.
+    private func allows(_ bytes: Int, growth: Int, limit: Int, shared: Int) -> Bool {
+        meter.heldBytes.value + growth <= limit
+            || bytes + queued.value <= shared / max(1, meter.connections.value)
     }
 }
 

@@ -68,6 +68,8 @@ final class OpenCall {
     var readsAssets = false
     /// The last pause before a page was read again, in milliseconds.
     var pause: Int64?
+    /// Part of the answer is on its way.
+    var hasAnswered = false
     /// The call has waited for what its caller saw; what was lost of that is not waited for again.
     var hasWaited = false
     /// When the call has waited for that long enough; nil means it has not waited.

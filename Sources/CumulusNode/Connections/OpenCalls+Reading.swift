@@ -1,8 +1,9 @@
 // Reading for a call: at once with what is in memory, or later on a reader thread, page by page.
 //
 // Called by `CallContext` and `OpenCalls`. A page for which the node has no room is dropped and
-// read again after a pause, so that many callers that ask for much and take nothing can't fill the
-// memory. Peers have room of their own: what is read for them is sent. hot: once per call.
+// read again after a pause, or the call refused, so that many callers that ask for much and take
+// nothing can't fill the memory. Peers have room of their own: what is read for them is sent. hot:
+// once per call.
 
 import CumulusModel
 import CumulusOperations
@@ -115,13 +116,13 @@ extension OpenCalls {
                 return comeBack { $0.fail(stream, refusal) }
             }
             guard isPeer || room.hasRoom(for: 0) else {
-                return comeBack { $0.postpone(stream, read) }
+                return comeBack { $0.waitForRoom(stream, read) }
             }
             node.meter.engineCalls.add(1)
             do {
                 let page = try read()
                 guard isPeer || room.hasRoom(for: page.message.count) else {
-                    return comeBack { $0.postpone(stream, read) }
+                    return comeBack { $0.waitForRoom(stream, read) }
                 }
                 send(page, on: stream)
             } catch is NotHereYet {
@@ -162,6 +163,18 @@ extension OpenCalls {
 
     private static let firstPause: Int64 = 50
     private static let longestPause: Int64 = 1_000
+
+    /// Reads a page again later, since the node has no room for it.
+    ///
+    /// A call of which nothing was answered yet doesn't wait for long: its caller may try another
+    /// node.
+    private func waitForRoom(_ stream: UInt32, _ read: @escaping NextPage) {
+        guard let call = self[stream] else { return }
+        if !call.hasAnswered, call.pause == OpenCalls.longestPause {
+            return fail(stream, .nodeFull(limits))
+        }
+        postpone(stream, read)
+    }
 
     private func postpone(_ stream: UInt32, _ read: @escaping NextPage) {
         guard let call = self[stream] else { return }

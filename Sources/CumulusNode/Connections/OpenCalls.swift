@@ -135,7 +135,7 @@ final class OpenCalls: @unchecked Sendable {
 
     /// When a call's time is up, or its next page is to be read again.
     var wakeTime: Instant {
-        var wake = Instant(milliseconds: .max)
+        var wake = Instant.distant
         for call in calls.values {
             if let deadline = call.deadline { wake = min(wake, deadline) }
             if let retry = call.retryTime { wake = min(wake, retry) }
@@ -226,6 +226,7 @@ final class OpenCalls: @unchecked Sendable {
             return fail(stream, .answerTooLarge(page.message.count))
         }
         call.pause = nil
+        call.hasAnswered = true
         tellCausalToken()
         if showsNothing { return fail(stream, Node.isLeaving) }
         if !page.isSilent {

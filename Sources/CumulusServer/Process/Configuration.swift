@@ -355,6 +355,7 @@ struct Configuration {
             "idleMilliseconds": \.idleMilliseconds,
             "frameMilliseconds": \.frameMilliseconds,
             "stalledWriteMilliseconds": \.stalledWriteMilliseconds,
+            "crowdedWriteMilliseconds": \.crowdedWriteMilliseconds,
             "callMilliseconds": \.callMilliseconds,
             "stalledStateMilliseconds": \.stalledStateMilliseconds,
         ]

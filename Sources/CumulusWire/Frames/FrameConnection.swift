@@ -15,6 +15,9 @@ package struct Instant: Hashable, Comparable, Sendable {
         self.milliseconds = milliseconds
     }
 
+    /// Later than any time that comes.
+    package static let distant = Instant(milliseconds: .max)
+
     package static func < (left: Instant, right: Instant) -> Bool {
         left.milliseconds < right.milliseconds
     }
@@ -36,6 +39,8 @@ package struct FrameConnection: Sendable {
 
     /// How long silence may last before a PING is sent, and again before it ends the connection.
     package var idleMilliseconds: Int64
+    /// How long the other side may take nothing of what waits for it.
+    package var stalledWriteMilliseconds: Int64
     private var greetingDeadline: Instant?
     private var greetingBytes = 0
     /// When the frame began that is not complete yet; a node's, or when enough of it had come.
@@ -55,6 +60,7 @@ package struct FrameConnection: Sendable {
     package init(limits: Limits, now: Instant) {
         self.limits = limits
         idleMilliseconds = limits.idleMilliseconds
+        stalledWriteMilliseconds = limits.stalledWriteMilliseconds
         decoder = FrameDecoder(frameLimit: limits.greetingBytes)
         greetingDeadline = now + limits.greetingMilliseconds
         lastReceived = now
@@ -197,7 +203,7 @@ package struct FrameConnection: Sendable {
         var wake = (pingSent ?? lastReceived) + idleMilliseconds
         if let greetingDeadline { wake = min(wake, greetingDeadline) }
         if let frameStart { wake = min(wake, frameStart + limits.frameMilliseconds) }
-        if let writeStart { wake = min(wake, writeStart + limits.stalledWriteMilliseconds) }
+        if let writeStart { wake = min(wake, writeStart + stalledWriteMilliseconds) }
         if let challenge { wake = min(wake, challenge.due) }
         return wake
     }
@@ -224,8 +230,8 @@ package struct FrameConnection: Sendable {
             let most = isPeer ? "\(limits.slowPeerBytes) bytes of a frame" : "a frame"
             throw ProtocolFault("\(most) took longer than \(limits.frameMilliseconds) ms to arrive")
         }
-        if let writeStart, writeStart + limits.stalledWriteMilliseconds <= now {
-            throw ProtocolFault("nothing was read for \(limits.stalledWriteMilliseconds) ms")
+        if let writeStart, writeStart + stalledWriteMilliseconds <= now {
+            throw ProtocolFault("nothing was read for \(stalledWriteMilliseconds) ms")
         }
         if let challenge, challenge.due <= now {
             throw ProtocolFault("no sign of life within \(limits.challengeMilliseconds) ms")

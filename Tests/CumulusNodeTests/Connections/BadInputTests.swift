@@ -444,6 +444,54 @@ import Testing
         }
     }
 
+    /// Callers that nobody knows ask for much and read nothing: large requests of others are
+    /// answered, large reads are answered or refused, and the deaf ones are closed.
+    ///
+    /// Saves of 900 KB took 29 s beside them. Waits for the deaf to be closed: 6 s.
+    @Test func deafCallersLeaveRoomForLargeRequests() async throws {
+        try await withServer(engine: CountingEngine()) { server in
+            let token = try await server.makeUser("ada")
+            let healthy = try RawClient(greeting: server.endpoint, token: token)
+            let text = FieldValue.string(String(repeating: "x", count: 400_000))
+            let names = (0..<7).map { "large\($0)" }
+            for name in names {
+                _ = try healthy.save([Record(name, ["text": text])], in: .public)[0].get()
+            }
+            let deaf = try (0..<16).map { _ in
+                try RawClient(greeting: server.endpoint, receiveBuffer: 4_096)
+            }
+            for client in deaf {
+                let ask = RawRequest.fetch(names, in: .public)
+                try client.send(
+                    (0..<16).map { _ in client.call(.recordsFetch, ask, milliseconds: 600_000) }
+                )
+            }
+            #expect(
+                try await eventually {
+                    let limit = Limits.standard.nodeUnansweredBytes
+                    return server.node.meter.heldBytes.value > limit / 4
+                }
+            )
+            let large = FieldValue.string(String(repeating: "y", count: 900_000))
+            for number in 0..<5 {
+                let start = Date()
+                let record = Record("mine\(number)", ["text": large])
+                _ = try healthy.save([record], in: .public)[0].get()
+                #expect(Date().timeIntervalSince(start) < 1)
+                let other = try RawClient(greeting: server.endpoint, token: token)
+                do {
+                    _ = try other.fetch("mine\(number)", in: .public)
+                } catch let error as ServiceError {
+                    #expect(error.reason == .overloaded)
+                }
+                #expect(Date().timeIntervalSince(start) < 4)
+                other.close()
+            }
+            #expect(try await eventually(seconds: 10) { server.node.meter.connections.value == 1 })
+            for client in deaf { client.close() }
+        }
+    }
+
     /// The same with stale saves, whose refusals carry the server's records.
     @Test func manyStaleSaversThatAreDeafHoldLittle() async throws {
         try await withServer(engine: CountingEngine()) { server in
