@@ -141,7 +141,8 @@ struct  Cumulus__V1__UploadChunksRequest
 
 
 /*
- * One message of chunks, at most about a megabyte. The credit for it comes back once all are durable.
+ * One message of chunks: about 2 MiB, and at most 16 MiB of their plain bytes. The credit for it
+ * comes back once all are durable.
  */
 struct  Cumulus__V1__Chunks
 {

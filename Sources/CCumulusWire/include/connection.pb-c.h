@@ -308,7 +308,7 @@ struct  Cumulus__V1__ServerHello
   ProtobufCBinaryData cluster_id;
   Cumulus__V1__Limits *limits;
   /*
-   * the node's clock, milliseconds since 1970 UTC
+   * milliseconds since 1970 UTC: the node's clock, or the others' if its own is wrong
    */
   int64_t clock;
   Cumulus__V1__Caller *caller;

@@ -53,7 +53,8 @@ package enum OpenStore {
                 another disk mounted there?); put them back, or start once with --lost-assets to \
                 go on without them
                 """
-            case .engine(.corrupt(let what)): "the data directory is damaged: \(what)"
+            case .engine(.corrupt(let what)):
+                "the data directory is damaged: \(what); \(EngineError.remedy)"
             case .engine(.failed(let what)), .engine(.exhausted(let what)): what
             case .engine(.notInMemory): "a read did not reach the disk"
             }

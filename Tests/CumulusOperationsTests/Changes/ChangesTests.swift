@@ -167,6 +167,7 @@ import Testing
         let inPublic = code { _ = try store.changes(in: "_defaultZone", of: .public) }
         #expect(inPublic == .invalidArguments)
         #expect(code { _ = try store.zoneChanges(of: .public) } == .invalidArguments)
+        #expect(code { _ = try store.changes(in: "x", of: .public) } == .zoneNotFound)
         #expect(code { _ = try store.changes(in: "nowhere") } == .zoneNotFound)
         #expect(code { _ = try store.changes(in: "z", by: .bob) } == .zoneNotFound)
         #expect(code { _ = try store.changes(in: "z", by: .anonymous) } == .notAuthenticated)

@@ -47,6 +47,12 @@ import Testing
         #expect(state.node.lastIncarnation == stamp.dot.incarnation)
     }
 
+    @Test func damageSaysWhatToDo() {
+        let failure = OpenStore.Failure.engine(.corrupt("block checksum mismatch"))
+        #expect(failure.message.hasPrefix("the data directory is damaged: block"))
+        #expect(failure.message.hasSuffix(EngineError.remedy))
+    }
+
     private static func commit(_ key: RowKey, _ value: Bytes?, to engine: MemoryEngine) {
         var batch = EngineBatch()
         batch.writes = [.init(family: key.family, key: key.bytes, value: value)]
