@@ -16,7 +16,7 @@ import CumulusWire
 public struct Container: Sendable {
     /// How a container is reached.
     public struct Configuration: Sendable {
-        /// Addresses of nodes, "host:port"; tried in turn.
+        /// Addresses of nodes, "host:port" or "host" (port 7420); tried in turn.
         public var endpoints: [String]
         /// The environment whose records and schema are used.
         public var environment: Environment = .development
@@ -53,10 +53,13 @@ public struct Container: Sendable {
             self.endpoints = endpoints
         }
 
-        /// Whether a text is an address as `endpoints` wants them.
-        package static func isAddress(_ text: String) -> Bool {
-            Endpoint.split(text) != nil
+        /// The address that a text means, as "host:port"; nil if it means none.
+        package static func address(from text: String) -> String? {
+            Endpoint.address(from: text)
         }
+
+        /// What `address(from:)` takes, for messages.
+        package static let addressForm = Endpoint.form
 
         /// Whether that address stands for all of a machine.
         package static func isWildcard(_ text: String) -> Bool {
@@ -220,7 +223,7 @@ extension Container.Configuration {
 extension ClientSettings {
     init(_ configuration: Container.Configuration, hello: Hello) {
         self.init(
-            endpoints: configuration.endpoints,
+            endpoints: configuration.endpoints.map { Endpoint.address(from: $0) ?? $0 },
             session: configuration.session?.tokens ?? [],
             connections: configuration.connections,
             replicas: configuration.writeConcern.replicas,

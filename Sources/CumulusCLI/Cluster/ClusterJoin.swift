@@ -27,19 +27,17 @@ extension ClusterCommand {
         @Option(help: "File with the cluster's key, on the new node's machine.")
         var clusterKey: String
         @Option(help: "Directory of the new node's data.") var data: String
-        @Option(help: "Where the new node listens.") var listen = "127.0.0.1:7420"
-        @Option(help: "Where others reach it, if it listens on all addresses.")
+        @Option(help: "Where the new node listens.", transform: NodeOptions.address)
+        var listen = "127.0.0.1:7420"
+        @Option(
+            help: "Where others reach it, if it listens on all addresses.",
+            transform: NodeOptions.address
+        )
         var advertise: String?
         @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
         func validate() throws {
-            guard Container.Configuration.isAddress(listen) else {
-                throw ValidationError("--listen: '\(listen)' is not of the form host:port.")
-            }
-            if let advertise, !Container.Configuration.isAddress(advertise) {
-                throw ValidationError("--advertise: '\(advertise)' is not of the form host:port.")
-            }
             if advertise == nil, Container.Configuration.isWildcard(listen) {
                 throw ValidationError(
                     "--listen \(listen) is all addresses: name with --advertise the one at which "

@@ -12,7 +12,7 @@ import Foundation
 struct NodeOptions: ParsableArguments {
     @Option(
         help: """
-            Address of a node, host:port; where a user asks, several with commas, or repeated.
+            Address of a node, host:port or host; where a user asks, several with commas, or repeated.
             """
     )
     var endpoint: [String] = []
@@ -28,11 +28,9 @@ struct NodeOptions: ParsableArguments {
         guard timeout.map({ $0 > 0 && $0 <= 3_600 }) ?? true else {
             throw ValidationError("--timeout must be more than 0 and at most 3600 seconds.")
         }
-        guard !endpoints.isEmpty else { throw ValidationError("--endpoint names no address.") }
-        for endpoint in endpoints where !Container.Configuration.isAddress(endpoint) {
-            throw ValidationError(
-                "'\(endpoint)' is not of the form host:port (\(endpointSetting.origin))."
-            )
+        guard !named.isEmpty else { throw ValidationError("--endpoint names no address.") }
+        for text in named where Container.Configuration.address(from: text) == nil {
+            throw NodeOptions.noAddress("'\(text)' (\(endpointSetting.origin))")
         }
     }
 
@@ -60,8 +58,23 @@ struct NodeOptions: ParsableArguments {
         return [endpointSetting, tlsSetting, authoritySetting, timeout]
     }
 
-    var endpoints: [String] {
+    /// The address that an option's value means.
+    static func address(_ text: String) throws -> String {
+        if let address = Container.Configuration.address(from: text) { return address }
+        throw noAddress("'\(text)'")
+    }
+
+    private static func noAddress(_ what: String) -> ValidationError {
+        ValidationError("\(what) is no address; write \(Container.Configuration.addressForm).")
+    }
+
+    /// The addresses as they were written.
+    private var named: [String] {
         endpointSetting.value.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+
+    var endpoints: [String] {
+        named.compactMap { Container.Configuration.address(from: $0) }
     }
 
     private func tlsValue() throws -> Container.TLS {

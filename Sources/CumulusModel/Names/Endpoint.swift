@@ -15,6 +15,25 @@ package enum Endpoint {
         return host.isEmpty ? nil : (String(host), port)
     }
 
+    /// Where a node listens unless it is told otherwise.
+    package static let standardPort = 7_420
+    /// What people may write where an address is wanted.
+    package static let form = "host, host:port or cumulus://host:port"
+
+    /// An address as people write it, made "host:port": without scheme and last slash, and with the
+    /// standard port if it names none; nil if it is no address.
+    package static func address(from text: String) -> String? {
+        var text = Substring(text)
+        if text.lowercased().hasPrefix("cumulus://") { text = text.dropFirst(10) }
+        if text.hasSuffix("/") { text = text.dropLast() }
+        guard !text.isEmpty, !text.contains("/") else { return nil }
+        // An address of IPv6 without a port needs no brackets.
+        if !text.hasPrefix("["), text.count(where: { $0 == ":" }) > 1 { text = "[\(text)]" }
+        let hasPort = text.hasPrefix("[") ? !text.hasSuffix("]") : text.contains(":")
+        let address = hasPort ? String(text) : "\(text):\(standardPort)"
+        return split(address) == nil ? nil : address
+    }
+
     /// Whether a host stands for all addresses of a machine: others can't be told to reach it.
     package static func isWildcard(_ host: String) -> Bool { ["0.0.0.0", "::"].contains(host) }
 }

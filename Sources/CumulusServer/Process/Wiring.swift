@@ -158,11 +158,7 @@ struct Wiring {
     }
 
     private func address() throws -> (host: String, port: Int) {
-        guard let (host, port) = Endpoint.split(configuration.listen) else {
-            throw Configuration.Problem(
-                message: "listen: '\(configuration.listen)' is not of the form host:port"
-            )
-        }
+        let (host, port) = try parts(of: configuration.listen, "listen")
         let isSafe = TLSTrust.isLoopback(host) || !configuration["tls-certificate"].isEmpty
         guard try isSafe || configuration.flag("insecure") else {
             throw Configuration.Problem(
@@ -238,22 +234,27 @@ struct Wiring {
             }
             return ""
         }
-        guard Endpoint.split(endpoint) != nil else {
-            throw Configuration.Problem(
-                message: "advertise: '\(endpoint)' is not of the form host:port"
-            )
+        return try address(endpoint, "advertise")
+    }
+
+    /// The address that a setting means, as "host:port".
+    private func address(_ text: String, _ setting: String) throws -> String {
+        if let address = Endpoint.address(from: text) { return address }
+        throw Configuration.Problem(
+            message: "\(setting): '\(text)' is no address; write \(Endpoint.form)"
+        )
+    }
+
+    private func parts(of text: String, _ setting: String) throws -> (host: String, port: Int) {
+        let address = try address(text, setting)
+        guard let parts = Endpoint.split(address) else {
+            throw Configuration.Problem(message: "\(setting): '\(text)' is no address")
         }
-        return endpoint
+        return parts
     }
 
     private func peers() throws -> [String] {
-        let endpoints = configuration["peers"].split(separator: ",").map(\.trimmed)
-        for endpoint in endpoints where Endpoint.split(endpoint) == nil {
-            throw Configuration.Problem(
-                message: "peers: '\(endpoint)' is not of the form host:port"
-            )
-        }
-        return endpoints
+        try configuration["peers"].split(separator: ",").map { try address($0.trimmed, "peers") }
     }
 
     /// Begins with another node's backup where there is no store yet.

@@ -131,14 +131,23 @@ package struct FrameConnection: Sendable {
             switch frame.kind {
             // Before the greeting is over no other frame counts.
             case .ping where greetingDeadline == nil:
+                try check(frame, "PING")
                 guard frame.payload.count == 8 else { throw ProtocolFault("a PING has 8 bytes") }
                 send(Frame(.pong, payload: frame.payload))
             case .pong where greetingDeadline == nil:
+                try check(frame, "PONG")
                 if frame.payload == challenge?.number { challenge = nil }
             default: return frame
             }
         }
         return nil
+    }
+
+    /// A frame about the connection itself names no stream.
+    private func check(_ frame: Frame, _ name: String) throws(ProtocolFault) {
+        guard frame.stream == 0 else {
+            throw ProtocolFault("a \(name) on stream \(frame.stream): it belongs on stream 0")
+        }
     }
 
     /// The next frame, and the time of the one that has begun behind it.

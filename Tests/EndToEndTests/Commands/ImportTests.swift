@@ -385,10 +385,11 @@ import Testing
         #expect((1...8).contains(run.errors.split(separator: "\n").count), "\(run.errors)")
     }
 
-    @Test func anEndpointIsAHostAndAPort() async throws {
-        let run = try await CommandLineRun(["record", "get", "a", "--endpoint", "nowhere"])
+    @Test(arguments: ["nowhere:", "http://127.0.0.1:1", "a b"])
+    func anEndpointIsAnAddress(endpoint: String) async throws {
+        let run = try await CommandLineRun(["record", "get", "a", "--endpoint", endpoint])
         #expect(run.code == 64)
-        #expect(run.errors.contains("'nowhere' is not of the form host:port"))
+        #expect(run.errors.contains("'\(endpoint)' (--endpoint) is no address; write host, host:"))
     }
 
     /// And not how commands are used in general.
