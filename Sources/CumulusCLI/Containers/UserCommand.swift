@@ -15,7 +15,11 @@ extension UserCommand {
     struct Add: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Add a user; one that exists stays as it is.",
-            discussion: help("cumulus user add alice --operator-token-file operator.token")
+            discussion: help(
+                "cumulus user add alice --operator-token-file operator.token",
+                "cumulus user add alice --container iCloud.com.example.notes",
+                note: "With a container it prints the user's record name there."
+            )
         )
 
         @Argument(help: "Name of the user.") var name: String
@@ -25,14 +29,13 @@ extension UserCommand {
 
         func run() async throws {
             let (user, existed) = try await connection.withOperator { node in
-                try await node.addUser(name, in: container.name)
+                try await node.addUser(name, in: container.named)
             }
+            let recordName = container.named == nil ? [] : [["recordName", user.recordName]]
             try output.show(
                 .object(user.members + [JSON.Member("existed", .bool(existed))]),
-                rows: [
-                    ["user", user.name], ["recordName", user.recordName],
-                    ["state", existed ? "existed already" : "added"],
-                ]
+                rows: [["user", user.name]] + recordName
+                    + [["state", existed ? "existed already" : "added"]]
             )
         }
     }
@@ -79,9 +82,9 @@ extension UserCommand {
 
 extension NodeOperator.User {
     fileprivate var members: [JSON.Member] {
-        [
-            JSON.Member("user", .string(name)), JSON.Member("recordName", .string(recordName)),
-            JSON.Member("added", .string(created.text)),
-        ]
+        var members = [JSON.Member("user", .string(name))]
+        // Users have one in each container.
+        if !recordName.isEmpty { members.append(JSON.Member("recordName", .string(recordName))) }
+        return members + [JSON.Member("added", .string(created.text))]
     }
 }

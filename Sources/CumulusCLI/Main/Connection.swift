@@ -106,6 +106,9 @@ struct ContainerOption: ParsableArguments {
     }
 
     var name: String { setting.value }
+
+    /// The container that a flag or the environment names; nil if none does.
+    var named: String? { setting.isStandard ? nil : name }
 }
 
 /// A container and which of its two environments.

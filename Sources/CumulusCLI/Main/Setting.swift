@@ -55,6 +55,9 @@ struct Setting: Equatable {
         }
     }
 
+    /// Neither a flag nor the environment says it.
+    var isStandard: Bool { origin == "default" }
+
     /// nil if there is none.
     var file: String? { value.isEmpty ? nil : value }
 }

@@ -43,6 +43,21 @@ import Testing
         }
     }
 
+    /// A user has a record name in each container: it is told of one that was named.
+    @Test func aRecordNameIsToldOfANamedContainerOnly() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let variables = try await variables(node)
+        let container = ["--container", NodeProcess.container]
+        for (words, tellsIt) in [(["user", "add", "bob"], false), (["user", "add", "eve"], true)] {
+            let run = try await CommandLineRun(
+                words + (tellsIt ? container : []),
+                variables: variables
+            )
+            #expect(run.code == 0, "\(run.errors)")
+            #expect(run.output.contains("recordName") == tellsIt)
+        }
+    }
+
     // MARK: Pipes
 
     /// As any tool does: the first lines are what its reader wanted, and the rest is not fetched.
