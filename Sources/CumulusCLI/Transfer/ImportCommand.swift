@@ -60,14 +60,16 @@ struct ImportCommand: AsyncParsableCommand {
 
     func run() async throws {
         let (handle, size) = try open()
+        var lines = LineReader(handle)
+        if let form = FileForm(try lines.peek()) { throw InputProblem(form.advice(for: file)) }
         let standardTimeout = 600.0
         let summary = try await connection.withContainer(
             timeout: standardTimeout,
             replicas: replicas,
             encryption: encryption
-        ) { container in
+        ) { [lines] container in
             var importer = Importer(
-                lines: LineReader(handle),
+                lines: lines,
                 type: type,
                 zoneID: zone.zoneID,
                 nameKey: nameKey,

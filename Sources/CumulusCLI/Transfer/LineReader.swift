@@ -31,6 +31,12 @@ struct LineReader {
         self.longestLine = longestLine
     }
 
+    /// The first bytes, which stay to be read.
+    mutating func peek() throws -> ArraySlice<UInt8> {
+        while buffer.count < 16, !isAtEnd { try fill() }
+        return buffer[start...].prefix(4_096)
+    }
+
     /// The next line, nil at the end; an unfinished last line counts.
     mutating func next() throws -> Line? {
         var searched = start

@@ -385,6 +385,31 @@ import Testing
         #expect((1...8).contains(run.errors.split(separator: "\n").count), "\(run.errors)")
     }
 
+    /// Nothing is saved, and the message says what the file is and what to type.
+    @Test(
+        arguments: [
+            ([0x1F, 0x8B, 8], "zcat"), ([0x28, 0xB5, 0x2F, 0xFD], "zstdcat"),
+            ([0xFF, 0xFE], "iconv"),
+            ([0xFE, 0xFF, 0], "iconv"), ([0x50, 0x4B, 3, 4], "unzip"),
+            (Array("[\n{\"recordName\": \"a\"}\n]\n".utf8), "jq -c '.[]'"),
+            (Array(" \n [{\"recordName\": \"a\"}]".utf8), "jq -c '.[]'"),
+        ] as [([UInt8], String)]
+    )
+    func whatIsNoJSONLinesIsNamed(content: [UInt8], command: String) async throws {
+        let folder = try TestFolder()
+        let node = try await NodeProcess.ready(data: folder.node)
+        let variables = [
+            "CUMULUS_ENDPOINT": try node.endpoint, "CUMULUS_TOKEN": try await node.makeToken(),
+        ]
+        let file = "\(folder.path)/records"
+        try Data(content).write(to: URL(filePath: file))
+        let run = try await CommandLineRun(["import", file, "--type", "T"], variables: variables)
+        #expect(run.code == 65)
+        #expect(run.errors.contains("\(command) \(file) | cumulus import"), "\(run.errors)")
+        let list = try await CommandLineRun(["record", "get", "a"], variables: variables)
+        #expect(list.code == 1)
+    }
+
     @Test(arguments: ["nowhere:", "http://127.0.0.1:1", "a b"])
     func anEndpointIsAnAddress(endpoint: String) async throws {
         let run = try await CommandLineRun(["record", "get", "a", "--endpoint", endpoint])
