@@ -41,4 +41,10 @@ package enum DeclaredType: Hashable, Sendable {
             []
         }
     }
+
+    /// The same of a field of that name: record names have an order, other references have none.
+    package func possibleIndexes(of field: String) -> Schema.Indexes {
+        let isName = field == SystemField.recordID.rawValue
+        return isName ? possibleIndexes.union(.sortable) : possibleIndexes
+    }
 }

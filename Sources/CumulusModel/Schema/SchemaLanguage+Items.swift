@@ -85,7 +85,7 @@ extension SchemaLanguage.Parser {
         }
         var indexes: Schema.Indexes = []
         while token.kind == .word, !beginsItem() {
-            indexes.formUnion(try index(for: type, besides: indexes))
+            indexes.formUnion(try index(for: type, of: name.text, besides: indexes))
             try advance()
         }
         return Schema.Field(name: name.text, type: type, indexes: indexes)
@@ -102,6 +102,7 @@ extension SchemaLanguage.Parser {
 
     private func index(
         for type: DeclaredType,
+        of field: String,
         besides others: Schema.Indexes
     ) throws(SchemaLanguageError) -> Schema.Indexes {
         let known = SchemaLanguage.indexes.first { $0.name == token.keyword }
@@ -109,8 +110,9 @@ extension SchemaLanguage.Parser {
             let advice = "write QUERYABLE, SORTABLE or SEARCHABLE"
             throw error("\(token.shown) is no index; \(advice)", at: token)
         }
-        guard type.possibleIndexes.contains(index) else {
-            let possible = SchemaLanguage.names(of: type.possibleIndexes)
+        let indexes = type.possibleIndexes(of: field)
+        guard indexes.contains(index) else {
+            let possible = SchemaLanguage.names(of: indexes)
             let advice = possible.isEmpty ? "" : ", or write " + SchemaLanguage.oneOf(possible)
             throw error("a field of type \(type.name) can't be \(word); remove it\(advice)")
         }

@@ -20,12 +20,16 @@ extension Binder {
         throw unknown(key)
     }
 
+    func isIndexed(_ column: BoundQuery.Column, as index: Schema.Indexes) -> Bool {
+        schema.indexes(of: column.names.schema, in: context.environment).contains(index)
+    }
+
     func need(
         _ index: Schema.Indexes,
         of column: BoundQuery.Column
     ) throws(ServiceError) {
         let (name, shown) = column.names
-        guard !schema.indexes(of: name, in: context.environment).contains(index) else { return }
+        if isIndexed(column, as: index) { return }
         let (adjective, keyword) =
             index == .sortable ? ("sortable", "SORTABLE") : ("queryable", "QUERYABLE")
         throw invalid(

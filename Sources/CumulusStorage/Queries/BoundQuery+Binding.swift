@@ -258,7 +258,7 @@ struct Binder {
         let column = try column(descriptor.key)
         if column == .system(.recordID), descriptor.relativeLocation == nil {
             // Each name stands once; an index that finds them all is enough.
-            try need(.queryable, of: column)
+            if !isIndexed(column, as: .queryable) { try need(.sortable, of: column) }
             return BoundQuery.SortKey(column: column, ascending: descriptor.ascending)
         }
         guard let origin = descriptor.relativeLocation else {

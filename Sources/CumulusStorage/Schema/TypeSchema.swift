@@ -31,7 +31,7 @@ package struct TypeSchema: Hashable, Sendable {
         else { return [] }
         // Chosen perhaps where the field had another type, which didn't stand.
         if let chosen = indexes[field] {
-            return chosen.intersection(DeclaredType.type(type).possibleIndexes)
+            return chosen.intersection(DeclaredType.type(type).possibleIndexes(of: field))
         }
         let isUsers = environment == .development && fields[field] != nil
         return isUsers ? type.usualIndexes : []

@@ -6,6 +6,20 @@ import Foundation
 import Testing
 
 @Suite struct SchemaLanguageTests {
+    /// Tools print it like this where record names are sorted by.
+    @Test func recordNamesMayBeSortable() throws {
+        let text = #"DEFINE SCHEMA RECORD TYPE T ("___recordID" REFERENCE QUERYABLE SORTABLE);"#
+        let schema = try Schema(ckdb: text)
+        let field = schema.recordType("T")?.field("___recordID")
+        #expect(field?.indexes == [.queryable, .sortable])
+        #expect(try Schema(ckdb: schema.ckdb) == schema)
+        for other in ["___createdBy", "of"] {
+            #expect(throws: SchemaLanguageError.self) {
+                try Schema(ckdb: #"DEFINE SCHEMA RECORD TYPE T ("\#(other)" REFERENCE SORTABLE);"#)
+            }
+        }
+    }
+
     static func fixture(_ name: String) throws -> String {
         let file = Checkout.file("Tests/CumulusModelTests/Fixtures/\(name)")
         return try String(contentsOf: file, encoding: .utf8)

@@ -177,7 +177,8 @@ import Testing
     }
 
     /// Names decide last in any case; who asks for it may say so.
-    @Test func sortingByName() throws {
+    @Test(arguments: [Schema.Indexes.queryable, .sortable])
+    func sortingByName(index: Schema.Indexes) throws {
         func sorted(_ keys: (key: String, ascending: Bool)...) throws -> [String] {
             let query = Query(
                 recordType: "Note",
@@ -196,7 +197,7 @@ import Testing
             return whole
         }
         #expect(throws: ServiceError.self) { try sorted(("recordID", true)) }
-        try choose(.queryable, of: "___recordID")
+        try choose(index, of: "___recordID")
         #expect(try sorted(("recordID", true)) == ["amsterdam", "osaka", "tokyo"])
         #expect(try sorted(("recordName", false)) == ["tokyo", "osaka", "amsterdam"])
         #expect(
