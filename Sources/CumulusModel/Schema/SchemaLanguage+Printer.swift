@@ -18,26 +18,31 @@ extension Schema {
 
 extension Schema.RecordType {
     fileprivate var ckdb: String {
-        var items = fields.isEmpty && grants.isEmpty ? [Self.formalItem] : []
-        // As wide as the longest system field's name in quotes, so that an index more or less on
-        // one of them moves no other line.
-        let width = fields.reduce(15) { max($0, SchemaLanguage.written($1.name).utf8.count) }
-        items += fields.map { $0.ckdb(nameWidth: width) } + grants.map(\.ckdb)
+        let shown = shownFields
+        let width = shown.map { SchemaLanguage.written($0.name).utf8.count }.max() ?? 0
+        let items = shown.map { $0.ckdb(nameWidth: width) } + grants.map(\.ckdb)
         let lines = items.map { "        " + $0 }.joined(separator: ",\n")
         return "    RECORD TYPE \(SchemaLanguage.written(name)) (\n\(lines)\n    );\n"
     }
 
-    /// What stands in a type that has nothing to say: the grammar wants an item, and a system field
-    /// without an index says nothing.
-    private static let formalItem =
-        Schema.Field(name: SystemField.recordID.rawValue, type: .type(.one(.reference)))
-        .ckdb(nameWidth: 15)
+    /// The fields with those of the system that CloudKit's tool prints even without an index.
+    private var shownFields: [Schema.Field] {
+        let names = Set(fields.map(\.name))
+        let missing = Self.printedFields.filter { !names.contains($0.rawValue) }.map {
+            Schema.Field(name: $0.rawValue, type: .type(.one($0.kind)))
+        }
+        return (fields + missing).sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    }
+
+    private static let printedFields: [SystemField] = [
+        .createTime, .createdBy, .etag, .modTime, .modifiedBy, .recordID,
+    ]
 }
 
 extension Schema.Field {
     fileprivate func ckdb(nameWidth: Int) -> String {
         let name = SchemaLanguage.written(name)
-        let padding = String(repeating: " ", count: nameWidth - name.utf8.count + 2)
+        let padding = String(repeating: " ", count: nameWidth - name.utf8.count + 1)
         let words = [typeName] + SchemaLanguage.names(of: indexes)
         return name + padding + words.joined(separator: " ")
     }

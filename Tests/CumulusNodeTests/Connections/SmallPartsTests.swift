@@ -65,6 +65,8 @@ import Testing
             }
             let median = try await withThrowingTaskGroup(of: Void.self) { group in
                 for attacker in attackers {
+                    // Each is used by one thread.
+                    nonisolated(unsafe) let attacker = attacker
                     group.addTask {
                         try await Self.onThread {
                             while !isOver.load(ordering: .relaxed) {
@@ -74,7 +76,8 @@ import Testing
                         }
                     }
                 }
-                let median = try await Self.onThread { try Self.median(of: other) }
+                nonisolated(unsafe) let client = other
+                let median = try await Self.onThread { try Self.median(of: client) }
                 isOver.store(true, ordering: .relaxed)
                 try await group.waitForAll()
                 return median
