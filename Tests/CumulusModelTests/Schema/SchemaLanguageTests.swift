@@ -47,15 +47,19 @@ import Testing
             CREATE ROLE Moderator;
 
             RECORD TYPE Trail (
-                "___createTime"  TIMESTAMP QUERYABLE SORTABLE,
-                "___recordID"    REFERENCE QUERYABLE,
-                cover            ASSET,
-                labels           LIST<STRING> QUERYABLE,
-                lengthMeters     INT64 QUERYABLE SORTABLE,
-                privateNote      ENCRYPTED STRING,
-                region           REFERENCE QUERYABLE,
-                start            LOCATION QUERYABLE,
-                title            STRING QUERYABLE SEARCHABLE SORTABLE,
+                "___createTime" TIMESTAMP QUERYABLE SORTABLE,
+                "___createdBy"  REFERENCE,
+                "___etag"       STRING,
+                "___modTime"    TIMESTAMP,
+                "___modifiedBy" REFERENCE,
+                "___recordID"   REFERENCE QUERYABLE,
+                cover           ASSET,
+                labels          LIST<STRING> QUERYABLE,
+                lengthMeters    INT64 QUERYABLE SORTABLE,
+                privateNote     ENCRYPTED STRING,
+                region          REFERENCE QUERYABLE,
+                start           LOCATION QUERYABLE,
+                title           STRING QUERYABLE SEARCHABLE SORTABLE,
                 GRANT READ, WRITE TO Moderator,
                 GRANT WRITE TO "_creator",
                 GRANT CREATE TO "_icloud",
@@ -63,7 +67,13 @@ import Testing
             );
 
             RECORD TYPE Users (
-                roles            LIST<INT64>,
+                "___createTime" TIMESTAMP,
+                "___createdBy"  REFERENCE,
+                "___etag"       STRING,
+                "___modTime"    TIMESTAMP,
+                "___modifiedBy" REFERENCE,
+                "___recordID"   REFERENCE,
+                roles           LIST<INT64>,
                 GRANT WRITE TO "_creator",
                 GRANT READ TO "_world"
             );

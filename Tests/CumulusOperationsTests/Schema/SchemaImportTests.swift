@@ -69,6 +69,44 @@ import Testing
         );
         """
 
+    /// As CloudKit's tool prints it: teams compare the files.
+    @Test func anExportIsTheFileThatWasImported() throws {
+        let file = """
+            DEFINE SCHEMA
+
+                CREATE ROLE editor;
+
+                RECORD TYPE Recipe (
+                    "___createTime" TIMESTAMP,
+                    "___createdBy"  REFERENCE,
+                    "___etag"       STRING,
+                    "___modTime"    TIMESTAMP,
+                    "___modifiedBy" REFERENCE,
+                    "___recordID"   REFERENCE QUERYABLE,
+                    cover           ASSET,
+                    title           STRING QUERYABLE SEARCHABLE SORTABLE,
+                    GRANT WRITE TO "_creator",
+                    GRANT CREATE TO "_icloud",
+                    GRANT READ TO "_world"
+                );
+
+                RECORD TYPE Users (
+                    "___createTime" TIMESTAMP,
+                    "___createdBy"  REFERENCE,
+                    "___etag"       STRING,
+                    "___modTime"    TIMESTAMP,
+                    "___modifiedBy" REFERENCE,
+                    "___recordID"   REFERENCE,
+                    roles           LIST<INT64>,
+                    GRANT WRITE TO "_creator",
+                    GRANT READ TO "_world"
+                );
+
+            """
+        _ = try run(.file(Schema(ckdb: file), drops: false), in: .development)
+        #expect(try stored().ckdb == file)
+    }
+
     @Test func aFileBecomesTheSchema() throws {
         let changes = try run(file(Self.trail), in: .development)
         #expect(changes.first == "+ role Moderator")
@@ -107,7 +145,7 @@ import Testing
     @Test func indexesAreChosenFieldByField() throws {
         try store.save([SaveItem("a", ["s": "x", "n": 1])])
         let before = try stored().ckdb
-        #expect(before.contains("s                STRING QUERYABLE SEARCHABLE SORTABLE"))
+        #expect(before.contains("s               STRING QUERYABLE SEARCHABLE SORTABLE"))
         let after = before.replacing(" SEARCHABLE SORTABLE", with: "")
         let changes = try run(.file(Schema(ckdb: after), drops: false), in: .development)
         #expect(
@@ -222,7 +260,7 @@ import Testing
             ]
         )
         #expect(try run(file(types), in: .development) == [])
-        #expect(try stored().ckdb.contains("roles            LIST<INT64> QUERYABLE"))
+        #expect(try stored().ckdb.contains("roles           LIST<INT64> QUERYABLE"))
     }
 
     @Test func aSchemaThatFitsIntoNoCommitIsRefused() throws {

@@ -160,7 +160,7 @@ import Testing
         _ = try await cumulus(save, variables)
         _ = try await cumulus(["schema", "export", "--output", file], variables)
         let text = try String(contentsOfFile: file, encoding: .utf8)
-        #expect(text.contains("        title            STRING QUERYABLE SEARCHABLE SORTABLE"))
+        #expect(text.contains("        title           STRING QUERYABLE SEARCHABLE SORTABLE"))
         let wanted = text.replacing(
             "        title ",
             with: "        \"___recordID\" REFERENCE QUERYABLE,\n        title "
