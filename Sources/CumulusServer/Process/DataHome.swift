@@ -10,6 +10,8 @@ struct DataHome {
     let path: String
     /// Directories that were missing, the outer ones first.
     private var made: [String] = []
+    /// The names that were there before.
+    private let found: Set<String>
 
     /// Makes the directory where it is missing; its parents too.
     init(_ path: String) throws {
@@ -30,10 +32,17 @@ struct DataHome {
         guard DataHome.isDirectory(path) else {
             throw Configuration.Problem(message: "data: \(path) is not a directory")
         }
+        found = Set((try? Files.names(in: path)) ?? [])
     }
 
-    /// Takes back the directories that were made, as far as nothing is in them.
+    /// Removes what a first start has made that failed, so that the next one is a first start too.
+    ///
+    /// Where a store was before, everything stays.
     func abandon() {
+        guard !found.contains("store") else { return }
+        for name in (try? Files.names(in: path)) ?? [] where !found.contains(name) {
+            try? FileManager.default.removeItem(atPath: "\(path)/\(name)")
+        }
         for place in made.reversed() { rmdir(place) }
     }
 

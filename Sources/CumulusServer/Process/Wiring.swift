@@ -53,16 +53,16 @@ struct Wiring {
             throw cannotListen(error)
         }
         let directory = try DataHome(configuration.data)
-        let key = try prepare(directory)
-        let engine = try openEngine(directory)
-        let node = try openNode(plan.settings, engine, directory, clusterKey: key)
-        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
-        node.start()
+        let node: Node
         let bound: String
+        let signals: UnixSignalsSequence
         do {
-            bound = try await listener.start { link, now in node.accept(link, now: now) }
+            node = try open(directory, plan.settings)
+            signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+            bound = try await listen(listener, for: node)
         } catch {
-            throw cannotListen(error)
+            directory.abandon()
+            throw error
         }
         say("cumulusd ready on \(bound)")
         logger.info(
@@ -79,6 +79,23 @@ struct Wiring {
     }
 
     // MARK: Parts
+
+    private func open(_ directory: DataHome, _ settings: Node.Configuration) throws -> Node {
+        let key = try prepare(directory)
+        let engine = try openEngine(directory)
+        return try openNode(settings, engine, directory, clusterKey: key)
+    }
+
+    /// Starts the node's threads and accepts connections; returns the address that was bound.
+    private func listen(_ listener: NIOFrameListener, for node: Node) async throws -> String {
+        node.start()
+        do {
+            return try await listener.start { link, now in node.accept(link, now: now) }
+        } catch {
+            node.stop()
+            throw cannotListen(error)
+        }
+    }
 
     /// Enters the node into its cluster, and begins what it does by itself.
     private func takePart(
@@ -108,20 +125,15 @@ struct Wiring {
 
     /// Makes what a store needs around it; returns the cluster's key.
     private func prepare(_ directory: DataHome) throws -> [UInt8] {
-        do {
-            try restore(to: directory)
-            try directory.checkStore()
-            if try configuration.flag("read-only"), !directory.hasStore {
-                throw Configuration.Problem(
-                    message: "read-only: there is no store in \(directory.path) that could be shown"
-                )
-            }
-            // Before there is a store: a new key is made for a new one only.
-            return try directory.clusterKey(configuration["cluster-key"], environment())
-        } catch {
-            directory.abandon()
-            throw error
+        try restore(to: directory)
+        try directory.checkStore()
+        if try configuration.flag("read-only"), !directory.hasStore {
+            throw Configuration.Problem(
+                message: "read-only: there is no store in \(directory.path) that could be shown"
+            )
         }
+        // Before there is a store: a new key is made for a new one only.
+        return try directory.clusterKey(configuration["cluster-key"], environment())
     }
 
     /// What the node runs with, by its settings.

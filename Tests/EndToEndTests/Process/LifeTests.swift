@@ -73,6 +73,34 @@ import Testing
         }
     #endif
 
+    /// Nothing of the first try is in the way of the next one.
+    @Test func aFirstStartThatFailsLeavesNothing() async throws {
+        let reserve = ["--disk-reserve", "\(UInt64.max / 2)"]
+        let refused = try NodeProcess(data: folder.node, arguments: reserve)
+        try await #expect(refused.waitForEnd() == .exit(1))
+        #expect(refused.errors.contains("--disk-reserve"))
+        #expect(!FileManager.default.fileExists(atPath: folder.node))
+        // What others put there stays; so does all of a node that was started before.
+        try FileManager.default.createDirectory(
+            atPath: folder.node,
+            withIntermediateDirectories: true
+        )
+        try "mine".write(toFile: folder.node + "/note", atomically: true, encoding: .utf8)
+        let again = try NodeProcess(data: folder.node, arguments: reserve)
+        try await #expect(again.waitForEnd() == .exit(1))
+        let left = try FileManager.default.contentsOfDirectory(atPath: folder.node)
+        #expect(left == ["note"])
+        let node = try await NodeProcess.ready(data: folder.node)
+        let token = try await node.makeToken()
+        try await #expect(node.end(SIGTERM) == .exit(0))
+        let later = try NodeProcess(data: folder.node, arguments: reserve)
+        try await #expect(later.waitForEnd() == .exit(1))
+        let last = try await NodeProcess.ready(data: folder.node)
+        let client = try RawClient(greeting: try last.endpoint, token: token)
+        client.close()
+        try await #expect(last.end(SIGTERM) == .exit(0))
+    }
+
     // MARK: Ends
 
     @Test func aTerminatedNodeAnswersWhatItTookAndExits() async throws {
