@@ -33,9 +33,24 @@ struct Simulator: ParsableCommand {
             deletions, the collection of assets and power cuts race with each other; with both, \
             callers of whole nodes put files on their records.
 
-            Exit codes: 0 nothing was found, 1 an invariant was broken, 64 wrong usage.
+            Exit codes: 0 nothing was found, 1 an invariant was broken, 64 wrong usage, 74 the \
+            output can't be written.
             """
     )
+
+    static func main() {
+        do {
+            var command = try parseAsRoot()
+            try command.run()
+        } catch {
+            let text = fullMessage(for: error)
+            guard exitCode(for: error) == .success, !text.isEmpty else { exit(withError: error) }
+            // Help was asked for: the parser would not notice that it can't be written.
+            print(text)
+            if fflush(nil) == 0 { exit() }
+            exit(withError: ExitCode(74))
+        }
+    }
 
     @Option(help: "Seeds to run: FIRST..LAST, or several with commas between them.")
     var seeds: String?

@@ -1,7 +1,8 @@
 // `cumulusd`: a node of Cumulus. Flags, help texts and exit codes.
 //
 // Exit codes: 0 after a signal and a clean end, 1 when the node can't start, 64 for flags that make
-// no sense, 70 when the store failed while the node was running.
+// no sense, 70 when the store failed while the node was running, 74 when the output can't be
+// written.
 //
 // Folder: the server program, from its flags to its end. Read `Main`, then `Configuration` and
 // `Wiring`.
@@ -21,6 +22,29 @@ struct Main: AsyncParsableCommand {
         defaultSubcommand: Run.self
     )
 
+    static func main() async {
+        do {
+            var command = try await asyncParseAsRoot()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+        } catch {
+            end(with: error)
+        }
+    }
+
+    private static func end(with error: any Error) -> Never {
+        let text = fullMessage(for: error)
+        guard exitCode(for: error) == .success, !text.isEmpty else { exit(withError: error) }
+        // Help was asked for: the parser would not notice that it can't be written.
+        let code = write(text + "\n", to: STDOUT_FILENO)
+        if code == 0 { exit() }
+        complain("the output can't be written: \(systemText(code))")
+        exit(withError: ExitCode(74))
+    }
+
     /// Also of the subcommand that runs when none is named.
     static let guide = """
         Examples:
@@ -36,7 +60,7 @@ struct Main: AsyncParsableCommand {
         drains: calls in progress end, new ones are refused. A second signal ends it at once.
 
         Exit codes: 0 ended by a signal, 1 could not start, 64 a flag that doesn't exist, 70 \
-        the store failed, 130 ended by a second signal.
+        the store failed, 74 the output can't be written, 130 ended by a second signal.
         """
 }
 

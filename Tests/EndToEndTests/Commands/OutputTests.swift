@@ -58,6 +58,18 @@ import Testing
         }
     }
 
+    @Test(arguments: ["cumulus", "cumulusd", "cumulus-sim"])
+    func helpThatCantBeWrittenIsAFailure(program: String) async throws {
+        let words = [try ChildProcess.builtProgram(program), "--help"]
+        let process = try ChildProcess(
+            Self.shell(#"exec "$@" >/dev/full"#) + words,
+            variables: [:],
+            output: "/dev/null",
+            errors: "/dev/null"
+        )
+        #expect(try await process.waitForEnd(seconds: 10) == .exit(74))
+    }
+
     // MARK: Pipes
 
     /// As any tool does: the first lines are what its reader wanted, and the rest is not fetched.
