@@ -59,29 +59,16 @@ import Testing
             let token = try await server.makeUser("ada")
             let other = try RawClient(greeting: server.endpoint, token: token)
             _ = try other.save([Record("note")])[0].get()
-            let isOver = Atomic<Bool>(false)
             let attackers = try (0..<4).map { _ in
-                try RawClient(greeting: server.endpoint, token: token)
+                Attacker(
+                    client: try RawClient(greeting: server.endpoint, token: token),
+                    method: method,
+                    message: message
+                )
             }
-            let median = try await withThrowingTaskGroup(of: Void.self) { group in
-                for attacker in attackers {
-                    // Each is used by one thread.
-                    nonisolated(unsafe) let attacker = attacker
-                    group.addTask {
-                        try await Self.onThread {
-                            while !isOver.load(ordering: .relaxed) {
-                                let id = Self.requestID()
-                                _ = try? attacker.perform(method, message, requestID: id)
-                            }
-                        }
-                    }
-                }
-                nonisolated(unsafe) let client = other
-                let median = try await Self.onThread { try Self.median(of: client) }
-                isOver.store(true, ordering: .relaxed)
-                try await group.waitForAll()
-                return median
-            }
+            for attacker in attackers { attacker.start() }
+            defer { for attacker in attackers { attacker.stop() } }
+            let median = try Self.median(of: other)
             #expect(median < 0.025, "\(method)")
             #expect(try other.fetch("note")[0].get()["title"] == "a note")
         }
@@ -100,18 +87,41 @@ import Testing
         return times.sorted()[times.count / 2]
     }
 
-    private static func requestID() -> Bytes {
-        var dice = SystemRandomNumberGenerator()
-        let now = Int64(Date().timeIntervalSince1970 * 1_000)
-        return RequestID(milliseconds: now, using: &dice).bytes
-    }
+    /// A caller that sends one message again and again, on a thread of its own.
+    ///
+    /// Unchecked: only that thread uses the client, until `stop` has waited for its end.
+    private final class Attacker: @unchecked Sendable {
+        private let client: RawClient
+        private let method: Method
+        private let message: Bytes
+        private let isOver = Atomic<Bool>(false)
+        private let ended = DispatchSemaphore(value: 0)
 
-    /// Runs what blocks on a thread of its own.
-    private static func onThread<Value: Sendable>(
-        _ work: @escaping @Sendable () throws -> Value
-    ) async throws -> Value {
-        try await withCheckedThrowingContinuation { waiting in
-            Thread { waiting.resume(with: Result { try work() }) }.start()
+        init(client: RawClient, method: Method, message: Bytes) {
+            self.client = client
+            self.method = method
+            self.message = message
+        }
+
+        func start() {
+            Thread {
+                while !self.isOver.load(ordering: .relaxed) {
+                    let id = Self.requestID()
+                    _ = try? self.client.perform(self.method, self.message, requestID: id)
+                }
+                self.ended.signal()
+            }.start()
+        }
+
+        func stop() {
+            isOver.store(true, ordering: .relaxed)
+            ended.wait()
+        }
+
+        private static func requestID() -> Bytes {
+            var dice = SystemRandomNumberGenerator()
+            let now = Int64(Date().timeIntervalSince1970 * 1_000)
+            return RequestID(milliseconds: now, using: &dice).bytes
         }
     }
 }
