@@ -101,15 +101,47 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(record.changedKeys() == ["a", "e", "gone", "n"])
         #expect(record.increments == ["visits": -3])
         #expect(record.parent?.recordName == "town")
-        #expect(command.database.scope == .private)
+        #expect(try command.connection.scope() == .private)
         #expect(command.policy.savePolicy == .changedKeys)
     }
 
     @Test func aSaveOverwritesUnlessToldOtherwise() throws {
         let command = try parse("record", "save", "T", "n", as: RecordCommand.Save.self)
         #expect(command.policy.savePolicy == .allKeys)
-        #expect(command.database.scope == .public)
         #expect(command.zone.zoneID == .default)
+    }
+
+    @Test(
+        arguments: [
+            ([:], [], .public), (["CUMULUS_TOKEN": "t"], [], .private),
+            ([:], ["--token", "t"], .private),
+            (["CUMULUS_TOKEN": "t", "CUMULUS_DATABASE": "public"], [], .public),
+            (["CUMULUS_DATABASE": "public"], ["--database", "shared"], .shared),
+        ] as [([String: String], [String], DatabaseScope)]
+    )
+    func theDatabaseIsPrivateForWhoHasAToken(
+        variables: [String: String],
+        words: [String],
+        scope: DatabaseScope
+    ) throws {
+        try Setting.$variables.withValue(variables) {
+            let commands: [any ParsableCommand] = try [
+                ["record", "get", "n"], ["query", "T"], ["zone", "list"], ["changes", "zones"],
+                ["import", "f", "--type", "T"], ["asset", "info", "n", "f"],
+            ].map { try Main.parseAsRoot($0 + words) }
+            for command in commands {
+                let connection = Mirror(reflecting: command).children
+                    .compactMap { ($0.value as? OptionGroup<DatabaseConnection>)?.wrappedValue }
+                    .first
+                #expect(try connection?.scope() == scope, "\(type(of: command))")
+            }
+        }
+    }
+
+    @Test func zonesOfThePublicDatabaseAreNotMade() async throws {
+        let command = try parse("zone", "create", "Notes", as: ZoneCommand.Create.self)
+        let problem = await #expect(throws: UsageProblem.self) { try await command.run() }
+        #expect(problem?.message.contains("--token or CUMULUS_TOKEN") == true)
     }
 
     @Test(arguments: [
@@ -246,13 +278,13 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
     @Test func everyVariableIsNamed() throws {
         let names = [
             "ENDPOINT", "TOKEN", "CONTAINER", "ENVIRONMENT", "OPERATOR_TOKEN_FILE", "SESSION",
-            "ENCRYPTION_KEY_FILE", "TLS", "AUTHORITY",
+            "ENCRYPTION_KEY_FILE", "TLS", "AUTHORITY", "DATABASE",
         ].map { "CUMULUS_\($0)" }
         let variables = Dictionary(uniqueKeysWithValues: names.map { ($0, "always") })
         var found = try settings(
             variables.merging([
                 "CUMULUS_ENDPOINT": "a:1",
-                "CUMULUS_ENVIRONMENT": "production",
+                "CUMULUS_ENVIRONMENT": "production", "CUMULUS_DATABASE": "public",
             ]) { $1 }
         ).values.map(\.origin)
         found.removeAll { $0 == "default" }

@@ -14,7 +14,7 @@ import Testing
     private func use() async throws {
         let command = try Main.parseAsRoot(["record", "get", "r", "--session", file.path()])
         let get = try #require(command as? RecordCommand.Get)
-        try await get.connection.withContainer { _ in }
+        try await get.connection.withDatabase { _ in }
     }
 
     @Test func noFileIsASessionThatHasSeenNothing() async throws {

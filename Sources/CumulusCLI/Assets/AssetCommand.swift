@@ -21,7 +21,7 @@ extension AssetCommand {
             abstract: "Save a file, or several as a list, in a field of a record.",
             discussion: help(
                 "cumulus asset put Photo front image front.jpg",
-                "cumulus asset put Album summer images beach.jpg boat.jpg --database private",
+                "cumulus asset put Album summer images beach.jpg boat.jpg",
                 "cumulus asset put Album winter images snow.jpg --list",
                 note: """
                     Makes the record if it is not there. Only chunks that the database does not \
@@ -38,18 +38,17 @@ extension AssetCommand {
         @Argument(help: "The file; several make a list.") var files: [String]
         @Flag(help: "Make a list also of one file.") var list = false
         @OptionGroup var zone: ZoneOption
-        @OptionGroup var database: DatabaseOption
         @OptionGroup var replicas: ReplicasOption
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: DatabaseConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let record = try record()
             let transfer = AssetTransfer()
-            let saved = try await connection.withContainer(timeout: 60, replicas: replicas) {
-                container in
+            let saved = try await connection.withDatabase(timeout: 60, replicas: replicas) {
+                database in
                 let results = try await transfer.following { progress in
-                    try await container.database(with: database.scope).modifyRecords(
+                    try await database.modifyRecords(
                         saving: [record],
                         deleting: [],
                         savePolicy: .changedKeys,
@@ -95,8 +94,7 @@ extension AssetCommand {
         @Flag(help: "Replace the file if it exists.") var force = false
         @Option(help: "Only these bytes, FIRST-LAST, counted from 0.") var range: ByteRange?
         @OptionGroup var zone: ZoneOption
-        @OptionGroup var database: DatabaseOption
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: DatabaseConnection
         @OptionGroup var format: OutputOptions
 
         func validate() throws {
@@ -114,8 +112,7 @@ extension AssetCommand {
             let parts = try AssetParts(for: output)
             defer { parts.leave() }
             let transfer = AssetTransfer()
-            try await connection.withContainer(timeout: 60, assets: parts.folder) { container in
-                let database = container.database(with: database.scope)
+            try await connection.withDatabase(timeout: 60, assets: parts.folder) { database in
                 let asset = try await field.asset(of: database, in: zone.zoneID)
                 guard range == nil else {
                     let count = try await parts.write { handle in
@@ -144,8 +141,7 @@ extension AssetCommand {
         }
 
         private func print() async throws {
-            try await connection.withContainer(timeout: 60) { container in
-                let database = container.database(with: database.scope)
+            try await connection.withDatabase(timeout: 60) { database in
                 let asset = try await field.asset(of: database, in: zone.zoneID)
                 let handle = FileHandle.standardOutput
                 let progress = Progress.besideContent(total: nil)
@@ -165,13 +161,11 @@ extension AssetCommand {
 
         @OptionGroup var field: AssetField
         @OptionGroup var zone: ZoneOption
-        @OptionGroup var database: DatabaseOption
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: DatabaseConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let (asset, found) = try await connection.withContainer { container in
-                let database = container.database(with: database.scope)
+            let (asset, found) = try await connection.withDatabase { database in
                 let asset = try await field.asset(of: database, in: zone.zoneID)
                 return (asset, try await database.status(of: asset))
             }

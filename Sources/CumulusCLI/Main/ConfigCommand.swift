@@ -26,7 +26,7 @@ struct ConfigCommand: AsyncParsableCommand {
         @OptionGroup var replicas: ReplicasOption
         @OptionGroup var encryption: EncryptionOption
         @OptionGroup var role: OperatorOption
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: DatabaseConnection
         @OptionGroup var output: OutputOptions
 
         var settings: [Setting] {

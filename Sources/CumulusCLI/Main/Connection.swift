@@ -145,7 +145,7 @@ struct ScopeOptions: ParsableArguments {
 
 // MARK: Users
 
-/// For commands that ask as a user.
+/// For commands that ask as a user, or as nobody without a token.
 struct Connection: ParsableArguments {
     @OptionGroup var nodes: NodeOptions
     @OptionGroup var scope: ScopeOptions
@@ -155,6 +155,8 @@ struct Connection: ParsableArguments {
     var session: String?
 
     private var tokenSetting: Setting { Setting(.token, flag: token) }
+
+    var isSignedIn: Bool { !tokenSetting.value.isEmpty }
 
     private var sessionSetting: Setting { Setting(.session, flag: session) }
 
@@ -185,7 +187,7 @@ struct Connection: ParsableArguments {
         var configuration = try nodes.configuration(timeout: standard)
         configuration.assetDirectory = directory
         configuration.environment = try scope.environmentValue()
-        configuration.accessToken = tokenSetting.value.isEmpty ? nil : tokenSetting.value
+        configuration.accessToken = isSignedIn ? tokenSetting.value : nil
         configuration.connections = 1
         if let count = replicas?.replicas { configuration.writeConcern = .replicated(count) }
         configuration.session = try readSession()
@@ -345,25 +347,51 @@ struct OperatorConnection: ParsableArguments {
 
 // MARK: Places
 
-/// Which database, for commands on records and zones.
-struct DatabaseOption: ParsableArguments {
-    enum Name: String, CaseIterable, ExpressibleByArgument {
-        case `public`
-        case `private`
-        case shared
+/// For commands on records and zones: asks as a user, in one of its databases.
+struct DatabaseConnection: ParsableArguments {
+    @Option(help: "public, private or shared (default: private with a token, else public).")
+    var database: String?
+    @OptionGroup var user: Connection
 
-        var scope: DatabaseScope {
-            switch self {
-            case .public: .public
-            case .private: .private
-            case .shared: .shared
-            }
+    func validate() throws {
+        _ = try scope()
+    }
+
+    private var setting: Setting {
+        let standard = user.isSignedIn ? "private" : "public"
+        return Setting(.database, flag: database, standard: standard)
+    }
+
+    var settings: [Setting] { user.settings + [setting] }
+
+    func scope() throws -> DatabaseScope {
+        switch setting.value {
+        case "public": .public
+        case "private": .private
+        case "shared": .shared
+        default:
+            throw ValidationError(
+                "'\(setting.value)' is not public, private or shared (\(setting.origin))."
+            )
         }
     }
 
-    @Option(help: "Which database.") var database = Name.public
-
-    var scope: DatabaseScope { database.scope }
+    /// Runs with the database, as `Connection.withContainer` does.
+    func withDatabase<Value>(
+        timeout standard: Double = 10,
+        assets directory: String? = nil,
+        replicas: ReplicasOption? = nil,
+        encryption: EncryptionOption? = nil,
+        _ body: (Database) async throws -> Value
+    ) async throws -> Value {
+        let scope = try scope()
+        return try await user.withContainer(
+            timeout: standard,
+            assets: directory,
+            replicas: replicas,
+            encryption: encryption
+        ) { try await body($0.database(with: scope)) }
+    }
 }
 
 /// Which zone, for commands on records.

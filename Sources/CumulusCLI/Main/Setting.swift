@@ -13,6 +13,7 @@ struct Setting: Equatable {
         case token
         case container
         case environment
+        case database
         case operatorTokenFile = "operator-token-file"
         case session
         case encryptionKeyFile = "encryption-key-file"

@@ -79,14 +79,12 @@ extension ChangesCommand {
         )
 
         @OptionGroup var tokens: ChangeTokenOptions
-        @Option(help: "Which database.") var database = DatabaseOption.Name.private
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: DatabaseConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             var listing = Listing(["CHANGE", "ZONE"], isJSON: output.json)
-            let token = try await connection.withContainer { container in
-                let database = container.database(with: database.scope)
+            let token = try await connection.withDatabase { database in
                 return try await tokens.fetch { token, limit in
                     let changes = try await database.databaseChanges(
                         since: token,
@@ -119,17 +117,15 @@ extension ChangesCommand {
         @Argument(help: "Name of the zone.") var zone: String
         @OptionGroup var tokens: ChangeTokenOptions
         @OptionGroup var keys: KeysOption
-        @Option(help: "Which database.") var database = DatabaseOption.Name.private
         @OptionGroup var encryption: EncryptionOption
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: DatabaseConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let zoneID = RecordZone.ID(zoneName: zone)
             let columns = ["CHANGE", "NAME", "TYPE", "MODIFIED", "FIELDS"]
             var listing = Listing(columns, isJSON: output.json)
-            let token = try await connection.withContainer(encryption: encryption) { container in
-                let database = container.database(with: database.scope)
+            let token = try await connection.withDatabase(encryption: encryption) { database in
                 return try await tokens.fetch { token, limit in
                     let changes = try await database.recordZoneChanges(
                         inZoneWith: zoneID,

@@ -12,7 +12,7 @@ struct QueryCommand: AsyncParsableCommand {
         discussion: help(
             "cumulus query City --where \"country == 'JP' AND population > 500000\"",
             "cumulus query City --where \"country == 'JP'\" --sort -population,name --limit 10",
-            "cumulus query Note --where \"self CONTAINS 'tea'\" --database private --all --json",
+            "cumulus query Note --where \"self CONTAINS 'tea'\" --all --json",
             "cumulus query City --where \"country IN {'NO','SE'}\" --explain",
             "cumulus query City --near location,35.7,139.7 --where "
                 + "\"distanceToLocation:fromLocation:(location, LOCATION(35.7, 139.7)) < 50000\"",
@@ -48,9 +48,8 @@ struct QueryCommand: AsyncParsableCommand {
     @Flag(help: "Allow what CloudKit has not: OR and tests for nil.") var extensions = false
     @Option(help: "Zone that is searched; all of the private database if left out.")
     var zone: String?
-    @OptionGroup var database: DatabaseOption
     @OptionGroup var encryption: EncryptionOption
-    @OptionGroup var connection: Connection
+    @OptionGroup var connection: DatabaseConnection
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
@@ -98,8 +97,7 @@ struct QueryCommand: AsyncParsableCommand {
     func run() async throws {
         let query = try query()
         let zoneID = zone.map { RecordZone.ID(zoneName: $0) }
-        try await connection.withContainer(encryption: encryption) { container in
-            let database = container.database(with: database.scope)
+        try await connection.withDatabase(encryption: encryption) { database in
             if count {
                 let count = try await database.count(matching: query, inZoneWith: zoneID)
                 try output.show(["count": .integer(Int64(count))], rows: [["\(count)"]])

@@ -55,10 +55,9 @@ extension RecordCommand {
         @Option(help: "Record name of the parent.") var parent: String?
         @Option(help: "What a save overwrites.") var policy = Policy.all
         @OptionGroup var zone: ZoneOption
-        @OptionGroup var database: DatabaseOption
         @OptionGroup var replicas: ReplicasOption
         @OptionGroup var encryption: EncryptionOption
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: DatabaseConnection
         @OptionGroup var output: OutputOptions
 
         func validate() throws {
@@ -87,13 +86,13 @@ extension RecordCommand {
             let record = try record()
             let transfer = AssetTransfer()
             let timeout = asset.isEmpty ? 10.0 : 60
-            let saved = try await connection.withContainer(
+            let saved = try await connection.withDatabase(
                 timeout: timeout,
                 replicas: replicas,
                 encryption: encryption
-            ) { container in
+            ) { database in
                 let results = try await transfer.following { progress in
-                    try await container.database(with: database.scope).modifyRecords(
+                    try await database.modifyRecords(
                         saving: [record],
                         deleting: [],
                         savePolicy: policy.savePolicy,
@@ -148,16 +147,14 @@ extension RecordCommand {
         @Argument(help: "Names of the records.") var names: [String]
         @OptionGroup var keys: KeysOption
         @OptionGroup var zone: ZoneOption
-        @OptionGroup var database: DatabaseOption
         @OptionGroup var encryption: EncryptionOption
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: DatabaseConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let ids = names.map { Record.ID(recordName: $0, zoneID: zone.zoneID) }
-            let results = try await connection.withContainer(encryption: encryption) { container in
-                try await container.database(with: database.scope)
-                    .records(for: ids, desiredKeys: keys.list)
+            let results = try await connection.withDatabase(encryption: encryption) { database in
+                try await database.records(for: ids, desiredKeys: keys.list)
             }
             let records = ids.compactMap { try? results[$0]?.get() }
             if output.json {
@@ -178,16 +175,14 @@ extension RecordCommand {
 
         @Argument(help: "Names of the records.") var names: [String]
         @OptionGroup var zone: ZoneOption
-        @OptionGroup var database: DatabaseOption
         @OptionGroup var replicas: ReplicasOption
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: DatabaseConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let ids = names.map { Record.ID(recordName: $0, zoneID: zone.zoneID) }
-            let results = try await connection.withContainer(replicas: replicas) { container in
-                try await container.database(with: database.scope)
-                    .modifyRecords(saving: [], deleting: ids, atomically: false)
+            let results = try await connection.withDatabase(replicas: replicas) { database in
+                try await database.modifyRecords(saving: [], deleting: ids, atomically: false)
                     .deleteResults
             }
             let deleted = ids.filter { results[$0]?.error == nil }.map(\.recordName)
@@ -208,16 +203,15 @@ extension RecordCommand {
             abstract: "List the records of a zone in the order of their names.",
             discussion: help(
                 "cumulus record list --limit 20",
-                "cumulus record list --zone Notes --database private --json"
+                "cumulus record list --zone Notes --json"
             )
         )
 
         @OptionGroup var keys: KeysOption
         @Option(help: "How many records at most.") var limit: Int?
         @OptionGroup var zone: ZoneOption
-        @OptionGroup var database: DatabaseOption
         @OptionGroup var encryption: EncryptionOption
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: DatabaseConnection
         @OptionGroup var output: OutputOptions
 
         func validate() throws {
@@ -225,9 +219,8 @@ extension RecordCommand {
         }
 
         func run() async throws {
-            try await connection.withContainer(encryption: encryption) { container in
-                let records = container.database(with: database.scope)
-                    .allRecords(inZoneWith: zone.zoneID, desiredKeys: keys.list)
+            try await connection.withDatabase(encryption: encryption) { database in
+                let records = database.allRecords(inZoneWith: zone.zoneID, desiredKeys: keys.list)
                 var listing = Listing(
                     ["NAME", "TYPE", "MODIFIED", "FIELDS"],
                     isJSON: output.json

@@ -16,16 +16,15 @@ extension ZoneCommand {
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "List the zones of a database.",
-            discussion: help("cumulus zone list --database private")
+            discussion: help("cumulus zone list")
         )
 
-        @OptionGroup var database: DatabaseOption
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: DatabaseConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let zones = try await connection.withContainer { container in
-                try await container.database(with: database.scope).allRecordZones()
+            let zones = try await connection.withDatabase { database in
+                try await database.allRecordZones()
             }
             try output.show(zones)
         }
@@ -34,20 +33,26 @@ extension ZoneCommand {
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Create zones; one that exists stays as it is.",
-            discussion: help("cumulus zone create Notes Drafts --database private")
+            discussion: help("cumulus zone create Notes Drafts")
         )
 
         @Argument(help: "Names of the zones.") var names: [String]
-        @OptionGroup var database: DatabaseOption
         @OptionGroup var replicas: ReplicasOption
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: DatabaseConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
+            guard try connection.scope() != .public else {
+                throw UsageProblem(
+                    """
+                    the public database has its one zone and takes no others: zones are made in a \
+                    user's private database, with --token or CUMULUS_TOKEN
+                    """
+                )
+            }
             let zones = names.map { RecordZone(zoneName: $0) }
-            let results = try await connection.withContainer(replicas: replicas) { container in
-                try await container.database(with: database.scope)
-                    .modifyRecordZones(saving: zones, deleting: []).saveResults
+            let results = try await connection.withDatabase(replicas: replicas) { database in
+                try await database.modifyRecordZones(saving: zones, deleting: []).saveResults
             }
             try output.show(zones.compactMap { try? results[$0.zoneID]?.get() })
             try refuse(zones.map { ($0.zoneID.zoneName, results[$0.zoneID]?.error) })
@@ -57,20 +62,18 @@ extension ZoneCommand {
     struct Delete: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Delete zones with all their records.",
-            discussion: help("cumulus zone delete Drafts --database private")
+            discussion: help("cumulus zone delete Drafts")
         )
 
         @Argument(help: "Names of the zones.") var names: [String]
-        @OptionGroup var database: DatabaseOption
         @OptionGroup var replicas: ReplicasOption
-        @OptionGroup var connection: Connection
+        @OptionGroup var connection: DatabaseConnection
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
             let ids = names.map { RecordZone.ID(zoneName: $0) }
-            let results = try await connection.withContainer(replicas: replicas) { container in
-                try await container.database(with: database.scope)
-                    .modifyRecordZones(saving: [], deleting: ids).deleteResults
+            let results = try await connection.withDatabase(replicas: replicas) { database in
+                try await database.modifyRecordZones(saving: [], deleting: ids).deleteResults
             }
             try output.show(
                 ids.filter { results[$0]?.error == nil }.map(\.zoneName),

@@ -25,9 +25,8 @@ struct ExportCommand: AsyncParsableCommand {
     @Option(help: "Type of the records.") var type: String
     @Option(help: "The file to write; standard output if left out.") var output: String?
     @OptionGroup var zone: ZoneOption
-    @OptionGroup var database: DatabaseOption
     @OptionGroup var encryption: EncryptionOption
-    @OptionGroup var connection: Connection
+    @OptionGroup var connection: DatabaseConnection
     @OptionGroup var format: OutputOptions
 
     func validate() throws {
@@ -39,13 +38,13 @@ struct ExportCommand: AsyncParsableCommand {
     func run() async throws {
         _ = try Names.checkSchemaName(ArraySlice(type.utf8), "record type")
         let standardTimeout = 10.0
-        try await connection.withContainer(timeout: standardTimeout, encryption: encryption) {
-            container in
+        try await connection.withDatabase(timeout: standardTimeout, encryption: encryption) {
+            database in
             var exporter = Exporter(
-                database: container.database(with: database.scope),
+                database: database,
                 zoneID: zone.zoneID,
                 type: type,
-                patience: .seconds(connection.nodes.timeout ?? standardTimeout),
+                patience: .seconds(connection.user.nodes.timeout ?? standardTimeout),
                 progress: output == nil ? .besideContent(total: nil) : Progress(total: nil)
             )
             guard let output else {

@@ -43,10 +43,9 @@ struct ImportCommand: AsyncParsableCommand {
     @Option(help: "Records in one call.") var batch = 200
     @Option(help: "Calls at a time.") var parallel = 4
     @OptionGroup var zone: ZoneOption
-    @OptionGroup var database: DatabaseOption
     @OptionGroup var replicas: ReplicasOption
     @OptionGroup var encryption: EncryptionOption
-    @OptionGroup var connection: Connection
+    @OptionGroup var connection: DatabaseConnection
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
@@ -63,11 +62,11 @@ struct ImportCommand: AsyncParsableCommand {
         var lines = LineReader(handle)
         if let form = FileForm(try lines.peek()) { throw InputProblem(form.advice(for: file)) }
         let standardTimeout = 600.0
-        let summary = try await connection.withContainer(
+        let summary = try await connection.withDatabase(
             timeout: standardTimeout,
             replicas: replicas,
             encryption: encryption
-        ) { [lines] container in
+        ) { [lines] database in
             var importer = Importer(
                 lines: lines,
                 type: type,
@@ -76,10 +75,10 @@ struct ImportCommand: AsyncParsableCommand {
                 isStrict: strict,
                 batchRecords: batch,
                 parallelCalls: parallel,
-                patience: .seconds(connection.nodes.timeout ?? standardTimeout),
+                patience: .seconds(connection.user.nodes.timeout ?? standardTimeout),
                 progress: Progress(total: size)
             )
-            return try await importer.run(into: container.database(with: database.scope))
+            return try await importer.run(into: database)
         }
         try output.show(summary.json, rows: [[summary.text]])
         if let code = summary.exitCode(isStrict: strict) { throw code }

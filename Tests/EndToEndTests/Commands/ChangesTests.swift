@@ -41,12 +41,12 @@ import Testing
         let variables = [
             "CUMULUS_ENDPOINT": try node.endpoint, "CUMULUS_TOKEN": try await node.makeToken(),
         ]
-        let place = ["--zone", "Notes", "--database", "private"]
+        let place = ["--zone", "Notes"]
         func cumulus(_ words: String...) async throws {
             let run = try await run(words, variables)
             #expect(run.code == 0, "\(run.errors)")
         }
-        try await cumulus("zone", "create", "Notes", "--database", "private")
+        try await cumulus("zone", "create", "Notes")
         for name in ["a", "b"] {
             let run = try await run(["record", "save", "Note", name] + place, variables)
             #expect(run.code == 0, "\(run.errors)")
@@ -60,8 +60,8 @@ import Testing
         #expect(try await changes(variables) == ["deleted a", "saved c"])
 
         // The zone is gone and made anew: the token is no good any more.
-        try await cumulus("zone", "delete", "Notes", "--database", "private")
-        try await cumulus("zone", "create", "Notes", "--database", "private")
+        try await cumulus("zone", "delete", "Notes")
+        try await cumulus("zone", "create", "Notes")
         let expired = try await run(
             ["changes", "records", "Notes", "--token-file", tokenFile],
             variables

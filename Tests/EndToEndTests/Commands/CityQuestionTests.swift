@@ -65,6 +65,7 @@ import Testing
         let node = try await NodeProcess.ready(data: folder.node)
         let variables = [
             "CUMULUS_ENDPOINT": try node.endpoint, "CUMULUS_TOKEN": try await node.makeToken(),
+            "CUMULUS_DATABASE": "public",
         ]
         let file = "\(folder.path)/cities.jsonl"
         try Data(cities.map(\.line).joined(separator: "\n").utf8).write(to: URL(filePath: file))

@@ -41,6 +41,7 @@ import Testing
             variables = [
                 "CUMULUS_ENDPOINT": try node.endpoint,
                 "CUMULUS_TOKEN": try await node.makeToken(),
+                "CUMULUS_DATABASE": "public",
             ]
         }
 
@@ -400,6 +401,7 @@ import Testing
         let node = try await NodeProcess.ready(data: folder.node)
         let variables = [
             "CUMULUS_ENDPOINT": try node.endpoint, "CUMULUS_TOKEN": try await node.makeToken(),
+            "CUMULUS_DATABASE": "public",
         ]
         let file = "\(folder.path)/records"
         try Data(content).write(to: URL(filePath: file))

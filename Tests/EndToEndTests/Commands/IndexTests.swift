@@ -33,6 +33,7 @@ import Testing
         let node = try await NodeProcess.ready(data: folder.node)
         var variables = [
             "CUMULUS_ENDPOINT": try node.endpoint, "CUMULUS_TOKEN": try await node.makeToken(),
+            "CUMULUS_DATABASE": "public",
             "CUMULUS_OPERATOR_TOKEN_FILE": node.operatorTokenFile,
         ]
         try await importSchema("n INT64, s STRING", variables)

@@ -35,8 +35,8 @@ import Testing
             .joined(separator: "\n")
             .write(toFile: file, atomically: true, encoding: .utf8)
         for words in [
-            ["schema", "import", schema], ["zone", "create", "Notes", "--database", "private"],
-            ["import", file, "--type", "Note", "--zone", "Notes", "--database", "private"],
+            ["schema", "import", schema], ["zone", "create", "Notes"],
+            ["import", file, "--type", "Note", "--zone", "Notes"],
         ] {
             let run = try await CommandLineRun(words, variables: variables)
             #expect(run.code == 0, "\(run.errors)")
@@ -79,7 +79,7 @@ import Testing
         let node = try await NodeProcess.ready(data: folder.node)
         let variables = try await variables(node)
         try await fill(2_000, variables)
-        let place = ["--zone", "Notes", "--database", "private"]
+        let place = ["--zone", "Notes"]
         let token = "\(folder.path)/notes.token"
         for words in [
             ["record", "list"] + place, ["record", "list", "--json"] + place,
@@ -107,7 +107,7 @@ import Testing
         let node = try await NodeProcess.ready(data: folder.node)
         let variables = try await variables(node)
         try await fill(1, variables)
-        let place = ["--zone", "Notes", "--database", "private"]
+        let place = ["--zone", "Notes"]
         for words in [
             ["--help"], ["record", "list", "--help"], ["--version"], ["config", "show"], ["status"],
             ["record", "list"] + place, ["record", "list", "--json"] + place,
@@ -150,7 +150,7 @@ import Testing
         let node = try await NodeProcess.ready(data: folder.node)
         let variables = try await variables(node)
         try await fill(500, variables)
-        let place = ["--zone", "Notes", "--database", "private"]
+        let place = ["--zone", "Notes"]
         let file = "\(folder.path)/notes.jsonl"
         let put = ["asset", "put", "Photo", "front", "image", file] + place
         let made = try await CommandLineRun(put, variables: variables)

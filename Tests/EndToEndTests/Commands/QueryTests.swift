@@ -27,6 +27,7 @@ import Testing
     private func variables(_ node: NodeProcess) async throws -> [String: String] {
         [
             "CUMULUS_ENDPOINT": try node.endpoint, "CUMULUS_TOKEN": try await node.makeToken(),
+            "CUMULUS_DATABASE": "public",
             "CUMULUS_OPERATOR_TOKEN_FILE": node.operatorTokenFile,
         ]
     }
