@@ -49,4 +49,22 @@ package enum Files {
         guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         return UInt64(status.st_size)
     }
+
+    /// The size of the file system that holds a path, or will hold it once it is made.
+    package static func fileSystemBytes(of path: String) -> UInt64? {
+        var state = statvfs()
+        var place = path
+        while statvfs(place, &state) != 0 {
+            guard !["", ".", "/"].contains(place) else { return nil }
+            place = place.contains("/") ? parent(of: place) : "."
+        }
+        // Some file systems don't say.
+        guard state.f_blocks > 0 else { return nil }
+        return UInt64(state.f_blocks) * UInt64(state.f_frsize)
+    }
+
+    private static func parent(of path: String) -> String {
+        let end = path.lastIndex(of: "/") ?? path.startIndex
+        return end == path.startIndex ? "/" : String(path[..<end])
+    }
 }

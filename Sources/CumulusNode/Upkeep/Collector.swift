@@ -28,13 +28,21 @@ package struct Collector: Sendable {
         /// How long tombstones, conflicts, and log entries that a member lacks are kept.
         package var retentionMilliseconds: Int64 = 30 * 24 * 3_600_000
         /// Bytes of disk for log entries that a member lacks; beyond it the oldest go earlier.
-        package var logBytes: UInt64 = 8 << 30
+        package var logBytes = logBytes(onFileSystemOf: nil)
         /// Between two walks through all assets, in search of those that nothing names.
         package var assetMilliseconds: Int64 = 600_000
         /// Between two steps of one walk.
         package var pauseMilliseconds: Int64 = 10
 
         package init() {}
+
+        /// As much as 8 GiB, and not more than a tenth of the file system: a member that is away
+        /// for a month must not fill a small disk.
+        ///
+        /// - Parameter bytes: The file system's size; nil if it is not known.
+        package static func logBytes(onFileSystemOf bytes: UInt64?) -> UInt64 {
+            min(8 << 30, (bytes ?? .max) / 10)
+        }
     }
 
     /// Records that one step of a walk looks at.

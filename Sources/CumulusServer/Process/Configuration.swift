@@ -103,8 +103,11 @@ struct Configuration {
         ),
         Setting(
             name: "log-megabytes",
-            standard: "8192",
-            help: "disk for log entries that a missing node lacks; beyond it the oldest go"
+            standard: "",
+            help: """
+                disk for log entries that a missing node lacks; beyond it the oldest go; empty: a \
+                tenth of the file system, at most 8192
+                """
         ),
         Setting(
             name: "profile",
@@ -318,13 +321,20 @@ struct Configuration {
         var schedule = Collector.Schedule()
         schedule.retentionMilliseconds = Int64(days) * 86_400_000
         schedule.keepMilliseconds = Int64(seconds) * 1_000
-        let most = Configuration.largest >> 20
-        schedule.logBytes = UInt64(try number("log-megabytes", in: 1...most)) << 20
+        schedule.logBytes = try logBytes()
         schedule.logMilliseconds = min(max(1_000, schedule.keepMilliseconds / 2), 30_000)
         let grace = try limits().assetGraceMilliseconds
         schedule.assetMilliseconds = min(max(1_000, grace / 10), schedule.assetMilliseconds)
         schedule.logMilliseconds = min(schedule.logMilliseconds, schedule.assetMilliseconds)
         return schedule
+    }
+
+    private func logBytes() throws -> UInt64 {
+        guard !self["log-megabytes"].isEmpty else {
+            return Collector.Schedule.logBytes(onFileSystemOf: Files.fileSystemBytes(of: data))
+        }
+        let most = Configuration.largest >> 20
+        return UInt64(try number("log-megabytes", in: 1...most)) << 20
     }
 
     // MARK: Limits
