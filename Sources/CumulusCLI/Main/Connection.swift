@@ -12,7 +12,8 @@ import Foundation
 struct NodeOptions: ParsableArguments {
     @Option(
         help: """
-            Address of a node, host:port or host; where a user asks, several with commas, or repeated.
+            Address of a node, host:port or host; where a user asks, several with commas, or \
+            repeated.
             """
     )
     var endpoint: [String] = []

@@ -46,7 +46,7 @@ import Testing
             predicate: try Query.Predicate(format: "country == %@", "JP"),
             sortDescriptors: [Query.SortDescriptor(key: "population", ascending: false)]
         )
-        #expect("\(query)" == #"City where country == "JP" by -population"#)
+        #expect("\(query)" == "City where country == 'JP' by -population")
         query.predicate = .all
         #expect("\(query)" == "City by -population")
     }

@@ -154,7 +154,8 @@ import Testing
     @Test(arguments: [[0x08], [0xFF], [0x0A, 0x05, 0x01], [0x12, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F]])
     func aMessageThatCantBeReadIsRefused(message: Bytes) async throws {
         try await withServer { server in
-            let client = try RawClient(greeting: server.endpoint)
+            let token = try await server.makeUser("ada")
+            let client = try RawClient(greeting: server.endpoint, token: token)
             for method in [Method.recordsFetch, .recordsModify, .recordsList, .zonesFetch] {
                 let error = try error {
                     _ = try client.perform(method, message, requestID: RawRequest.newID())
@@ -437,7 +438,7 @@ import Testing
                 #expect(try healthy.fetch("small")[0].refusal == nil)
                 try await Task.sleep(for: .milliseconds(10))
             }
-            #expect(highest > limit / 2, "nothing was held up")
+            #expect(highest > limit / 4, "nothing was held up")
             #expect(highest <= mostUnanswered, "\(highest) bytes were held")
             for client in deaf { client.close() }
             #expect(try await eventually { server.node.meter.heldBytes.value < 1 << 20 })
@@ -445,9 +446,9 @@ import Testing
     }
 
     /// Callers that nobody knows ask for much and read nothing: large requests of others are
-    /// answered, large reads are answered or refused, and the deaf ones are closed.
+    /// answered, large reads are answered or refused, and deaf ones are closed until there is room.
     ///
-    /// Saves of 900 KB took 29 s beside them. Waits for the deaf to be closed: 6 s.
+    /// Saves of 900 KB took 29 s beside them. Waits for deaf ones to be closed: 6 s.
     @Test func deafCallersLeaveRoomForLargeRequests() async throws {
         try await withServer(engine: CountingEngine()) { server in
             let token = try await server.makeUser("ada")
@@ -487,7 +488,13 @@ import Testing
                 #expect(Date().timeIntervalSince(start) < 4)
                 other.close()
             }
-            #expect(try await eventually(seconds: 10) { server.node.meter.connections.value == 1 })
+            #expect(
+                try await eventually(seconds: 10) {
+                    let limit = Limits.standard.nodeUnansweredBytes
+                    return server.node.meter.heldBytes.value < limit / 4
+                }
+            )
+            #expect(server.node.meter.connections.value < 1 + deaf.count)
             for client in deaf { client.close() }
         }
     }

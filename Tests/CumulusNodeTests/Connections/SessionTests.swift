@@ -469,10 +469,10 @@ import Testing
     @Test func moreUnansweredBytesThanAConnectionMayHaveAreRefused() async throws {
         let engine = CountingEngine()
         let token = try await makeToken(in: engine)
-        let limits = limits { $0.unansweredBytes = 100_000 }
+        let limits = limits { $0.unansweredBytes = 40_000 }
         try await withServer(engine: engine, limits: limits, startsThreads: false) { server in
             let client = try RawClient(greeting: server.endpoint, token: token)
-            let content = FieldValue.string(String(repeating: "x", count: 60_000))
+            let content = FieldValue.string(String(repeating: "x", count: 25_000))
             let first = try client.beginSave(Record("first", ["text": content]))
             let second = try client.beginSave(Record("second", ["text": content]))
             let error = try error { _ = try client.answer(to: second) }
