@@ -105,7 +105,7 @@ extension CallerConnection {
             )
         }
         guard !isPeer || isProven(hello) else {
-            node.warn(of: hello.endpoint, "a peer is refused", why: Node.otherKey)
+            node.warn(of: hello.endpoint, .claimed, "a peer is refused", why: Node.otherKey)
             throw ServiceError(.notAuthenticated, Node.otherKey)
         }
     }

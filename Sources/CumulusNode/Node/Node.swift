@@ -90,7 +90,7 @@ package final class Node: Sendable {
     private let alone = Atomic<Bool>(false)
     let isBackingUp = Atomic<Bool>(false)
     /// Addresses that an operator was warned of.
-    private let strangers = Mutex<Set<String>>([])
+    private let refusedPeers = Mutex(RefusedPeers())
 
     private struct Transfers {
         /// Scopes that nothing else may collect or take.
@@ -299,15 +299,15 @@ package final class Node: Sendable {
         peers.withLock { _ = $0.removeValue(forKey: endpoint) }
     }
 
-    /// Anybody may say that they are a peer.
-    private static let mostStrangers = 64
-
-    /// Tells an operator of a node that can't be a peer until a setting is changed; once for each,
-    /// since it tries again and again.
-    func warn(of endpoint: String, _ message: Logger.Message, why: String) {
-        let isNews = strangers.withLock {
-            $0.count < Node.mostStrangers && $0.insert(endpoint).inserted
-        }
+    /// Tells an operator of a node that can't be a peer until a setting is changed.
+    func warn(
+        of endpoint: String,
+        _ origin: RefusedPeers.Origin,
+        _ message: Logger.Message,
+        why: String
+    ) {
+        let now = environment.now()
+        let isNews = refusedPeers.withLock { $0.isNews(endpoint, origin, now: now) }
         guard isNews else { return }
         environment.logger.warning(
             message,

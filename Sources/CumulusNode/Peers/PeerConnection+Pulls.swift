@@ -280,7 +280,7 @@ extension PeerConnection {
             let isProven = !peerID.isEmpty
             if error.reason == .nodeIDInUse, isProven { node.note(isTwin: true, by: endpoint) }
             if error.code == .notAuthenticated {
-                node.warn(of: endpoint, "a peer refuses this node", why: error.message)
+                node.warn(of: endpoint, .dialled, "a peer refuses this node", why: error.message)
             }
             return close(error.message)
         }

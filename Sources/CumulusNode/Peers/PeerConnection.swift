@@ -225,7 +225,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
             certificate: link.certificate
         )
         guard isPeer else {
-            node.warn(of: endpoint, "what answers there is no peer", why: Node.otherKey)
+            node.warn(of: endpoint, .dialled, "what answers there is no peer", why: Node.otherKey)
             throw ProtocolFault("what answers there is no node of this cluster")
         }
         guard hello.nodeID != node.nodeID else {

@@ -1,0 +1,41 @@
+// Which nodes that can't be peers an operator was told of: a line for each address and hour.
+//
+// Owned by `Node`. Such nodes try again and again, and anybody may say that they are one, from any
+// address: strangers can neither fill the log nor keep a line out of it that is about a node which
+// this one was told to connect to.
+
+import CumulusWire
+
+struct RefusedPeers {
+    static let pauseMilliseconds: Int64 = 3_600_000
+    /// Addresses in an hour that others only claim to have.
+    static let mostStrangers = 64
+
+    /// How an address came to be known.
+    enum Origin: Hashable {
+        /// This node connects to it.
+        case dialled
+        /// A caller says that it is its own.
+        case claimed
+    }
+
+    private struct Peer: Hashable {
+        var endpoint: String
+        var origin: Origin
+    }
+
+    private var told: [Peer: Instant] = [:]
+
+    /// Whether to tell of a node now; from then on it was told of.
+    mutating func isNews(_ endpoint: String, _ origin: Origin, now: Instant) -> Bool {
+        told = told.filter { now < $0.value + RefusedPeers.pauseMilliseconds }
+        let peer = Peer(endpoint: endpoint, origin: origin)
+        guard told[peer] == nil else { return false }
+        if origin == .claimed {
+            let strangers = told.keys.count { $0.origin == .claimed }
+            guard strangers < RefusedPeers.mostStrangers else { return false }
+        }
+        told[peer] = now
+        return true
+    }
+}
