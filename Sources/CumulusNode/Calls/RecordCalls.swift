@@ -56,10 +56,13 @@ enum RecordCalls {
     // MARK: Lists
 
     static func list(_ context: CallContext) throws {
-        let request = try context.parser.listRecords(context.message)
-        try context.readFromDisk { context in
-            let zone = try request.open(context.number, by: context.caller, in: context.reader)
-            return try page(of: request, zone, from: nil, context)
+        try context.parsing {
+            try $0.listRecords(context.message)
+        } then: { request in
+            try context.readFromDisk { context in
+                let zone = try request.open(context.number, by: context.caller, in: context.reader)
+                return try page(of: request, zone, from: nil, context)
+            }
         }
     }
 

@@ -98,8 +98,9 @@ final class CallerConnection: FrameHandler, @unchecked Sendable {
     /// Returns when to look again.
     private func judgePatience(now: Instant) -> Instant {
         guard !calls.identity.isPeer, frames.unsentBytes > 0 else { return .distant }
+        let patience = limits.stalledWriteMilliseconds
         frames.connection.stalledWriteMilliseconds =
-            room.isCrowded ? limits.crowdedWriteMilliseconds : limits.stalledWriteMilliseconds
+            room.isCrowded ? min(limits.crowdedWriteMilliseconds, patience) : patience
         return now + limits.crowdedWriteMilliseconds / 5
     }
 

@@ -609,7 +609,8 @@ import Testing
             }
             #expect(isClosed)
             #expect(highest > 1 << 20, "nothing was held up")
-            #expect(highest <= limits.unansweredBytes + 100_000, "\(highest) bytes were held")
+            // And what reader threads had begun.
+            #expect(highest <= limits.unansweredBytes + 240_000, "\(highest) bytes were held")
             #expect(try healthy.fetch("large")[0].refusal == nil)
             #expect(server.node.meter.heldBytes.value < 1 << 20)
         }
