@@ -276,9 +276,9 @@ import Testing
         try Data(String(repeating: "a5", count: 32).utf8).write(to: URL(filePath: otherKey))
         let unfit = [
             ([], "exists", 65), (["--listen", try second.endpoint], "listens on", 65),
-            (["--listen", "here"], "host:port", 64),
+            (["--listen", "here:x"], "is no address; write host", 64),
             (["--listen", "0.0.0.0:7420"], "--advertise", 64),
-            (["--advertise", "here"], "host:port", 64),
+            (["--advertise", "here:x"], "is no address; write host", 64),
             (["--cluster-key", file], "64 hexadecimal digits", 65),
             (["--cluster-key", otherKey], "not the key of that member's cluster", 65),
         ]

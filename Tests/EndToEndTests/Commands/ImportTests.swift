@@ -390,8 +390,8 @@ import Testing
     @Test(
         arguments: [
             ([0x1F, 0x8B, 8], "zcat"), ([0x28, 0xB5, 0x2F, 0xFD], "zstdcat"),
-            ([0xFF, 0xFE], "iconv"),
-            ([0xFE, 0xFF, 0], "iconv"), ([0x50, 0x4B, 3, 4], "unzip"),
+            ([0xFF, 0xFE], "iconv -f UTF-16 -t UTF-8"),
+            ([0xFE, 0xFF, 0], "iconv -f UTF-16 -t UTF-8"), ([0x50, 0x4B, 3, 4], "unzip -p"),
             (Array("[\n{\"recordName\": \"a\"}\n]\n".utf8), "jq -c '.[]'"),
             (Array(" \n [{\"recordName\": \"a\"}]".utf8), "jq -c '.[]'"),
         ] as [([UInt8], String)]

@@ -162,10 +162,9 @@ import Testing
         _ = try await cumulus(["schema", "export", "--output", file], variables)
         let text = try String(contentsOfFile: file, encoding: .utf8)
         #expect(text.contains("        title           STRING QUERYABLE SEARCHABLE SORTABLE"))
-        let wanted = text.replacing(
-            "        title ",
-            with: "        \"___recordID\" REFERENCE QUERYABLE,\n        title "
-        )
+        let wanted = text.replacing(/("___recordID" +REFERENCE),/, maxReplacements: 1) {
+            "\($0.1) QUERYABLE,"
+        }
         try Data(wanted.utf8).write(to: URL(filePath: file))
         let change = "~ field Note.___recordID indexes: none -> QUERYABLE"
         let check = try await cumulus(["schema", "validate", file], variables)
