@@ -519,9 +519,15 @@ import Testing
                 )
             }
             var highest = 0
-            for _ in 0..<40 {
+            let end = Date().addingTimeInterval(0.5)
+            while Date() < end {
                 highest = max(highest, server.node.meter.heldBytes.value)
-                #expect(try healthy.fetch("large")[0].refusal == nil)
+                // Its share may be less than the record.
+                do {
+                    #expect(try healthy.fetch("large")[0].refusal == nil)
+                } catch let error as ServiceError {
+                    #expect(error.reason == .overloaded)
+                }
                 try await Task.sleep(for: .milliseconds(10))
             }
             #expect(highest <= mostUnanswered, "\(highest) bytes were held")
