@@ -5,7 +5,7 @@
 import CumulusModel
 
 extension ServiceError {
-    /// Something holds too much for now; the caller may try again in a moment.
+    /// A limit on bytes or calls in progress is reached; a retry in a moment may succeed.
     static func overloaded(_ what: String) -> ServiceError {
         var error = ServiceError(.requestRateLimited, .overloaded, "\(what); try again in a moment")
         error.retryAfterMilliseconds = 100

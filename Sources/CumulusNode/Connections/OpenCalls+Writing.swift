@@ -17,7 +17,7 @@ struct TaskTime: Sendable {
     let token: CallToken
     let end: Instant
 
-    /// Why the task is to end: its time is up, or nobody waits any more; nil means it may go on.
+    /// The error if the call was cancelled or `end` has passed; nil: go on.
     var refusal: ServiceError? { token.refusal(now: node.environment.now(), by: end) }
 }
 

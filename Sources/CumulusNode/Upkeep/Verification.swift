@@ -21,7 +21,7 @@ extension Node {
     /// How long the peer may say nothing, in milliseconds.
     private static let patience: Int64 = 60_000
 
-    /// Why nobody waits for the comparison any more; nil means somebody does.
+    /// Returns the error if the call was cancelled or its deadline has passed; nil: go on.
     typealias Refusal = @Sendable () -> ServiceError?
 
     /// - Parameters:

@@ -21,15 +21,15 @@ package final class CallToken: Sendable {
         cancelled.store(true, ordering: .relaxed)
     }
 
-    /// Why nobody waits for the call any more; nil if somebody does.
+    /// The error if the caller cancelled the call; nil if it did not.
     package var cancellation: ServiceError? {
         guard cancelled.load(ordering: .relaxed) else { return nil }
         return ServiceError(.operationCancelled, "the caller cancelled the call")
     }
 
-    /// Why the call is not worth doing any more; nil if it is.
+    /// The error if the call was cancelled or its deadline has passed; nil: go on.
     ///
-    /// - Parameter end: When its time is up; nil means its deadline.
+    /// - Parameter end: A deadline that replaces the call's own.
     package func refusal(now: Instant, by end: Instant? = nil) -> ServiceError? {
         if let cancellation { return cancellation }
         guard end ?? deadline <= now else { return nil }

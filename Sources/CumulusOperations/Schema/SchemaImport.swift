@@ -123,7 +123,7 @@ package struct SchemaImport: Hashable, Sendable {
         return .success(plan.difference)
     }
 
-    /// Why these changes aren't made; nil means there are none.
+    /// The error if an import takes away types or fields that records have values of; nil if none.
     private func refusal(
         of removals: [SchemaDifference.Change],
         _ rule: String

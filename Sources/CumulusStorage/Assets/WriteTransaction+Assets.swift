@@ -335,7 +335,7 @@ extension WriteTransaction {
 
     /// Forgets an asset that nobody names any more, with the chunks that only it contained.
     ///
-    /// - Returns: Packs that hold nothing any more; their files may go once the batch is durable.
+    /// - Returns: The packs that are now empty. Delete their files once the batch is durable.
     package mutating func forget(
         asset digest: Bytes,
         in database: DatabaseNumber
