@@ -139,6 +139,13 @@ extension Node {
         return PeerClocks.isWrong(lead) ? wallClock - lead : wallClock
     }
 
+    /// What the times of commits are judged by that a peer sends.
+    func intakeClock(of peerID: Bytes) -> CommitIntake.Clock {
+        let (wallClock, now) = (environment.wallClock(), environment.now())
+        let isRight = clocks.isRight(peerID, wallClock: wallClock, now: now)
+        return CommitIntake.Clock(now: clock, isSenderRight: isRight)
+    }
+
     /// What others are told of this node's clock; 0: nothing, since it is wrong.
     ///
     /// As long as only one other clock says so they are told: two right nodes that heard a wrong

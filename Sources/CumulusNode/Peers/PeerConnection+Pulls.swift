@@ -142,12 +142,7 @@ extension PeerConnection {
             scope: pull.scope,
             commits: pull.commits,
             paused: pull.paused,
-            clock: node.clock,
-            isSenderRight: node.clocks.isRight(
-                peerID,
-                wallClock: node.environment.wallClock(),
-                now: node.environment.now()
-            )
+            clock: node.intakeClock(of: peerID)
         )
         let (gate, wantsReport) = (node.gate, pull.wantsReport)
         let rings = gate.bell.count(of: nil)

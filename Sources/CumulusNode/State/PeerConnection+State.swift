@@ -41,8 +41,13 @@ extension PeerConnection {
         let request = StateRequest(vector: base, format: OpenStore.formatVersion)
         let stream = call(.peersState, scope, request.encoded())
         credit(PeerConnection.stateCredit, stream)
-        transfers[stream] = StateTransfer(node, scope: scope, base: base, loop: link.loop) {
-            [weak self] size in
+        transfers[stream] = StateTransfer(
+            node,
+            from: peerID,
+            scope: scope,
+            base: base,
+            loop: link.loop
+        ) { [weak self] size in
             self?.credit(size, stream)
             self?.link.needsTurn()
         } ended: { [weak self, node] outcome in

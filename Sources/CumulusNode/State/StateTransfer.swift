@@ -33,6 +33,7 @@ final class StateTransfer: @unchecked Sendable {
     }
 
     let scope: ScopeID
+    private let donor: Bytes
     private let node: Node
     private let loop: any FrameLoop
     /// Bytes that were dealt with: the donor may send as many again.
@@ -59,10 +60,12 @@ final class StateTransfer: @unchecked Sendable {
     private static let mergedAtOnce = 500
 
     /// - Parameters:
+    ///   - donor: The id of the node that sends its state.
     ///   - base: How far this node has read.
     ///   - ended: Called once, on the loop.
     init(
         _ node: Node,
+        from donor: Bytes,
         scope: ScopeID,
         base: VersionVector,
         loop: any FrameLoop,
@@ -70,6 +73,7 @@ final class StateTransfer: @unchecked Sendable {
         ended: @escaping (Outcome) -> Void
     ) {
         self.node = node
+        self.donor = donor
         self.scope = scope
         self.loop = loop
         self.grant = grant
@@ -115,8 +119,8 @@ final class StateTransfer: @unchecked Sendable {
     }
 
     private func begin() throws {
-        let now = node.clock
-        intake = try StateIntake(offer, above: offer.base, now: now)
+        let clock = node.intakeClock(of: donor)
+        intake = try StateIntake(offer, above: offer.base, clock: clock)
         let (offer, run) = (offer, node.incarnation)
         write(.commits, 0) { [self] transaction throws(EngineError) in
             guard let number = try transaction.scope(scope) else { return Beginning.unknownScope }

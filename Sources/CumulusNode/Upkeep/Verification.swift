@@ -41,7 +41,7 @@ extension Node {
         let scopes = try await gate.reading { try ScopeDirectory.all(in: $0).map(\.scope) }
         var verdict = WireVerdict()
         for scope in scopes {
-            try await verify(scope, with: peer, repairs, &verdict, unless: refusal)
+            try await verify(scope, with: peer, peerID, repairs, &verdict, unless: refusal)
         }
         try await checkAssets(&verdict, unless: refusal)
         return verdict
@@ -50,11 +50,12 @@ extension Node {
     private func verify(
         _ scope: ScopeID,
         with peer: PeerConnection,
+        _ peerID: Bytes,
         _ repairs: Bool,
         _ verdict: inout WireVerdict,
         unless refusal: @escaping Refusal
     ) async throws {
-        var reading = Reading(scope: scope, peer: peer, refusal: refusal)
+        var reading = Reading(scope: scope, peerID: peerID, peer: peer, refusal: refusal)
         // The snapshot of the digests is let go of before records are compared.
         let (compared, suspects) = try await compareDigests(reading)
         verdict.records += compared
@@ -70,6 +71,7 @@ extension Node {
     /// What is read of a peer.
     private struct Reading {
         var scope: ScopeID
+        var peerID: Bytes
         var peer: PeerConnection
         /// Whose records are wanted; nil means digests of everything.
         var stretches: [Stretch]?
@@ -80,7 +82,7 @@ extension Node {
         _ reading: Reading
     ) async throws -> (compared: UInt64, suspects: [Stretch]) {
         let audit = try await read(reading) { offer in
-            _ = try intake(of: offer)
+            _ = try intake(of: offer, reading.peerID)
             return try await snapshot(of: reading.scope) { DigestAudit(offer, $0, $1) }
         } take: { audit, response in
             guard response.records.isEmpty else {
@@ -110,7 +112,7 @@ extension Node {
         _ verdict: inout WireVerdict
     ) async throws {
         let (_, audit) = try await read(reading) { offer in
-            let intake = try intake(of: offer)
+            let intake = try intake(of: offer, reading.peerID)
             let audit = try await snapshot(of: reading.scope) { number, reader in
                 try StateAudit(offer, of: stretches, number, reader)
             }
@@ -147,8 +149,9 @@ extension Node {
         }
     }
 
-    private func intake(of offer: StateOffer) throws -> StateIntake {
-        try Node.readable { try StateIntake(offer, above: VersionVector(), now: clock) }
+    private func intake(of offer: StateOffer, _ peerID: Bytes) throws -> StateIntake {
+        let clock = intakeClock(of: peerID)
+        return try Node.readable { try StateIntake(offer, above: VersionVector(), clock: clock) }
     }
 
     private func snapshot<Value: Sendable>(

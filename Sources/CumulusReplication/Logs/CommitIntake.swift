@@ -47,10 +47,14 @@ package enum CommitIntake {
     /// A clock that was ahead has left later times in the log than it shows now. Nodes count on
     /// from the latest, 65,536 times to a millisecond, so none is further ahead than this.
     private static let countedMilliseconds: Int64 = 100
+    /// Times from the year 6429 on are refused from every sender.
+    ///
+    /// A node counts on from the latest time, so it must not take the last that there is.
+    private static let lastMilliseconds: Int64 = 1 << 47
 
     /// What a commit's time is judged by.
     package struct Clock: Sendable {
-        /// The wall clock, in milliseconds since 1970 UTC.
+        /// What time it is, as far as this node can tell, in milliseconds since 1970 UTC.
         package var now: Int64
         /// The latest time of all commits that are applied here.
         package var latest: HybridTime
@@ -67,8 +71,10 @@ package enum CommitIntake {
         /// Milliseconds by which a time is too far ahead; nil if it is not.
         func excess(of time: HybridTime) -> Int64? {
             let lead = time.milliseconds - now
+            guard lead > clockLeadMilliseconds else { return nil }
+            guard time.milliseconds < lastMilliseconds else { return lead }
             let isCounted = time.milliseconds <= latest.milliseconds + countedMilliseconds
-            return lead > clockLeadMilliseconds && !isCounted && !isSenderRight ? lead : nil
+            return isCounted || isSenderRight ? nil : lead
         }
     }
 

@@ -28,23 +28,19 @@ package struct PeerCommits: Sendable {
     package var commits: [Bytes]
     /// What was paused since the peer began to send.
     package var paused: Paused
-    /// What time it is, as far as this node can tell, in milliseconds since 1970 UTC.
-    package var clock: Int64
-    /// The node that sends them has a right clock.
-    package var isSenderRight: Bool
+    /// What their times are judged by; the latest time here is filled in.
+    package var clock: CommitIntake.Clock
 
     package init(
         scope: ScopeID,
         commits: [Bytes],
         paused: Paused = [:],
-        clock: Int64,
-        isSenderRight: Bool = false
+        clock: CommitIntake.Clock
     ) {
         self.scope = scope
         self.commits = commits
         self.paused = paused
         self.clock = clock
-        self.isSenderRight = isSenderRight
     }
 
     /// Applies what can be.
@@ -77,16 +73,9 @@ package struct PeerCommits: Sendable {
                 paused[head.dot.incarnation] = .unreadable(error.reason)
                 continue
             }
-            let verdict = CommitIntake.judge(
-                commit,
-                bytes: bytes,
-                after: runs,
-                clock: CommitIntake.Clock(
-                    now: clock,
-                    latest: transaction.latestTime,
-                    isSenderRight: isSenderRight
-                )
-            )
+            var clock = clock
+            clock.latest = transaction.latestTime
+            let verdict = CommitIntake.judge(commit, bytes: bytes, after: runs, clock: clock)
             switch verdict {
             case .known: continue
             case .waits(let missing):

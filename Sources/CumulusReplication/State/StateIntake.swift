@@ -22,11 +22,11 @@ package struct StateIntake: Sendable {
     ///
     /// - Parameters:
     ///   - base: How far this node had read when it asked.
-    ///   - now: The wall clock, in milliseconds since 1970 UTC.
+    ///   - clock: What the times of the donor's commits are judged by.
     package init(
         _ offer: StateOffer,
         above base: VersionVector,
-        now: Int64
+        clock: CommitIntake.Clock
     ) throws(MalformedBytes) {
         self.offer = offer
         // Made of all its parts each time.
@@ -34,8 +34,7 @@ package struct StateIntake: Sendable {
         guard offer.base == base else { throw MalformedBytes("it was made for another reader") }
         var room = StateIntake.mostCommits
         for (incarnation, row) in offer.vectors.sorted(by: { $0.key < $1.key }) {
-            let lead = row.time.milliseconds - now
-            guard lead <= CommitIntake.clockLeadMilliseconds else {
+            if let lead = clock.excess(of: row.time) {
                 throw MalformedBytes("commits of \(incarnation) are \(lead) ms ahead of our clock")
             }
             guard row.hash.count == Commit.noHash.count, row.seq > 0, row.seq <= room else {

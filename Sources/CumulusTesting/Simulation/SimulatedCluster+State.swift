@@ -39,7 +39,7 @@ extension SimulatedCluster {
             broken: store.state.broken,
             isLarge: { _ in Int.random(in: 0..<7, using: &dice) == 0 }
         )
-        let intake = try StateIntake(offer, above: base, now: store.now)
+        let intake = try StateIntake(offer, above: base, clock: .init(now: store.now))
         let scope = try store.scopeNumber()
         var begun: StateSync?
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in

@@ -94,6 +94,7 @@ import Testing
     private func transfer(to node: Node, _ outcomes: Outcomes) -> StateTransfer {
         StateTransfer(
             node,
+            from: Bytes(repeating: 7, count: 16),
             scope: scope,
             base: VersionVector(),
             loop: InPlaceLoop.shared,

@@ -47,7 +47,7 @@ import Testing
     private func compareRecords(of stretches: [Stretch], byteLimit: Int) throws -> Finding {
         let source = try source(other)
         let offer = try source.outline(of: stretches)
-        var intake = try StateIntake(offer, above: VersionVector(), now: one.now)
+        var intake = try StateIntake(offer, above: VersionVector(), clock: .init(now: one.now))
         var audit = try StateAudit(offer, of: stretches, one.scopeNumber(), one.reader)
         var pages = StatePages(source, offer, of: stretches)
         var finding = Finding()
@@ -293,7 +293,7 @@ import Testing
         var intake = try StateIntake(
             source.outline(),
             above: VersionVector(),
-            now: one.now
+            clock: .init(now: one.now)
         )
         var unasked = StatePage(zone: 0)
         unasked.records = [(name, record)]

@@ -117,6 +117,17 @@ import Testing
         #expect(Self.judge(commit, clock: clock) == .apply)
     }
 
+    /// The next time after the last one would end the process.
+    @Test(arguments: [1 << 47, 1 << 48 - 1] as [Int64])
+    func timesThatNoClockShowsAreRefused(time: Int64) {
+        let latest = HybridTime(milliseconds: time)
+        let clock = CommitIntake.Clock(now: Self.now, latest: latest, isSenderRight: true)
+        #expect(
+            Self.judge(Self.commit(1, time: time), clock: clock)
+                == .refused(.clockAhead(milliseconds: time - Self.now))
+        )
+    }
+
     /// An operator is told once, however often it is tried again.
     @Test func aClockThatIsStillAheadIsNoNews() {
         typealias Refusal = CommitIntake.Refusal

@@ -48,7 +48,7 @@ extension OutboundFeed {
                     let commits = PeerCommits(
                         scope: source.scope,
                         commits: batch.commits,
-                        clock: target.now
+                        clock: .init(now: target.now)
                     )
                     outcome = try commits.run(in: &transaction).0
                 }
@@ -165,7 +165,7 @@ extension OutboundFeed {
                 scope: scope ?? one.scope,
                 commits: commits,
                 paused: paused,
-                clock: transaction.now
+                clock: .init(now: transaction.now)
             )
             outcome = try commits.run(in: &transaction)
         }

@@ -125,7 +125,7 @@ import Testing
         let cluster = try #require(try one.reader.scope(.cluster))
         let offer = try StateSource(one.reader, scope: cluster).offer(to: VersionVector())
         #expect(offer.increments.isEmpty)
-        _ = try StateIntake(offer, above: VersionVector(), now: one.now)
+        _ = try StateIntake(offer, above: VersionVector(), clock: .init(now: one.now))
         let own = StateSource(one.reader, scope: try one.scopeNumber())
         #expect(try own.offer(to: VersionVector()).increments.count == 3)
     }
@@ -163,7 +163,7 @@ import Testing
         let source = StateSource(one.reader, scope: try one.scopeNumber())
         let good = try source.offer(to: other.vector()) { _ in true }
         let base = try other.vector()
-        _ = try StateIntake(good, above: base, now: one.now)
+        _ = try StateIntake(good, above: base, clock: .init(now: one.now))
         let run = try #require(good.vectors.keys.first)
         let changes: [(inout StateOffer) -> Void] = [
             { $0.base = VersionVector() },
@@ -193,12 +193,26 @@ import Testing
             var offer = good
             change(&offer)
             #expect(throws: MalformedBytes.self, "change \(number)") {
-                _ = try StateIntake(offer, above: base, now: one.now)
+                _ = try StateIntake(offer, above: base, clock: .init(now: one.now))
             }
         }
         var last = good
         last.zones[0].row.generation = Zones.lastGeneration
-        _ = try StateIntake(last, above: base, now: one.now)
+        _ = try StateIntake(last, above: base, clock: .init(now: one.now))
+    }
+
+    /// The cluster's clocks were an hour ahead and were set right: a node that joins then takes the
+    /// state of one whose clock is right, and of no other.
+    @Test func aStateAheadOfTheClockIsTakenFromADonorThatIsRight() throws {
+        try one.save([SaveItem("s", ["a": 1])])
+        let source = StateSource(one.reader, scope: try one.scopeNumber())
+        let offer = try source.offer(to: VersionVector()) { _ in true }
+        var clock = CommitIntake.Clock(now: one.now - 3_600_000)
+        #expect(throws: MalformedBytes.self) {
+            _ = try StateIntake(offer, above: VersionVector(), clock: clock)
+        }
+        clock.isSenderRight = true
+        _ = try StateIntake(offer, above: VersionVector(), clock: clock)
     }
 
     @Test func aPageThatCanNotBeIsRefused() throws {
@@ -221,10 +235,10 @@ import Testing
         for (number, change) in changes.enumerated() {
             var page = good
             change(&page)
-            var intake = try StateIntake(offer, above: other.vector(), now: one.now)
+            var intake = try StateIntake(offer, above: other.vector(), clock: .init(now: one.now))
             #expect(throws: MalformedBytes.self, "change \(number)") { _ = try intake.read(page) }
         }
-        var intake = try StateIntake(offer, above: other.vector(), now: one.now)
+        var intake = try StateIntake(offer, above: other.vector(), clock: .init(now: one.now))
         _ = try intake.read(good)
         #expect(throws: MalformedBytes.self) { _ = try intake.read(good) }
     }
@@ -242,7 +256,7 @@ import Testing
         #expect(parts.map { $0.records.map(\.record.rows.count) } == [[1], [1], [1]])
         #expect(parts.map(\.goesOn) == [false, true, false])
 
-        let fresh = try StateIntake(offer, above: VersionVector(), now: one.now)
+        let fresh = try StateIntake(offer, above: VersionVector(), clock: .init(now: one.now))
         var intake = fresh
         let read = try parts.map { try intake.read($0) }
         #expect(read.map { $0.records.map(\.name) } == [["r"], [], ["s"]])
@@ -275,7 +289,7 @@ import Testing
             var page = StatePage(zone: 0)
             page.records = [("r", StagedRecord(rows: rows))]
             page.goesOn = true
-            var intake = try StateIntake(offer, above: VersionVector(), now: one.now)
+            var intake = try StateIntake(offer, above: VersionVector(), clock: .init(now: one.now))
             #expect(throws: MalformedBytes.self) {
                 for _ in 0..<70 { _ = try intake.read(page) }
             }
@@ -307,7 +321,7 @@ import Testing
             let record = Int.random(in: 0..<page.records.count, using: &dice)
             let bytes = page.records[record].record.rows[0]
             page.records[record].record.rows[0] = Damage.mutation(of: bytes, using: &dice)
-            var intake = try StateIntake(offer, above: other.vector(), now: one.now)
+            var intake = try StateIntake(offer, above: other.vector(), clock: .init(now: one.now))
             guard let read = try? intake.read(page) else { continue }
             try? other.change { (transaction: inout WriteTransaction) throws(EngineError) in
                 var sync = try StateSync(offer, in: scope, &transaction)

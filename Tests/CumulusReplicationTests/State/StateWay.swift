@@ -24,7 +24,7 @@ extension TestStore {
         let snapshot = ReadTransaction(try other.engine.snapshot(), reach: .disk)
         let source = StateSource(snapshot, scope: try other.scopeNumber())
         let offer = try source.offer(to: vector(), isLarge: { _ in way == .full })
-        var intake = try StateIntake(offer, above: vector(), now: now)
+        var intake = try StateIntake(offer, above: vector(), clock: .init(now: now))
         var begun: StateSync?
         try change { (transaction: inout WriteTransaction) throws(EngineError) in
             begun = try StateSync(offer, in: scope, &transaction)
