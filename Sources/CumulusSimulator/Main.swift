@@ -60,8 +60,6 @@ struct Simulator: ParsableCommand {
     @Flag(help: "Hold random queries against a plain loop, in both stores.") var queries = false
     @Flag(help: "Race uploads and saves with the collection of assets; with --whole, use assets.")
     var assets = false
-    @Flag(help: "With --whole: one time server sets all clocks wrong, and right again.")
-    var clockJumps = false
     @Option(help: "Nodes of each cluster, 2 to 9.") var nodes = 3
     @Option(help: "Steps of each history.") var steps = 160
     @Option(help: "Seconds of each history of whole nodes, in virtual time.") var seconds = 30
@@ -101,9 +99,6 @@ struct Simulator: ParsableCommand {
         guard !assets || whole || !trace && broken == nil else {
             throw ValidationError("--assets: only with --whole, or with seeds and --steps")
         }
-        guard !clockJumps || whole else {
-            throw ValidationError("--clock-jumps: only with --whole")
-        }
         guard !whole || broken == nil else {
             throw ValidationError("--break: rules are broken between stores; leave out --whole")
         }
@@ -128,7 +123,6 @@ struct Simulator: ParsableCommand {
         simulation.seconds = Int64(seconds)
         simulation.isTold = trace
         simulation.hasAssets = assets
-        simulation.jumpsClocks = clockJumps
         return { [simulation] seed in try simulation.run(seed: seed) }
     }
 

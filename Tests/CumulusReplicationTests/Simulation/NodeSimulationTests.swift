@@ -14,6 +14,15 @@ import Testing
         #expect(verdict.counts["leaves", default: 0] > 0)
     }
 
+    /// Found by these seeds: all clocks had been ahead and were set right, and a node that joined
+    /// anew refused the state of every other, whose times were ahead of its clock.
+    @Test(arguments: [16, 46] as [UInt64])
+    func aNodeThatJoinsTakesTimesAheadOfItsClock(seed: UInt64) throws {
+        let verdict = try NodeSimulation().run(seed: seed)
+        #expect(verdict.violations.isEmpty, "\(verdict.violations.first as Any)")
+        #expect(verdict.counts["jumps of all clocks", default: 0] > 0)
+    }
+
     /// Histories in which little happens would show little.
     @Test func wholeNodesKeepEveryInvariant() throws {
         var counts: [String: Int] = [:]

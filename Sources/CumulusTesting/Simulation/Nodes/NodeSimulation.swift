@@ -16,10 +16,6 @@ package struct NodeSimulation {
     package var seconds: Int64 = 30
     /// Callers put files on their records; disks don't go back to backups then.
     package var hasAssets = false
-    /// One time server sets all clocks wrong, and right again.
-    ///
-    /// Some seeds don't come to hold the same then: an open fault.
-    package var jumpsClocks = false
     /// Keep the story.
     package var isTold = false
 
@@ -30,7 +26,6 @@ package struct NodeSimulation {
             nodes,
             seed: seed,
             hasAssets: hasAssets,
-            jumpsTogether: jumpsClocks,
             isTold: isTold
         )
         try world.begin()

@@ -24,7 +24,7 @@ final class SimulatedWorld: @unchecked Sendable {
     /// For connections that break, in some histories: the others stay as they are.
     var resetDice: SeededGenerator
     let resets: Bool
-    /// For clocks that jump together.
+    /// For clocks that jump together, in some histories.
     var jumpDice: SeededGenerator
     let jumpsTogether: Bool
     /// In some histories; clients have write concerns there.
@@ -56,14 +56,14 @@ final class SimulatedWorld: @unchecked Sendable {
     /// Things that happen in a second of virtual time, at most: more is somebody turning in place.
     static let eventsPerSecond = 200_000
 
-    init(_ count: Int, seed: UInt64, hasAssets: Bool, jumpsTogether: Bool, isTold: Bool) throws {
+    init(_ count: Int, seed: UInt64, hasAssets: Bool, isTold: Bool) throws {
         self.isTold = isTold
         self.hasAssets = hasAssets
         restores = seed % 2 == 0 && !hasAssets
         dice = SeededGenerator(seed: seed)
         resets = [2, 4, 6].contains(seed % 7)
         resetDice = SeededGenerator(seed: ~seed)
-        self.jumpsTogether = jumpsTogether
+        jumpsTogether = seed % 6 == 4
         jumpDice = SeededGenerator(seed: ~seed &* 5)
         pairs = seed % 5 == 3 ? PairLoad(seed: ~seed &* 3) : nil
         requests = RandomRequests(seed: dice.next())
