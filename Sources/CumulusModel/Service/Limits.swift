@@ -39,13 +39,12 @@ package struct Limits: Hashable, Sendable {
     /// Bytes of the calls in progress on one connection: what they sent, and what is not yet taken
     /// of their answers.
     package var unansweredBytes = 8 << 20
-    /// The same over all connections; beyond it a connection goes on only within its share of as
-    /// much again.
+    /// The same over all connections; beyond it a connection goes on only within its share of half
+    /// as much again.
     ///
-    /// Answers have half of it, and shares of another quarter: the rest is for requests.
-    ///
-    /// While nobody connects, all together hold at most twice this, and what each reader thread had
-    /// begun. A connection from a time with fewer of them keeps the larger share that it took.
+    /// Answers have three quarters of it before shares count, and requests have one and a half:
+    /// callers that read nothing leave room for the requests of others. While nobody connects, all
+    /// together hold at most twice this, and what each reader thread had begun. A connection from a time with fewer of them keeps the larger share that it took.
     package var nodeUnansweredBytes = 16 << 20
     /// Bytes that wait on a connection with another node, in each direction, when no more is read
     /// for it: until that node has taken them, or this one's writer has.

@@ -47,31 +47,29 @@ final class ConnectionRoom: Sendable {
         arriving.add(byteCount)
     }
 
-    /// Whether the connection may hold this many bytes in all.
+    /// Whether the connection may hold this many bytes in all: requests, and answers that are made.
     func allows(_ bytes: Int) -> Bool {
-        let limit = limits.nodeUnansweredBytes
-        return allows(bytes, growth: bytes - held.value, limit: limit, shared: limit)
+        allows(bytes, growth: bytes - held.value, limit: limits.nodeUnansweredBytes / 2 * 3)
     }
 
     /// Whether an answer of this many bytes has room; from any thread.
     ///
-    /// All answers together take at most three quarters of the node's bytes: callers that read
-    /// nothing leave room for the requests of others.
+    /// Answers stop at half of what requests may take: callers that read nothing leave room for the
+    /// requests of others.
     func hasRoom(for byteCount: Int) -> Bool {
-        let limit = limits.nodeUnansweredBytes
         let bytes = held.value + arriving.value + byteCount
-        return allows(bytes, growth: byteCount, limit: limit / 2, shared: limit / 4)
+        return allows(bytes, growth: byteCount, limit: limits.nodeUnansweredBytes / 4 * 3)
     }
 
     /// Whether so much of the node's bytes is held that nobody may keep any for long.
-    var isCrowded: Bool { meter.heldBytes.value >= limits.nodeUnansweredBytes / 4 }
+    var isCrowded: Bool { meter.heldBytes.value >= limits.nodeUnansweredBytes / 2 }
 
-    /// - Parameters:
-    ///   - limit: Bytes of all connections up to which each may grow.
-    ///   - shared: Bytes beyond, of which each connection has an equal share.
-    private func allows(_ bytes: Int, growth: Int, limit: Int, shared: Int) -> Bool {
+    /// - Parameter limit: Bytes of all connections up to which each may grow; beyond it each has an
+    ///   equal share of half of the node's bytes.
+    private func allows(_ bytes: Int, growth: Int, limit: Int) -> Bool {
         meter.heldBytes.value + growth <= limit
-            || bytes + queued.value <= shared / max(1, meter.connections.value)
+            || bytes + queued.value <= limits.nodeUnansweredBytes / 2
+                / max(1, meter.connections.value)
     }
 }
 

@@ -438,7 +438,7 @@ import Testing
                 #expect(try healthy.fetch("small")[0].refusal == nil)
                 try await Task.sleep(for: .milliseconds(10))
             }
-            #expect(highest > limit / 4, "nothing was held up")
+            #expect(highest > limit / 2, "nothing was held up")
             #expect(highest <= mostUnanswered, "\(highest) bytes were held")
             for client in deaf { client.close() }
             #expect(try await eventually { server.node.meter.heldBytes.value < 1 << 20 })
@@ -470,7 +470,7 @@ import Testing
             #expect(
                 try await eventually {
                     let limit = Limits.standard.nodeUnansweredBytes
-                    return server.node.meter.heldBytes.value > limit / 4
+                    return server.node.meter.heldBytes.value > limit / 2
                 }
             )
             let large = FieldValue.string(String(repeating: "y", count: 900_000))
@@ -492,7 +492,7 @@ import Testing
                 try await eventually(seconds: 10) {
                     let limit = Limits.standard.nodeUnansweredBytes
                     let meter = server.node.meter
-                    return meter.heldBytes.value < limit / 4
+                    return meter.heldBytes.value < limit / 2
                         && meter.connections.value < 1 + deaf.count
                 }
             )
@@ -519,15 +519,9 @@ import Testing
                 )
             }
             var highest = 0
-            let end = Date().addingTimeInterval(0.5)
-            while Date() < end {
+            for _ in 0..<40 {
                 highest = max(highest, server.node.meter.heldBytes.value)
-                // Its share may be less than the record.
-                do {
-                    #expect(try healthy.fetch("large")[0].refusal == nil)
-                } catch let error as ServiceError {
-                    #expect(error.reason == .overloaded)
-                }
+                #expect(try healthy.fetch("large")[0].refusal == nil)
                 try await Task.sleep(for: .milliseconds(10))
             }
             #expect(highest <= mostUnanswered, "\(highest) bytes were held")
@@ -616,8 +610,7 @@ import Testing
             }
             #expect(isClosed)
             #expect(highest > 1 << 20, "nothing was held up")
-            // And what reader threads had begun.
-            #expect(highest <= limits.unansweredBytes + 240_000, "\(highest) bytes were held")
+            #expect(highest <= limits.unansweredBytes + 100_000, "\(highest) bytes were held")
             #expect(try healthy.fetch("large")[0].refusal == nil)
             #expect(server.node.meter.heldBytes.value < 1 << 20)
         }

@@ -718,7 +718,7 @@ extension Bytes {
             }
             let held = servers[0].node.meter.heldBytes.value
             let limit = Limits.standard.nodeUnansweredBytes
-            #expect(held > limit / 4 && held <= limit / 4 * 3, "\(held) bytes are held")
+            #expect(held > limit / 2 && held <= limit / 4 * 3, "\(held) bytes are held")
             servers[0].node.beginDraining()
             var open = Set(calls.map(\.stream))
             while !open.isEmpty {
