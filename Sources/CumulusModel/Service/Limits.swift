@@ -42,9 +42,10 @@ package struct Limits: Hashable, Sendable {
     /// The same over all connections; beyond it a connection goes on only within its share of half
     /// as much again.
     ///
-    /// Answers have three quarters of it before shares count, and requests have one and a half:
+    /// Answers have three quarters of it before shares count, and requests have one and a half, so
     /// callers that read nothing leave room for the requests of others. While nobody connects, all
-    /// together hold at most twice this, and what each reader thread had begun. A connection from a time with fewer of them keeps the larger share that it took.
+    /// together hold at most twice this, and what each reader thread had begun. A connection from a
+    /// time with fewer of them keeps the larger share that it took.
     package var nodeUnansweredBytes = 16 << 20
     /// Bytes that wait on a connection with another node, in each direction, when no more is read
     /// for it: until that node has taken them, or this one's writer has.
