@@ -58,8 +58,13 @@ struct Importer {
         var record: Record
         var error: any Error
 
-        /// The record's parent isn't there, or not yet.
-        var isOrphan: Bool { (error as? ServiceError)?.code == .referenceViolation }
+        /// The record's parent isn't there, or not yet; or it has an empty list, and a later line
+        /// may say what its elements are.
+        var isEarly: Bool {
+            let error = error as? ServiceError
+            return error?.code == .referenceViolation
+                || error?.reason == .wrongType && record.hasEmptyList
+        }
     }
 
     private struct Outcome {
@@ -85,9 +90,9 @@ struct Importer {
     private var underWay: Set<Record.ID> = []
     /// Fields whose types are known to the server, by a line that was saved.
     private var settled: Set<String> = []
-    /// Records that wait for their parents; their names, so that lines keep their order.
-    private var orphans: [Record.ID: Refusal] = [:]
-    private static let mostOrphans = 50_000
+    /// Records that wait for what later lines bring; their names, so that lines keep their order.
+    private var early: [Record.ID: Refusal] = [:]
+    private static let mostEarly = 50_000
     private var callCount = 0
     /// The server doesn't know who is saving: it would refuse the rest too.
     private var isUnknown = false
@@ -130,7 +135,7 @@ struct Importer {
                 progress.update(bytes: lines.byteCount, records: summary.saved)
             }
             try await finishCalls(&calls, database)
-            try await saveOrphans(&calls, database)
+            try await saveEarly(&calls, database)
         }
         summary.seconds = progress.seconds
         return summary
@@ -171,24 +176,26 @@ struct Importer {
         }
     }
 
-    // MARK: Parents
+    // MARK: Records that came early
 
-    /// Saves records whose parents came later, until no parent comes any more.
+    /// Saves records again whose parents, or lists, came later, as long as that helps.
     ///
     /// An export is in the order of names, so chains run forwards or backwards: so do the rounds.
-    private mutating func saveOrphans(_ calls: inout Calls, _ database: Database) async throws {
+    private mutating func saveEarly(_ calls: inout Calls, _ database: Database) async throws {
         var isForwards = false
         var count = Int.max
-        while !mustStop, !orphans.isEmpty, orphans.count < count {
-            let waiting = orphans.values.sorted { ($0.line < $1.line) == isForwards }
-            count = orphans.count
-            orphans = [:]
-            for orphan in waiting { try await add(orphan.record, orphan.line, &calls, database) }
+        while !mustStop, !early.isEmpty, early.count < count {
+            let waiting = early.values.sorted { ($0.line < $1.line) == isForwards }
+            count = early.count
+            early = [:]
+            for refusal in waiting {
+                try await add(refusal.record, refusal.line, &calls, database)
+            }
             try await finishCalls(&calls, database)
             isForwards.toggle()
         }
-        summary.refused += orphans.count
-        refuse(orphans.values)
+        summary.refused += early.count
+        refuse(early.values)
     }
 
     // MARK: Batches
@@ -201,7 +208,7 @@ struct Importer {
     ) async throws {
         if batch.lines[record.recordID] != nil { try await send(&calls, database) }
         while underWay.contains(record.recordID) { try await finishCall(&calls) }
-        if let earlier = orphans.removeValue(forKey: record.recordID) {
+        if let earlier = early.removeValue(forKey: record.recordID) {
             // It must not come after this one.
             summary.refused += 1
             refuse([earlier])
@@ -244,11 +251,11 @@ struct Importer {
         settle(outcome)
         summary.saved += outcome.batch.records.count - outcome.refusals.count
         var refusals = outcome.refusals
-        if orphans.count + refusals.count <= Importer.mostOrphans, !isStrict {
-            for orphan in refusals where orphan.isOrphan {
-                orphans[orphan.record.recordID] = orphan
+        if early.count + refusals.count <= Importer.mostEarly, !isStrict {
+            for refusal in refusals where refusal.isEarly {
+                early[refusal.record.recordID] = refusal
             }
-            refusals.removeAll(where: \.isOrphan)
+            refusals.removeAll(where: \.isEarly)
         }
         summary.refused += refusals.count
         refuse(refusals)
@@ -343,6 +350,10 @@ struct Importer {
 }
 
 extension Record {
+    fileprivate var hasEmptyList: Bool {
+        decidingKeys.count < allKeys().count + encryptedValues.values.count
+    }
+
     /// Fields with a value that tells their type, which an empty list doesn't.
     fileprivate var decidingKeys: [String] {
         let plain = allKeys().filter { self[$0] != .list([]) }

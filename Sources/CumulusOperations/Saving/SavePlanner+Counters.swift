@@ -51,8 +51,7 @@ extension SavePlanner {
         var shown: Int64?
         if let row, let entry = row.body.entry(named: increment.field) {
             shown = try malformed { () throws(MalformedBytes) in try row.body.int64(entry) }
-            // An empty list may stand where the schema had no column yet, and another type where
-            // nodes gave the field two.
+            // Another type may stand there where nodes gave the field two.
             if shown == nil {
                 throw .item(holdsAnother(increment.field, entry.type ?? .emptyList))
             }

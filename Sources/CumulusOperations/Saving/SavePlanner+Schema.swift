@@ -41,7 +41,10 @@ extension SavePlanner {
                     throw .item(inexact(name))
                 }
                 converted.append(field: field)
-            } else if !type.isEmptyList || !request.growsSchema {
+            } else {
+                guard !type.isEmptyList || !request.growsSchema else {
+                    throw .item(untyped(name, content.type))
+                }
                 try item { () throws(ServiceError) in try growth.addField(name, type) }
                 schema.fields[name] = type
             }
@@ -86,6 +89,18 @@ extension SavePlanner {
                 )
             )
         }
+    }
+
+    /// An empty list doesn't say what its elements are.
+    private func untyped(_ name: String, _ type: String) -> ServiceError {
+        ServiceError(
+            .invalidArguments,
+            .wrongType,
+            """
+            cannot use an empty list to initialize a new field (field '\(StoredName.shown(name))' \
+            in record type '\(StoredName.shown(type))' should be more precise)
+            """
+        )
     }
 
     func mismatch(_ name: String, _ column: FieldType, _ type: FieldType) -> ServiceError {

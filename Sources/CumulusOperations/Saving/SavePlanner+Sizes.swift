@@ -44,8 +44,7 @@ extension SavePlanner {
         )
     }
 
-    /// Bounds what the schema doesn't: empty lists need no column, and a removed field leaves its
-    /// name behind.
+    /// Bounds what the schema doesn't: a removed field leaves its name behind.
     func checkFieldCount(
         _ put: Commit.Put,
         _ row: RecordRow?,

@@ -18,12 +18,13 @@ import Testing
             SaveItem("bern", Self.city("CH", 134_000, -1, 46.95, 7.44, of: "europe")),
             SaveItem("osaka", Self.city("JP", 2_750_000, 0, 34.69, 135.50, of: "asia")),
             SaveItem("tokyo", Self.city("JP", 13_960_000, 2, 35.68, 139.69, of: "asia")),
-            SaveItem("nowhere", ["empty": 1, "labels": .list([])]),
+            SaveItem("nowhere", ["empty": 1]),
         ])
         try store.save([
             SaveItem("amsterdam", ["labels": ["canal", "bike"], "blurb": "Bikes, Café life"]),
             SaveItem("berlin", ["labels": ["club"], "blurb": "Clubs and lakes", "motto": "be"]),
             SaveItem("tokyo", ["labels": ["neon", "bike"], "blurb": "a CAFE", "motto": "life"]),
+            SaveItem("nowhere", ["labels": .list([])]),
         ])
     }
 

@@ -386,6 +386,26 @@ import Testing
         #expect((1...8).contains(run.errors.split(separator: "\n").count), "\(run.errors)")
     }
 
+    /// An empty list doesn't say what its elements are: it waits for a line that does.
+    @Test func emptyListsWaitForTheirType() async throws {
+        let folder = try TestFolder()
+        let node = try await NodeProcess.ready(data: folder.node)
+        let variables = [
+            "CUMULUS_ENDPOINT": try node.endpoint, "CUMULUS_TOKEN": try await node.makeToken(),
+        ]
+        let file = "\(folder.path)/records.jsonl"
+        let lines = [
+            ##"{"recordName": "a", "tags": [], "other": []}"##,
+            ##"{"recordName": "b", "tags": []}"##, ##"{"recordName": "c", "tags": [1]}"##,
+        ]
+        try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: file))
+        let run = try await CommandLineRun(["import", file, "--type", "T"], variables: variables)
+        #expect(run.code == 1)
+        #expect(run.output.contains("2 records saved, 1 lines failed"), "\(run.output)")
+        #expect(run.errors.contains("line 1: cannot use an empty list"), "\(run.errors)")
+        #expect(run.errors.contains("field 'other' in record type 'T'"))
+    }
+
     /// Nothing is saved, and the message says what the file is and what to type.
     @Test(
         arguments: [
