@@ -20,7 +20,7 @@ extension RecordCommand {
         static let configuration = CommandConfiguration(
             abstract: "Save a record: a new one, or fields of one that is there.",
             discussion: help(
-                "cumulus record save Greeting hello --field text=Hello",
+                "cumulus record save Greeting hello --field text=Hello --field stars=3",
                 #"cumulus record save Place home --json-fields '{"floors": 2, "name": null}'"#,
                 "cumulus record save Page front --increment visits=1",
                 "cumulus record save Photo front --field title=Front --asset image=front.jpg",
@@ -47,7 +47,8 @@ extension RecordCommand {
 
         @Argument(help: "Type of the record.") var type: String
         @Argument(help: "Name of the record.") var name: String
-        @Option(help: "A field with a text, KEY=TEXT.") var field: [Assignment] = []
+        @Option(help: "A field, KEY=TEXT; the text is read by the field's type, if it has one.")
+        var field: [Assignment] = []
         @Option(help: "Fields of any kind as a JSON object; null removes a field.")
         var jsonFields: String?
         @Option(help: "A field with a file, KEY=FILE.") var asset: [Assignment] = []
@@ -90,20 +91,37 @@ extension RecordCommand {
                 timeout: timeout,
                 replicas: replicas,
                 encryption: encryption
-            ) { database in
-                let results = try await transfer.following { progress in
-                    try await database.modifyRecords(
-                        saving: [record],
-                        deleting: [],
-                        savePolicy: policy.savePolicy,
-                        progress: progress
-                    )
-                }
-                return try results.saveResults[record.recordID]?.get()
-            }
+            ) { try await save(record, in: $0, transfer) }
             guard let saved else { return }
             let sent = asset.isEmpty ? [] : [["", transfer.text("sent")]]
             try output.show(saved.json, rows: saved.rows + sent)
+        }
+
+        /// Saves the record; texts whose fields have another type are read by it.
+        private func save(
+            _ record: Record,
+            in database: Database,
+            _ transfer: AssetTransfer
+        ) async throws -> Record? {
+            let results = try await transfer.following { progress in
+                try await database.modifyRecords(
+                    saving: [record],
+                    deleting: [],
+                    savePolicy: policy.savePolicy,
+                    progress: progress
+                )
+            }
+            do {
+                return try results.saveResults[record.recordID]?.get()
+            } catch {
+                // A text that was read has another type, so each field comes here once.
+                guard let (key, type) = TypedText.expected(by: error),
+                    let text = field.first(where: { $0.key == key })
+                else { throw error }
+                var typed = record
+                typed[key] = try TypedText.value(of: text, as: type)
+                return try await save(typed, in: database, transfer)
+            }
         }
 
         func record() throws -> Record {

@@ -186,6 +186,29 @@ import Testing
         #expect(try JSONReader.read(none.output.utf8)["changes"] == .array([]))
     }
 
+    /// In a new field it is text.
+    @Test func aTextIsReadByTheTypeOfItsField() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let variables = try await variables(node)
+        let save = ["record", "save", "Num", "a"]
+        let json = ##"{"v": 1, "d": 0.5, "at": {"$date": 0}, "tags": ["x"]}"##
+        _ = try await cumulus(save + ["--json-fields", json], variables)
+        let time = "2024-02-29T12:00:00.000Z"
+        let texts = ["v=3", "d=4", "at=\(time)", ##"tags=["a", "b"]"##, "name=7"]
+        let saved = try await cumulus(
+            save + texts.flatMap { ["--field", $0] } + ["--json"],
+            variables
+        )
+        let fields = try #require(try JSONReader.read(saved.output.utf8)["fields"])
+        let date: JSON = ["$date": .string(time)]
+        #expect(fields["v"] == .integer(3) && fields["d"] == .decimal(4))
+        #expect(fields["at"] == date && fields["name"] == .string("7"))
+        #expect(fields["tags"] == .array([.string("a"), .string("b")]))
+        let wrong = try await CommandLineRun(save + ["--field", "v=x"], variables: variables)
+        #expect(wrong.code == 65)
+        #expect(wrong.errors.contains("--field v: 'x' is no INT64; write a whole number"))
+    }
+
     @Test func whatASchemaDropsStaysAwayOverAKill() async throws {
         let node = try await NodeProcess.ready(data: folder.node)
         var variables = try await variables(node)
