@@ -1,7 +1,7 @@
 // The text of `--field KEY=TEXT` as a value of the type that the schema gives the field.
 //
-// Used by `cumulus record save`. A user can't read the schema, so the text is saved as it stands; if
-// the server refuses it and names another type, it is read by that type and saved again.
+// Used by `cumulus record save`. A user can't read the schema, so the text is saved as it stands.
+// If the server refuses it and names another type, it is read by that type and saved again.
 
 import Cumulus
 import CumulusModel

@@ -12,6 +12,8 @@ package struct QueryDifferences {
     private let store: TestStore
     private var random: RandomQueries
     private var records: [String: [String: FieldValue]] = [:]
+    /// The fields that have a type: an empty list can't be the first value of a field.
+    private var typed: Set<String> = []
     /// Results of all queries together, and plans by their first words.
     package private(set) var found = 0
     package private(set) var plans: [String: Int] = [:]
@@ -37,10 +39,16 @@ package struct QueryDifferences {
 
     private mutating func fill() throws {
         for number in 0..<40 {
-            let (name, fields) = ("r\(number)", random.fields())
+            let (name, fields) = ("r\(number)", randomFields())
             records[name] = fields
             try store.save([SaveItem(name, fields.mapValues { $0 })])
         }
+    }
+
+    private mutating func randomFields() -> [String: FieldValue] {
+        let fields = random.fields().filter { typed.contains($0.key) || $0.value != .list([]) }
+        typed.formUnion(fields.keys)
+        return fields
     }
 
     private mutating func change() throws {
@@ -50,7 +58,7 @@ package struct QueryDifferences {
                 records[name] = nil
                 try store.delete([DeleteItem(name)])
             } else {
-                let fields = random.fields()
+                let fields = randomFields()
                 var changes: [String: FieldValue?] = fields.mapValues { $0 }
                 for key in (records[name] ?? [:]).keys where fields[key] == nil {
                     changes[key] = .some(nil)

@@ -30,6 +30,9 @@ import Testing
 
     init() async throws {
         server = try await TestServer()
+        var other = Record(recordType: "Diary", recordID: Record.ID(recordName: "other"))
+        other.encryptedValues["none"] = ["an element that gives the field its type"]
+        try await database([key]).save(other)
     }
 
     private func container(_ keys: [EncryptionKey]) async throws -> Container {

@@ -11,6 +11,9 @@ import Testing
         let server = try await TestServer()
         let container = try await server.container(user: "ada")
         let database = container.privateCloudDatabase
+        var other = Record(recordType: "Note", recordID: Record.ID(recordName: "other"))
+        other["none"] = ["an element that gives the field its type"]
+        try await database.save(other)
         var record = Record(recordType: "Note", recordID: Record.ID(recordName: "first"))
         record["title"] = "Hello"
         record["votes"] = 3
