@@ -56,7 +56,7 @@ import Testing
             case .tokenHorizon, .laterHorizon: 284
             case .losses: 142
             case .seen: 49
-            case .repeats: 53
+            case .repeats: 203
             default: 1
             }
         let noticing = (first...first + 400).first { seed in
