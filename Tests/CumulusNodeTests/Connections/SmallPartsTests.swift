@@ -35,6 +35,11 @@ import Testing
         return writer.bytes
     }
 
+    /// Half of what a fetch took, in seconds, where the loop parsed such requests.
+    ///
+    /// Beside four lanes of other tests 28 and 38 ms were measured of loops that don't.
+    private static let limit = 0.06
+
     /// Four callers send such requests for half a second per kind: about 10 s in all.
     ///
     /// Another's fetches take 0.5 ms without them, and took 120 when its loop parsed them.
@@ -68,8 +73,8 @@ import Testing
             }
             for attacker in attackers { attacker.start() }
             defer { for attacker in attackers { attacker.stop() } }
-            let median = try Self.median(of: other, below: 0.025)
-            #expect(median < 0.025, "\(method)")
+            let median = try Self.median(of: other, below: Self.limit)
+            #expect(median < Self.limit, "\(method)")
             #expect(try other.fetch("note")[0].get()["title"] == "a note")
         }
     }
