@@ -4,7 +4,8 @@
 // Stamps order concurrent writes, so a clock that is ahead wins what it should not, and beyond a
 // minute nobody takes this node's commits: better to refuse them here. Others' clocks are kept by
 // this node's clock that never goes back, so a jump of the wall clock shows with the next batch.
-// Asked by the writer, once per batch.
+// Asked by the writer, once per batch. That commits of a node whose clock is ahead are not taken is
+// decided by `CommitIntake`.
 
 package import CumulusModel
 import CumulusReplication

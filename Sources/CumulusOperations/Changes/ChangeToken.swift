@@ -6,9 +6,9 @@
 //            | 1 · told · last dot · last name      of a zone's records
 //            | 2 · last name · end                  of a database's zones
 //
-// Made by the fetches of changes, sealed and opened by the node. A token of a page that is not the
-// last one says how far that fetch has come: it can be continued on any node that has read what was
-// seen so far.
+// Made by the fetches of changes; the node's `TokenMint` seals and opens it with `TokenSeal`. A
+// token of a page that is not the last one says how far that fetch has come: it can be continued on
+// any node that has read what was seen so far.
 
 package import CumulusModel
 package import CumulusStorage

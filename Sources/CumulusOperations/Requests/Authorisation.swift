@@ -1,7 +1,8 @@
 // Who may do what: caller × database × verb, decided by values. Roles that the schema defines will
 // have their place here.
 //
-// Called by operations before anything is read that the caller may not see.
+// Called by operations before anything is read that the caller may not see. Which methods a caller
+// may call at all, an operator's among them, is decided before that, by `MethodTable`.
 
 package import CumulusModel
 

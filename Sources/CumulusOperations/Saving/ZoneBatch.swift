@@ -1,4 +1,5 @@
-// The part of a modify request that concerns one zone: plan first, then one commit.
+// The part of a modify request that concerns one zone: plan first, then one commit. Also decides
+// what goes with a deleted record, and what forbids its deletion.
 //
 // The plan judges every item against the stored rows and against the other items. An item that
 // fails may be what another one relied on, so planning is repeated without the failed ones until

@@ -2,7 +2,8 @@
 //
 // Made by `QueryRecords` of a bound query and the indexes that are ready. A plan only spares
 // records that would not satisfy the predicate, or would come behind the page: `Candidate` judges
-// each that is left. Running the plan finds out which of several ways is the shortest.
+// each that is left. `QuerySearch`, which runs the plan, finds out which of several ways is the
+// shortest.
 
 package import CumulusModel
 
