@@ -293,8 +293,6 @@ import Testing
     }
 
     /// Saves a record, as soon as that is possible, and waits until all clients see it.
-    ///
-    /// A commit that a node refused before its own clock had jumped is asked for again after 30 s.
     private func expectEverywhere(
         _ name: String,
         saving saver: Container,
@@ -305,7 +303,7 @@ import Testing
         }
         #expect(isSaved, "\(name)")
         for client in clients {
-            let isThere = try await eventually(seconds: 40) {
+            let isThere = try await eventually(seconds: 10) {
                 let id = Record.ID(recordName: name)
                 return (try? await client.privateCloudDatabase.record(for: id)) != nil
             }
