@@ -128,7 +128,7 @@ struct  Cumulus__V1__MissingChunks
 
 
 /*
- * The first message of an upload. Those behind it are `Chunks`.
+ * The first message of an upload, at most 32 KiB. Those behind it are `Chunks`.
  */
 struct  Cumulus__V1__UploadChunksRequest
 {

@@ -78,6 +78,8 @@ enum AssetCalls {
     // MARK: Upload
 
     static func upload(_ context: CallContext) throws {
+        // The chunks behind it can't wait for a reader thread that parses it.
+        try context.refuseLargeMessage()
         let message = try UploadChunksRequest(wire: context.message)
         let kind = try context.parser.database(message.database)
         let id = try Authorisation.database(kind, for: context.caller)
@@ -99,17 +101,27 @@ enum AssetCalls {
     // MARK: Download
 
     static func download(_ context: CallContext) throws {
-        let message = try DownloadAssetRequest(wire: context.message)
+        try context.parsing { _ in
+            try DownloadAssetRequest(wire: context.message)
+        } then: {
+            try download($0, context)
+        }
+    }
+
+    private static func download(
+        _ message: DownloadAssetRequest,
+        _ context: CallContext
+    ) throws {
         let kind = try context.parser.database(message.database)
         let (offset, rest) = (message.offset, UInt64.max - message.offset)
         let length = message.length == 0 ? rest : min(message.length, rest)
-        let skipped = Set(message.except)
         let (node, caller) = (context.node, context.caller)
         let began = node.environment.now()
         stream(try context.scope(), context) { number, reader in
             let found = try node.find(message.asset, since: began) { read in
                 try read.run(number, in: kind, by: caller, reader)
             }
+            let skipped = Set(message.except)
             let range = found.list.chunks(holding: offset..<offset + length).chunks
             let wanted = AssetPages.distinct(range.map { $0 }, of: found.list, except: skipped)
             return AssetPages(

@@ -62,6 +62,12 @@ struct CallContext: Sendable {
         if !isQueued { throw ServiceError.tooManyReads }
     }
 
+    /// Refuses a message that only a reader thread may parse, where none does.
+    func refuseLargeMessage() throws {
+        guard message.count > CallContext.largeMessage else { return }
+        throw ServiceError.requestTooLarge(message.count, limit: CallContext.largeMessage)
+    }
+
     // MARK: Reads
 
     /// Answers from memory at once, or later from the disk; with further pages from the same

@@ -9,7 +9,17 @@ import CumulusWire
 
 enum ChangeCalls {
     static func database(_ context: CallContext) throws {
-        let request = try FetchDatabaseChangesRequest(wire: context.message)
+        try context.parsing { _ in
+            try FetchDatabaseChangesRequest(wire: context.message)
+        } then: {
+            try database($0, context)
+        }
+    }
+
+    private static func database(
+        _ request: FetchDatabaseChangesRequest,
+        _ context: CallContext
+    ) throws {
         let token = try token(request.token, try context.scope(), context)
         let fetch = try context.parser.databaseChanges(request, since: token)
         guard context.reaches(token?.needed) else { return }

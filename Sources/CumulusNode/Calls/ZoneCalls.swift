@@ -9,10 +9,13 @@ import CumulusWire
 
 enum ZoneCalls {
     static func list(_ context: CallContext) throws {
-        let request = try context.parser.listZones(context.message)
-        try context.read { context in
-            let zones = try request.run(context.number, by: context.caller, in: context.reader)
-            return Page(message: Answers.zones(zones))
+        try context.parsing {
+            try $0.listZones(context.message)
+        } then: { request in
+            try context.read { context in
+                let zones = try request.run(context.number, by: context.caller, in: context.reader)
+                return Page(message: Answers.zones(zones))
+            }
         }
     }
 
