@@ -1926,7 +1926,7 @@ const ProtobufCMessageDescriptor cumulus__v1__node_status_request__descriptor =
   (ProtobufCMessageInit) cumulus__v1__node_status_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__node_status_response__field_descriptors[17] =
+static const ProtobufCFieldDescriptor cumulus__v1__node_status_response__field_descriptors[19] =
 {
   {
     "node_id",
@@ -2132,6 +2132,30 @@ static const ProtobufCFieldDescriptor cumulus__v1__node_status_response__field_d
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "log_bytes",
+    18,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__NodeStatusResponse, log_bytes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "log_limit",
+    19,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__NodeStatusResponse, log_limit),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__node_status_response__field_indices_by_name[] = {
   15,   /* field[15] = asset_bytes */
@@ -2143,6 +2167,8 @@ static const unsigned cumulus__v1__node_status_response__field_indices_by_name[]
   9,   /* field[9] = flushes */
   10,   /* field[10] = free_bytes */
   1,   /* field[1] = incarnation */
+  17,   /* field[17] = log_bytes */
+  18,   /* field[18] = log_limit */
   0,   /* field[0] = node_id */
   14,   /* field[14] = peers */
   11,   /* field[11] = profile */
@@ -2155,7 +2181,7 @@ static const unsigned cumulus__v1__node_status_response__field_indices_by_name[]
 static const ProtobufCIntRange cumulus__v1__node_status_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 17 }
+  { 0, 19 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__node_status_response__descriptor =
 {
@@ -2165,7 +2191,7 @@ const ProtobufCMessageDescriptor cumulus__v1__node_status_response__descriptor =
   "Cumulus__V1__NodeStatusResponse",
   "cumulus.v1",
   sizeof(Cumulus__V1__NodeStatusResponse),
-  17,
+  19,
   cumulus__v1__node_status_response__field_descriptors,
   cumulus__v1__node_status_response__field_indices_by_name,
   1,  cumulus__v1__node_status_response__number_ranges,
@@ -2838,7 +2864,7 @@ const ProtobufCMessageDescriptor cumulus__v1__list_members_response__descriptor 
   (ProtobufCMessageInit) cumulus__v1__list_members_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__member__field_descriptors[9] =
+static const ProtobufCFieldDescriptor cumulus__v1__member__field_descriptors[11] =
 {
   {
     "node_id",
@@ -2948,6 +2974,30 @@ static const ProtobufCFieldDescriptor cumulus__v1__member__field_descriptors[9] 
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "log_bytes",
+    10,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Member, log_bytes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "state_after",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_SINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Member, state_after),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__member__field_indices_by_name[] = {
   5,   /* field[5] = clock_offset */
@@ -2956,14 +3006,16 @@ static const unsigned cumulus__v1__member__field_indices_by_name[] = {
   7,   /* field[7] = is_connected */
   2,   /* field[2] = is_removed */
   3,   /* field[3] = is_this */
+  9,   /* field[9] = log_bytes */
   0,   /* field[0] = node_id */
   4,   /* field[4] = reports */
+  10,   /* field[10] = state_after */
   8,   /* field[8] = twin */
 };
 static const ProtobufCIntRange cumulus__v1__member__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 9 }
+  { 0, 11 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__member__descriptor =
 {
@@ -2973,7 +3025,7 @@ const ProtobufCMessageDescriptor cumulus__v1__member__descriptor =
   "Cumulus__V1__Member",
   "cumulus.v1",
   sizeof(Cumulus__V1__Member),
-  9,
+  11,
   cumulus__v1__member__field_descriptors,
   cumulus__v1__member__field_indices_by_name,
   1,  cumulus__v1__member__number_ranges,

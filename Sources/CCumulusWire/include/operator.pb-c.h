@@ -174,10 +174,18 @@ struct  Cumulus__V1__NodeStatusResponse
    * that records name and that are not whole here; 1,000: that many, or more
    */
   uint32_t wanted_assets;
+  /*
+   * what the logs of commits take of the disk
+   */
+  uint64_t log_bytes;
+  /*
+   * what they may take; beyond it the oldest go, though a member lacks them
+   */
+  uint64_t log_limit;
 };
 #define CUMULUS__V1__NODE_STATUS_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__node_status_response__descriptor) \
-    , {0,NULL}, 0, {0,NULL}, {0,NULL}, {0,NULL}, 0, 0, 0, 0, 0, 0, {0,NULL}, 0, 0,NULL, 0,NULL, 0, 0 }
+    , {0,NULL}, 0, {0,NULL}, {0,NULL}, {0,NULL}, 0, 0, 0, 0, 0, 0, {0,NULL}, 0, 0,NULL, 0,NULL, 0, 0, 0, 0 }
 
 
 /*
@@ -427,10 +435,18 @@ struct  Cumulus__V1__Member
    * where another process listens that has its id, and was refused lately
    */
   ProtobufCBinaryData twin;
+  /*
+   * what the log holds for it: bytes of disk, about
+   */
+  uint64_t log_bytes;
+  /*
+   * about when the log drops what it lacks, so that it has to take state: milliseconds since 1970 UTC; 0: it lacks nothing
+   */
+  int64_t state_after;
 };
 #define CUMULUS__V1__MEMBER__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__member__descriptor) \
-    , {0,NULL}, {0,NULL}, 0, 0, 0,NULL, 0, 0, 0, {0,NULL} }
+    , {0,NULL}, {0,NULL}, 0, 0, 0,NULL, 0, 0, 0, {0,NULL}, 0, 0 }
 
 
 /*

@@ -21,6 +21,11 @@ extension NodeOperator {
         package var isConnected: Bool
         /// Where another process with its id listens that was refused lately; empty if none was.
         package var twin: String
+        /// What the log of the node that answers holds for it: bytes of disk, about.
+        package var logBytes: UInt64
+        /// About when the log drops what it lacks, so that it has to take state; nil if it lacks
+        /// nothing.
+        package var stateAfter: Timestamp?
     }
 
     /// How far a member has read a scope, by its last report.
@@ -83,5 +88,7 @@ extension NodeOperator.Member {
         heard = Timestamp(wire: wire.heard)
         isConnected = wire.isConnected
         twin = wire.twin
+        logBytes = wire.logBytes
+        stateAfter = Timestamp(wire: wire.stateAfter)
     }
 }

@@ -24,6 +24,8 @@ extension NodeOperator {
         /// Assets that records name and whose bytes are not all there; 1,000 means that many or
         /// more.
         package var wantedAssets: Int
+        /// What the logs of commits take of the disk, and what they may take.
+        package var (logBytes, logLimit): (UInt64, UInt64)
         package var profile: String
         package var scopes: [Scope]
         package var peers: [Peer]
@@ -81,6 +83,8 @@ extension NodeOperator {
             freeBytes: wire.freeBytes,
             assetBytes: wire.assetBytes,
             wantedAssets: Int(wire.wantedAssets),
+            logBytes: wire.logBytes,
+            logLimit: wire.logLimit,
             profile: wire.profile,
             scopes: wire.scopes.map { scope in
                 let environment = Environment(rawValue: UInt8(clamping: scope.environment))

@@ -39,7 +39,8 @@ extension ClusterCommand {
                 note: """
                     What a member lacks is counted when it reports, every ten seconds while there \
                     is news; LAG is the age of the oldest such commit. Logs are kept for members \
-                    that lack something. CLOCK is how far its clock is ahead of this node's. When \
+                    that lack something: LOG is what they take for one, and about when they drop \
+                    it, at the pace so far: that member then takes a state. CLOCK is how far its clock is ahead of this node's. When \
                     it has read as much as this node, what both hold is compared: if that differs, \
                     one of the stores is damaged; 'cumulus cluster verify' finds what. Two \
                     processes have the id of one node when its data directory was copied: the one \
@@ -71,12 +72,14 @@ extension ClusterCommand {
             let members = try await connection.withOperator { try await $0.members() }
             try output.show(
                 members,
-                columns: ["NODE", "ADDRESS", "STATE", "LACKS", "LAG", "HOLDS", "CLOCK", "HEARD"],
+                columns: [
+                    "NODE", "ADDRESS", "STATE", "LACKS", "LAG", "LOG", "HOLDS", "CLOCK", "HEARD",
+                ],
                 json: \.json,
                 row: {
                     [
-                        $0.nodeID, $0.addresses, $0.state, $0.missing, $0.lag, $0.held, $0.clock,
-                        $0.lastHeard,
+                        $0.nodeID, $0.addresses, $0.state, $0.missing, $0.lag, $0.log, $0.held,
+                        $0.clock, $0.lastHeard,
                     ]
                 }
             )
@@ -389,6 +392,10 @@ extension NodeOperator.Member {
         lagSeconds.map { "\(($0 * 10).rounded() / 10) s" } ?? ""
     }
 
+    fileprivate var log: String {
+        stateAfter.map { "\(ByteCount.text(logBytes)) until \($0.text)" } ?? ""
+    }
+
     fileprivate var clock: String {
         heard == nil || isThis || isRemoved ? "" : "\(clockOffset) ms"
     }
@@ -406,6 +413,8 @@ extension NodeOperator.Member {
             JSON.Member("heard", heard.map { .string($0.text) } ?? .null),
             JSON.Member("clockAheadMilliseconds", heard == nil ? .null : .integer(clockOffset)),
             JSON.Member("lagSeconds", lagSeconds.map { .decimal($0) } ?? .null),
+            JSON.Member("logBytes", .integer(Int64(clamping: logBytes))),
+            JSON.Member("stateAfter", stateAfter.map { .string($0.text) } ?? .null),
             JSON.Member("scopes", .array(reports.map(\.json))),
         ])
     }

@@ -46,6 +46,8 @@ extension NodeOperator.Status {
             JSON.Member("freeBytes", count(freeBytes)),
             JSON.Member("assetBytes", count(assetBytes)),
             JSON.Member("assetsNotWhole", count(wantedAssets)),
+            JSON.Member("logBytes", count(logBytes)),
+            JSON.Member("logLimit", count(logLimit)),
         ]
     }
 }

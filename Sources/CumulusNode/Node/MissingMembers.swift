@@ -1,5 +1,5 @@
-// Tells an operator of members that were not heard of for long, and when what is kept for them is
-// too much.
+// Tells an operator of members that were not heard of for long, or that the logs hold much for, and
+// when what is kept for them is too much.
 //
 // Held by the collector, which looks every half minute: a member that is gone for good holds up
 // what may be forgotten until somebody takes it off the list.
@@ -18,6 +18,11 @@ final class MissingMembers: Sendable {
         var endpoint: String
         /// When it said something last, or was listed, in milliseconds since 1970 UTC.
         var heard: Int64
+        /// What the logs hold for it.
+        var backlog = LogBacklog()
+        /// About when it will have to take state, in milliseconds since 1970 UTC; nil if it lacks
+        /// nothing.
+        var stateAfter: Int64?
     }
 
     private struct State {
@@ -33,24 +38,30 @@ final class MissingMembers: Sendable {
 
     init() {}
 
-    /// Other members that have said nothing for long.
+    /// Other members that have said nothing for long, or for which the logs hold half of what they
+    /// may take.
     static func find(
-        except nodeID: Bytes,
+        in node: Node,
         _ reader: ReadTransaction,
         now: Int64
     ) throws(EngineError) -> [Member] {
-        var heard: [Bytes: Int64] = [:]
-        for (_, scope) in try ScopeDirectory.all(in: reader) {
-            // Damage in one scope hides nobody who was heard of in another.
-            for (member, report) in (try? reader.reports(of: scope)) ?? [:] {
-                heard[member] = max(heard[member] ?? 0, report.time)
+        var found: [Member] = []
+        let room = node.logRoom.withLock(\.self)
+        let scopes = try ScopeDirectory.all(in: reader)
+        for member in try Members.others(than: node.nodeID, in: reader) {
+            var entry = Member(nodeID: member.nodeID, endpoint: member.endpoint, heard: member.time)
+            for (_, scope) in scopes {
+                // Damage in one scope hides nobody who was heard of in another.
+                let row = (try? reader.row(.report(scope, member.nodeID))) as ReportRow?
+                entry.heard = max(entry.heard, row?.time ?? 0)
+                let lacks = try? node.backlog(of: member.nodeID, in: scope, reader)
+                entry.backlog.add(lacks ?? LogBacklog())
             }
+            entry.stateAfter = room.end(of: entry.backlog, now: now)
+            let isLong = now - entry.heard >= milliseconds
+            if isLong || entry.backlog.bytes > room.limit / 2 { found.append(entry) }
         }
-        return try Members.others(than: nodeID, in: reader).compactMap { member in
-            let time = max(heard[member.nodeID] ?? 0, member.time)
-            if now - time < milliseconds { return nil }
-            return Member(nodeID: member.nodeID, endpoint: member.endpoint, heard: time)
-        }
+        return found
     }
 
     /// Tells of each once a day.
@@ -66,15 +77,22 @@ final class MissingMembers: Sendable {
             return due
         }
         for member in due {
+            var metadata: Logger.Metadata = [
+                "node": "\(member.nodeID.hex)", "address": "\(member.endpoint)",
+                "heard": "\(Timestamp(millisecondsSince1970: member.heard).text)",
+                "log": "\(member.backlog.bytes >> 20) MiB",
+            ]
+            // From then on the logs lack what it lacks.
+            if let end = member.stateAfter {
+                metadata["until"] = "\(Timestamp(millisecondsSince1970: end).text)"
+            }
             logger.warning(
                 """
-                a member was not heard of for a day; logs and deletions are kept for it: start it, \
-                or take it off the list with 'cumulus cluster remove'
+                a member was not heard of for a day, or the logs hold much for it; they and \
+                deletions are kept for it: start it, or take it off the list with 'cumulus cluster \
+                remove'
                 """,
-                metadata: [
-                    "node": "\(member.nodeID.hex)", "address": "\(member.endpoint)",
-                    "heard": "\(Timestamp(millisecondsSince1970: member.heard).text)",
-                ]
+                metadata: metadata
             )
         }
     }

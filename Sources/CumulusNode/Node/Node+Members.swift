@@ -3,6 +3,7 @@
 
 import CumulusModel
 import CumulusOperations
+import CumulusReplication
 import CumulusStorage
 import CumulusWire
 import Logging
@@ -53,16 +54,20 @@ extension Node {
         var members: [WireMember] = []
         for member in try Members.all(in: reader) {
             let isThis = member.nodeID == nodeID
-            let clock = clocks.heard(
+            let said = clocks.heard(
                 member.nodeID,
                 wallClock: environment.wallClock(),
                 now: environment.now()
             )
             let twin = peerRuns.twin(of: member.nodeID, now: environment.now())
             var reports: [WireMember.Report] = []
+            var backlog = LogBacklog()
             for (scope, number) in scopes where !member.isRemoved {
-                let read = isThis ? try reader.vector(of: number) : nil
-                reports.append(try report(of: member.nodeID, scope, number, read, reader))
+                let lacks =
+                    isThis
+                    ? LogBacklog() : try self.backlog(of: member.nodeID, in: number, reader)
+                backlog.add(lacks)
+                reports.append(try report(of: member.nodeID, scope, number, lacks, reader))
             }
             members.append(
                 WireMember(
@@ -72,50 +77,38 @@ extension Node {
                     isRemoved: member.isRemoved,
                     isThis: isThis,
                     reports: reports,
-                    clockOffset: clock?.offset ?? 0,
+                    clockOffset: said?.offset ?? 0,
                     // A node that was started since may have heard of it before.
-                    heard: isThis ? 0 : clock?.time ?? reports.map(\.reported).max() ?? 0,
+                    heard: isThis ? 0 : said?.time ?? reports.map(\.reported).max() ?? 0,
                     isConnected: !isThis && peerRuns.isConnected(member.nodeID),
-                    twin: twin
+                    twin: twin,
+                    logBytes: backlog.bytes,
+                    stateAfter: logRoom.withLock { $0.end(of: backlog, now: clock) } ?? 0
                 )
             )
         }
         return members
     }
 
-    /// - Parameter read: How far it has read; nil means as it said last.
     private func report(
         of nodeID: Bytes,
         _ scope: ScopeID,
         _ number: ScopeNumber,
-        _ read: VersionVector?,
+        _ backlog: LogBacklog,
         _ reader: ReadTransaction
     ) throws(EngineError) -> WireMember.Report {
         let row: ReportRow? = try reader.row(.report(number, nodeID))
-        let reported = read ?? row?.vector ?? VersionVector()
         let runs = try reader.runs(of: number)
-        let floors = try reader.logFloors(of: number)
-        var missing: UInt64 = 0
-        var oldest: Int64 = 0
-        for dot in runs.vector.dots where !reported.covers(dot) {
-            missing += dot.seq - reported[dot.incarnation]
-            // What the log holds no more is older than its first commit, nobody knows how much.
-            let before = max(reported[dot.incarnation], floors[dot.incarnation])
-            let first = Dot(dot.incarnation, before + 1)
-            guard let bytes = try reader.get(.commit(number, first)),
-                let commit = try? Commit(bytes)
-            else { continue }
-            let made = commit.stamp.time.milliseconds
-            oldest = oldest == 0 ? made : min(oldest, made)
-        }
+        // This node reports nothing to itself.
+        let read = nodeID == self.nodeID ? runs.vector : row?.vector ?? VersionVector()
         return WireMember.Report(
             container: scope.container,
             environment: scope == .cluster ? 0 : UInt32(scope.environment.rawValue),
-            missing: missing,
+            missing: backlog.commits,
             reported: row?.time ?? 0,
             agreement: comparisons.isSame(nodeID, scope).map { $0 ? 1 : 2 } ?? 0,
-            oldestMissing: oldest,
-            vector: runs.short(reported)
+            oldestMissing: backlog.oldest ?? 0,
+            vector: runs.short(read)
         )
     }
 }

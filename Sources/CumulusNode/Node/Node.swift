@@ -89,6 +89,8 @@ package final class Node: Sendable {
     /// No other node belongs to this cluster, or is to.
     private let alone = Atomic<Bool>(false)
     let isBackingUp = Atomic<Bool>(false)
+    /// As the collector found it last.
+    let logRoom = Mutex(LogRoom())
     /// Addresses that an operator was warned of.
     private let refusedPeers = Mutex(RefusedPeers())
 

@@ -1,6 +1,7 @@
 // Dropping log entries: those that every member has read, and old ones for which there is no room.
 //
-// Part of `Collector`, and called by it every `Schedule.logMilliseconds`.
+// Part of `Collector`, and called by it every `Schedule.logMilliseconds`, or when the logs have
+// outgrown `Schedule.logBytes`.
 
 import CumulusModel
 import CumulusOperations
@@ -8,9 +9,19 @@ import CumulusReplication
 import CumulusStorage
 import CumulusWire
 import Logging
+import Synchronization
 
 extension Collector {
-    // MARK: Logs
+    /// Returns after `logMilliseconds`, or earlier where the logs take more than they may.
+    func waitForLogs() async throws {
+        var rest = schedule.logMilliseconds
+        while rest > 0 {
+            let step = min(rest, schedule.glanceMilliseconds)
+            try await node.environment.sleep(step)
+            rest -= step
+            if rest > 0, (try? await logBytes()) ?? 0 > schedule.logBytes { return }
+        }
+    }
 
     /// Drops what every member has read, and what is older than members are waited for.
     package func truncateLogs() async throws {
@@ -31,6 +42,14 @@ extension Collector {
             node.environment.logger
         )
         try await reclaimLogs(isShort: shortage != nil)
+        let taken = try await logBytes()
+        node.logRoom.withLock {
+            $0 = LogRoom(
+                bytes: taken,
+                limit: schedule.logBytes,
+                retention: schedule.retentionMilliseconds
+            )
+        }
     }
 
     private func truncateLog(
@@ -53,11 +72,13 @@ extension Collector {
         }
     }
 
-    /// Gives back the disk of what was dropped, where it is much or the disk is short.
+    /// Gives back the disk of what was dropped, where it is much, or the logs or the disk have no
+    /// room for it.
     private func reclaimLogs(isShort: Bool) async throws {
         let engine = node.gate.engine
-        let mayStay = isShort ? 0 : Collector.deadBytes
-        guard try await logBytes() > mayStay else { return }
+        let taken = try await logBytes()
+        let mayStay = isShort || taken > schedule.logBytes ? 0 : Collector.deadBytes
+        guard taken > mayStay else { return }
         var pieces: [DeadLog.Piece] = []
         try await inEachScope { _, number in
             pieces += try await node.gate.reading { reader in

@@ -18,8 +18,10 @@ import Logging
 
 package struct Collector: Sendable {
     package struct Schedule: Sendable {
-        /// Between two looks at the logs.
+        /// Between two looks at the logs, unless they outgrow `logBytes`.
         package var logMilliseconds: Int64 = 30_000
+        /// Between two looks at their size.
+        package var glanceMilliseconds: Int64 = 3_000
         /// How long log entries are kept that every member has: a retry of a request that another
         /// node carried out is answered from them.
         package var keepMilliseconds: Int64 = 600_000
@@ -27,7 +29,8 @@ package struct Collector: Sendable {
         package var purgeMilliseconds: Int64 = 3_600_000
         /// How long tombstones, conflicts, and log entries that a member lacks are kept.
         package var retentionMilliseconds: Int64 = 30 * 24 * 3_600_000
-        /// Bytes of disk for log entries that a member lacks; beyond it the oldest go earlier.
+        /// Bytes of disk for log entries; beyond it the oldest go earlier, first those that a member
+        /// lacks.
         package var logBytes = logBytes(onFileSystemOf: nil)
         /// Between two walks through all assets, in search of those that nothing names.
         package var assetMilliseconds: Int64 = 600_000
@@ -67,7 +70,7 @@ package struct Collector: Sendable {
     package func run() async {
         let began = node.environment.now()
         var (lastPurge, lastAssets) = (began, began)
-        while (try? await node.environment.sleep(schedule.logMilliseconds)) != nil {
+        while (try? await waitForLogs()) != nil {
             do throws(CancellationError) {
                 try await trying { try await truncateLogs() }
                 let now = node.environment.now()
@@ -117,7 +120,7 @@ package struct Collector: Sendable {
 
     private func lookForMissing() async throws {
         let found = try await node.gate.reading { [node] reader in
-            try MissingMembers.find(except: node.nodeID, reader, now: node.clock)
+            try MissingMembers.find(in: node, reader, now: node.clock)
         }
         missing.warn(of: found, now: node.environment.now(), node.environment.logger)
     }

@@ -3,41 +3,56 @@
 //
 // Made once for all scopes by the collector, with the engine's word on sizes. Dropping what a
 // member lacks costs it a state sync and loses nothing, so a member that is gone can't fill the
-// disks of the others.
+// disks of the others. Dropping what answers retries costs a caller whose node died an answer; so
+// it goes last, and its youngest minute stays.
 
 package import CumulusModel
 package import CumulusStorage
 
 package struct LogRetention: Sendable {
-    /// What is younger stays in any case: milliseconds since 1970 UTC, as all times here.
-    package let kept: Int64
+    /// What is younger stays for retries: milliseconds since 1970 UTC, as all times here.
+    package private(set) var kept: Int64
+    /// What is younger stays in any case.
+    private let least: Int64
     /// What is older goes though a member lacks it.
     package private(set) var oldest: Int64
     /// Entries go earlier than usual, for want of room.
     package private(set) var isShort = false
 
-    /// So little more than what stays in any case is not worth another look at the logs.
-    private static let leastMilliseconds: Int64 = 1_000
+    /// A window that is so little longer than the next is not worth another look at the logs.
+    private static let leastDifference: Int64 = 1_000
+    /// How long entries stay in any case, in milliseconds: most retries follow within a minute.
+    private static let leastKept: Int64 = 60_000
 
     /// - Parameters:
-    ///   - kept: How long entries stay in any case, in milliseconds.
+    ///   - kept: How long entries stay for retries, in milliseconds.
     ///   - longest: How long they stay for a member that lacks them.
     package init(kept: Int64, longest: Int64, now: Int64) {
         self.kept = now - kept
+        least = now - min(kept, LogRetention.leastKept)
         oldest = min(now - longest, self.kept)
     }
 
     /// Whether less could stay.
-    package var canShrink: Bool { oldest < kept }
+    package var canShrink: Bool { oldest < least }
 
-    /// What a member lacks stays half as long.
+    /// What a member lacks stays half as long; then, what answers retries.
     package mutating func halve() {
-        let rest = kept - oldest
         isShort = true
-        oldest = rest > LogRetention.leastMilliseconds ? kept - rest / 2 : kept
+        if oldest < kept {
+            oldest = LogRetention.halfway(from: oldest, to: kept)
+        } else {
+            kept = LogRetention.halfway(from: kept, to: least)
+            oldest = kept
+        }
     }
 
-    /// Nothing stays for a member that lacks it, but what stays in any case.
+    private static func halfway(from time: Int64, to end: Int64) -> Int64 {
+        let rest = end - time
+        return rest > leastDifference ? end - rest / 2 : end
+    }
+
+    /// Nothing stays for a member that lacks it but what answers retries.
     package mutating func keepLeast() {
         isShort = true
         oldest = kept

@@ -105,8 +105,8 @@ struct Configuration {
             name: "log-megabytes",
             standard: "",
             help: """
-                disk for log entries that a missing node lacks; beyond it the oldest go; empty: a \
-                tenth of the file system, at most 8192
+                disk for log entries; beyond it the oldest go, first those that a missing node \
+                lacks; empty: a tenth of the file system, at most 8192
                 """
         ),
         Setting(

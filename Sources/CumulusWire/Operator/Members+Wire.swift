@@ -56,6 +56,10 @@ package struct WireMember: Hashable, Sendable {
     package var isConnected: Bool
     /// Where another process listens that has its id, and was refused lately; empty: none was.
     package var twin: String
+    /// What the log of the node that answers holds for it: bytes of disk, about.
+    package var logBytes: UInt64
+    /// About when it will have to take state, in milliseconds since 1970 UTC; 0: it lacks nothing.
+    package var stateAfter: Int64
 
     package init(
         nodeID: Bytes,
@@ -66,7 +70,9 @@ package struct WireMember: Hashable, Sendable {
         clockOffset: Int64 = 0,
         heard: Int64 = 0,
         isConnected: Bool = false,
-        twin: String = ""
+        twin: String = "",
+        logBytes: UInt64 = 0,
+        stateAfter: Int64 = 0
     ) {
         self.nodeID = nodeID
         self.endpoint = endpoint
@@ -77,6 +83,8 @@ package struct WireMember: Hashable, Sendable {
         self.heard = heard
         self.isConnected = isConnected
         self.twin = twin
+        self.logBytes = logBytes
+        self.stateAfter = stateAfter
     }
 
     fileprivate func encode(to writer: inout CanonicalWriter) {
@@ -99,6 +107,8 @@ package struct WireMember: Hashable, Sendable {
         writer.field(7, signed: heard)
         writer.field(8, varint: isConnected ? 1 : 0)
         writer.field(9, text: twin)
+        writer.field(10, varint: logBytes)
+        writer.field(11, signed: stateAfter)
     }
 
     fileprivate init(wire raw: Cumulus__V1__Member) {
@@ -121,6 +131,8 @@ package struct WireMember: Hashable, Sendable {
         heard = raw.heard
         isConnected = raw.is_connected != 0
         twin = raw.twin.swiftText
+        logBytes = raw.log_bytes
+        stateAfter = raw.state_after
     }
 }
 

@@ -33,6 +33,9 @@ package struct NodeStatus: Hashable, Sendable {
     package var assetBytes: UInt64 = 0
     /// Assets that records name and that are not whole there.
     package var wantedAssets: UInt32 = 0
+    /// What the logs of commits take of the disk, and what they may take, in bytes.
+    package var logBytes: UInt64 = 0
+    package var logLimit: UInt64 = 0
 
     /// What the node holds of one scope.
     package struct Scope: Hashable, Sendable {
@@ -116,6 +119,8 @@ package struct NodeStatus: Hashable, Sendable {
         }
         writer.field(16, varint: assetBytes)
         writer.field(17, varint: UInt64(wantedAssets))
+        writer.field(18, varint: logBytes)
+        writer.field(19, varint: logLimit)
         return writer.bytes
     }
 
@@ -137,6 +142,8 @@ package struct NodeStatus: Hashable, Sendable {
         callsInProgress = raw.calls_in_progress
         assetBytes = raw.asset_bytes
         wantedAssets = raw.wanted_assets
+        logBytes = raw.log_bytes
+        logLimit = raw.log_limit
         scopes = elements(raw.n_scopes, raw.scopes).map { raw in
             Scope(
                 container: raw.container.swiftText,

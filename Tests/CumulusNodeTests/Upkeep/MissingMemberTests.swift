@@ -83,8 +83,7 @@ import Testing
         func find(in time: Int64) throws -> [Bytes] {
             let reader = node.gate.latest(reach: .disk)
             let now = node.clock + time
-            return try MissingMembers.find(except: node.nodeID, reader, now: now)
-                .map(\.nodeID)
+            return try MissingMembers.find(in: node, reader, now: now).map(\.nodeID)
         }
         #expect(try find(in: 0) == [])
         #expect(try find(in: Self.day + 10_000) == [other])
@@ -95,6 +94,32 @@ import Testing
         }
         #expect(try find(in: Self.day + 10_000) == [])
         #expect(try find(in: 2 * Self.day + 10_000) == [other])
+        try await server.stop()
+    }
+
+    /// Half of what the logs may take is much, however short the silence.
+    @Test func muchThatIsKeptForAMemberIsTold() async throws {
+        let server = try await TestServer(clusterKey: Bytes(repeating: 1, count: 32))
+        let node = server.node
+        let other = Bytes(repeating: 7, count: 16)
+        try await node.gate.change(.commits) { transaction throws(EngineError) in
+            _ = try Members.enter(other, endpoint: "b:1", in: &transaction)
+        }
+        func find() throws -> [MissingMembers.Member] {
+            let reader = node.gate.latest(reach: .disk)
+            return try MissingMembers.find(in: node, reader, now: node.clock)
+        }
+        #expect(try find() == [])
+        let bytes = try #require(
+            try node.members(node.gate.latest(reach: .disk)).first { !$0.isThis }?.logBytes
+        )
+        #expect(bytes > 0)
+        node.logRoom.withLock { $0.limit = bytes * 2 - 1 }
+        let found = try find()
+        #expect(found.map(\.backlog.bytes) == [bytes])
+        missing.warn(of: found, now: Instant(milliseconds: 0), logger)
+        let told = lines.all.withLock { $0 }
+        #expect(told.count == 1 && told[0].contains("\"until\""), "\(told)")
         try await server.stop()
     }
 }

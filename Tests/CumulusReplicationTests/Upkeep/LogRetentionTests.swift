@@ -85,6 +85,14 @@ import Testing
         #expect(end == (before + UInt64(Self.commits) - 6, true))
     }
 
+    /// What answers retries goes after what a member lacks, and its last minute stays.
+    @Test func retriesAreAnsweredForAMinuteAtLeast() throws {
+        let some = try end(kept: 100_000, longest: 200_000, limit: 6_200)
+        #expect(some == (before + UInt64(Self.commits) - 62, true))
+        let least = try end(kept: 100_000, longest: 200_000, limit: 0)
+        #expect(least == (before + UInt64(Self.commits) - 61, true))
+    }
+
     @Test func aShortDiskKeepsTheLeast() throws {
         var retention = LogRetention(kept: 5_000, longest: 64_000, now: store.now)
         retention.keepLeast()
@@ -101,7 +109,7 @@ import Testing
             retention.halve()
             count += 1
         }
-        #expect(count == 23)
+        #expect(count == 34)
     }
 
     // MARK: What was dropped

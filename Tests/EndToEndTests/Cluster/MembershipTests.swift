@@ -21,9 +21,12 @@ import Testing
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key)
     }
 
-    private func start(_ name: String, beside peer: NodeProcess? = nil) async throws -> NodeProcess
-    {
-        var arguments = ["--cluster-key", key, "--log-keep-seconds", "0"]
+    private func start(
+        _ name: String,
+        _ arguments: [String] = [],
+        beside peer: NodeProcess? = nil
+    ) async throws -> NodeProcess {
+        var arguments = ["--cluster-key", key, "--log-keep-seconds", "0"] + arguments
         if let peer { arguments += ["--peers", try peer.endpoint] }
         return try await NodeProcess.ready(data: "\(folder.path)/\(name)", arguments: arguments)
     }
@@ -89,6 +92,78 @@ import Testing
         )
         #expect(alone.code == 1)
         #expect(alone.errors.contains("no other member stays"), "\(alone.errors)")
+    }
+
+    /// The log that is kept for a member that is away stays within its bound, and an operator is
+    /// told how much it is and when the member will have to take a state.
+    ///
+    /// Writes for 4 s: the log is to outgrow its bound, which a node looks at each second.
+    @Test func aMemberThatIsAwayFillsNoDisk() async throws {
+        let limit: UInt64 = 64 << 20
+        let first = try await start("first", ["--log-megabytes", "64"])
+        let token = try await first.makeToken()
+        let second = try await start("second", beside: first)
+        while try await states(at: first) != ["connected", "this node"] {}
+        #expect(try await second.end(SIGTERM) == .exit(0))
+        var configuration = Container.Configuration(endpoints: [try first.endpoint])
+        configuration.accessToken = token
+        let container = Container(identifier: TestServer.container, configuration: configuration)
+        let database = container.privateCloudDatabase
+        let end = ContinuousClock.now + .seconds(4)
+        async let saved = Self.save(in: database, until: end)
+        var largest: UInt64 = 0
+        while ContinuousClock.now < end {
+            largest = max(largest, try await logBytes(at: first))
+            try await Task.sleep(for: .milliseconds(200))
+        }
+        let sum = try await saved
+        print("saved \(sum >> 20) MiB; the log took up to \(largest >> 20) MiB, of 64 allowed")
+        #expect(sum > limit)
+        // A second's writes come on top of it.
+        #expect(largest < limit + sum / 2)
+        #expect(try await eventually { try await logBytes(at: first) <= limit })
+        let away = list(try await run(["cluster", "status"], at: first))
+            .filter { text(of: "state", $0) == "not connected" }
+        #expect(away.count == 1)
+        #expect(text(of: "stateAfter", away[0]) != nil)
+        await container.close()
+        #expect(try await first.end(SIGTERM) == .exit(0))
+    }
+
+    /// Saves records of 100 kB with eight writers; returns the bytes of all.
+    private static func save(
+        in database: Database,
+        until end: ContinuousClock.Instant
+    ) async throws -> UInt64 {
+        try await withThrowingTaskGroup(of: UInt64.self) { group in
+            for writer in 0..<8 {
+                group.addTask {
+                    var dice = SeededGenerator(seed: UInt64(writer))
+                    var number: UInt64 = 0
+                    while ContinuousClock.now < end {
+                        let name = "w\(writer)n\(number)"
+                        var record = Record(
+                            recordType: "Note",
+                            recordID: Record.ID(recordName: name)
+                        )
+                        record["noise"] = .bytes(
+                            (0..<100_000).map { _ in UInt8(dice.next() >> 56) }
+                        )
+                        _ = try await database.save(record)
+                        number += 1
+                    }
+                    return number * 100_000
+                }
+            }
+            return try await group.reduce(0, +)
+        }
+    }
+
+    private func logBytes(at node: NodeProcess) async throws -> UInt64 {
+        guard case .integer(let bytes)? = try await run(["status"], at: node)["logBytes"] else {
+            return 0
+        }
+        return UInt64(clamping: bytes)
     }
 
     /// What the second one saved is on the first.
