@@ -14,6 +14,9 @@ enum Chaos {
     static let megabytes = number("CUMULUS_CHAOS_MEGABYTES") ?? 24
     static let seed = UInt64(number("CUMULUS_CHAOS_SEED") ?? 1)
 
+    /// Whether `cluster/chaos` asked for the run.
+    static let isAsked = number("CUMULUS_CHAOS_SEED") != nil
+
     private static func number(_ name: String) -> Int? {
         ProcessInfo.processInfo.environment[name].flatMap { Int($0) }
     }
