@@ -46,7 +46,7 @@ final class MissingMembers: Sendable {
         now: Int64
     ) throws(EngineError) -> [Member] {
         var found: [Member] = []
-        let room = node.logRoom.withLock(\.self)
+        let room = node.logBudget.withLock(\.self)
         let scopes = try ScopeDirectory.all(in: reader)
         for member in try Members.others(than: node.nodeID, in: reader) {
             var entry = Member(nodeID: member.nodeID, endpoint: member.endpoint, heard: member.time)

@@ -83,7 +83,7 @@ extension Node {
                     isConnected: !isThis && peerRuns.isConnected(member.nodeID),
                     twin: twin,
                     logBytes: backlog.bytes,
-                    stateAfter: logRoom.withLock { $0.end(of: backlog, now: clock) } ?? 0
+                    stateAfter: logBudget.withLock { $0.end(of: backlog, now: clock) } ?? 0
                 )
             )
         }

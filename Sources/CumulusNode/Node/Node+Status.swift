@@ -63,7 +63,7 @@ extension Node {
         status.profile = configuration.profile
         status.callsInProgress = UInt32(clamping: meter.callsInProgress.value)
         status.assetBytes = UInt64(clamping: assets.storedBytes.value)
-        (status.logBytes, status.logLimit) = logRoom.withLock { ($0.bytes, $0.limit) }
+        (status.logBytes, status.logLimit) = logBudget.withLock { ($0.bytes, $0.limit) }
         let wanted = try reader.rows(.log, .all(.wantedAsset), limit: Node.wantedAtMost)
         status.wantedAssets = UInt32(clamping: wanted.count)
         return status

@@ -90,7 +90,7 @@ package final class Node: Sendable {
     private let alone = Atomic<Bool>(false)
     let isBackingUp = Atomic<Bool>(false)
     /// As the collector found it last.
-    let logRoom = Mutex(LogRoom())
+    let logBudget = Mutex(LogBudget())
     /// Addresses that an operator was warned of.
     private let refusedPeers = Mutex(RefusedPeers())
 

@@ -43,8 +43,8 @@ extension Collector {
         )
         try await reclaimLogs(isShort: shortage != nil)
         let taken = try await logBytes()
-        node.logRoom.withLock {
-            $0 = LogRoom(
+        node.logBudget.withLock {
+            $0 = LogBudget(
                 bytes: taken,
                 limit: schedule.logBytes,
                 retention: schedule.retentionMilliseconds

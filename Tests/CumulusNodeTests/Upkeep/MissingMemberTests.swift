@@ -114,7 +114,7 @@ import Testing
             try node.members(node.gate.latest(reach: .disk)).first { !$0.isThis }?.logBytes
         )
         #expect(bytes > 0)
-        node.logRoom.withLock { $0.limit = bytes * 2 - 1 }
+        node.logBudget.withLock { $0.limit = bytes * 2 - 1 }
         let found = try find()
         #expect(found.map(\.backlog.bytes) == [bytes])
         missing.warn(of: found, now: Instant(milliseconds: 0), logger)

@@ -7,7 +7,7 @@ import CumulusModel
 import CumulusReplication
 import CumulusStorage
 
-struct LogRoom: Sendable {
+struct LogBudget: Sendable {
     /// Bytes of disk, dropped entries included.
     var bytes: UInt64 = 0
     /// Bytes that the logs may take.
