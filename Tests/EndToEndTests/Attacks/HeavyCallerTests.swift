@@ -57,10 +57,11 @@ import Testing
                 }
             )
         }
-        var refused = 0
+        var (refused, number) = (0, 0)
         let saves = try Self.times(for: 20) {
+            number += 1
             do {
-                try Self.save("large", bytes: 900_000, by: healthy)
+                try Self.save("large\(number)", bytes: 900_000, by: healthy)
             } catch let error as ServiceError where error.code == .requestRateLimited {
                 refused += 1
             }

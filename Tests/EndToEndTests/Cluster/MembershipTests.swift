@@ -99,8 +99,8 @@ import Testing
     ///
     /// Writes for 4 s: the log is to outgrow its bound, which a node looks at each second.
     @Test func aMemberThatIsAwayFillsNoDisk() async throws {
-        let limit: UInt64 = 64 << 20
-        let first = try await start("first", ["--log-megabytes", "64"])
+        let limit: UInt64 = 8 << 20
+        let first = try await start("first", ["--log-megabytes", "8"])
         let token = try await first.makeToken()
         let second = try await start("second", beside: first)
         while try await states(at: first) != ["connected", "this node"] {}
@@ -117,7 +117,7 @@ import Testing
             try await Task.sleep(for: .milliseconds(200))
         }
         let sum = try await saved
-        print("saved \(sum >> 20) MiB; the log took up to \(largest >> 20) MiB, of 64 allowed")
+        print("saved \(sum >> 20) MiB; the log took up to \(largest >> 20) MiB, of 8 allowed")
         #expect(sum > limit)
         // A second's writes come on top of it.
         #expect(largest < limit + sum / 2)
