@@ -50,7 +50,8 @@ package struct Limits: Hashable, Sendable {
     /// Bytes that wait on a connection with another node, in each direction, when no more is read
     /// for it: until that node has taken them, or this one's writer has.
     ///
-    /// There is a stream per container, and each may have its page and its credit.
+    /// There is a stream per container, and each may have its page and its credit. A page that is
+    /// being read counts as `frameBytes`: with it, a node holds at most two frames for another one.
     package var peerBytes = 2 << 20
     /// Bytes of memory for what another node offers besides records while its state is taken; a
     /// node takes one state at a time.

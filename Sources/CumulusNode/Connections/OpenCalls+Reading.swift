@@ -186,13 +186,18 @@ extension OpenCalls {
 
     // MARK: Room for a peer's pages
 
-    /// Pages that are read for one peer at a time: nobody knows before how large they are.
-    private static let pagesAtOnce = 4
+    /// What pages take that are read for one peer at a time: nobody knows before how large a page
+    /// is, so each counts as the largest frame.
+    private var pageRoom: Int { 2 * limits.frameBytes }
 
     /// Whether a page may be read for a peer: it has taken enough of what was read for it before.
+    ///
+    /// However many scopes it pulls, and however little it reads, the node holds at most `pageRoom`
+    /// for it.
     private var peerHasRoom: Bool {
-        pagesBeingRead < OpenCalls.pagesAtOnce
-            && waitingBytes + frames.unsentBytes < limits.peerBytes
+        let held = waitingBytes + frames.unsentBytes
+        return held < limits.peerBytes
+            && held + (pagesBeingRead + 1) * limits.frameBytes <= pageRoom
     }
 
     /// Reads a page for a peer when its stream's turn comes: first come, first served, as room

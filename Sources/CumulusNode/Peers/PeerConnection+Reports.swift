@@ -28,9 +28,11 @@ extension PeerConnection {
         reports[call(.peersReport, scope, request.encoded())] = scope
     }
 
-    /// Tells the peer how far this node has read, where it wasn't told lately.
+    /// Tells the peer how far this node has read, where it wasn't told lately; later if it hasn't
+    /// taken what it was told before.
     func report() {
         checkMembership()
+        guard unsentBytes < node.configuration.limits.initialCredit else { return reportSoon() }
         let now = node.environment.now()
         let known = reported.filter { now < $0.value.time + PeerConnection.oldReportMilliseconds }
             .mapValues(\.vector)

@@ -88,6 +88,10 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         }
     }
 
+    /// Bytes of frames that the peer has not taken yet: what it sends makes reports and credit, so
+    /// nothing more of it is read beyond a bound.
+    var unsentBytes: Int { connection.pendingBytes + connection.output.count }
+
     // MARK: FrameHandler
 
     func received(_ bytes: UnsafeRawBufferPointer, now: Instant) {
@@ -109,7 +113,8 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         if isOpen { wake = min(wake, ownClock.lookTime) }
         for stream in timed { wake = min(wake, pulls[stream]?.wake ?? wake) }
         for end in wholeUntil.values { wake = min(wake, end) }
-        let isReading = unwrittenBytes < node.configuration.limits.peerBytes
+        let limit = node.configuration.limits.peerBytes
+        let isReading = unwrittenBytes < limit && unsentBytes < limit
         connection.reading(isReading, now: now)
         return Turn(
             output: connection.takeOutput(),

@@ -87,6 +87,100 @@ import Testing
         try await server.stop()
     }
 
+    /// 250 containers, some with commits that fill most of a frame: a peer that takes nothing costs
+    /// at most two frames, and not four of them beside what it has waiting.
+    @Test func aPeerOfManyContainersHoldsTwoFrames() async throws {
+        #expect(2 * Limits.standard.frameBytes == 8 << 20)
+        var limits = Self.limits
+        limits.frameBytes = 2 << 20
+        let server = try await TestServer(limits: limits, clusterKey: Self.key)
+        let containers = (0..<250).map { "iCloud.many\($0)" }
+        let admin = server.nodeOperator()
+        let token = try await server.makeUser("ada")
+        let text = FieldValue.string(String(repeating: "x", count: 900_000))
+        for (number, name) in containers.enumerated() {
+            _ = try await admin.createContainer(name)
+            if number % 25 > 0 { continue }
+            var configuration = Container.Configuration(endpoints: [server.endpoint])
+            configuration.accessToken = token
+            let container = Container(identifier: name, configuration: configuration)
+            _ = try await container.privateCloudDatabase.modifyRecords(
+                saving: (0..<2).map { Record("r\($0)", ["text": text]) },
+                deleting: []
+            )
+            await container.close()
+        }
+        await admin.close()
+        let client = try RawClient(
+            greeting: server.endpoint,
+            asPeer: Self.peer,
+            key: Self.key,
+            receiveBuffer: 4_096
+        )
+        let calls = containers.map { pull($0, client) }
+        try client.send(calls)
+        var highest = 0
+        for _ in 0..<60 {
+            highest = max(highest, server.node.meter.heldBytes.value)
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        #expect(highest <= 2 * limits.frameBytes, "\(highest) bytes were held")
+        #expect(highest > limits.peerBytes, "nothing was held up")
+
+        var begun: Set<UInt32> = []
+        while begun.count < calls.count {
+            let frame = try client.nextFrame()
+            guard frame.kind == .message,
+                let call = calls.first(where: { $0.stream == frame.stream })
+            else { continue }
+            begun.insert(frame.stream)
+            try client.credit(UInt32(frame.payload.count), on: call)
+        }
+        client.close()
+        #expect(try await eventually { server.node.meter.heldBytes.value == 0 })
+        try await server.stop()
+    }
+
+    /// A peer that sends and takes nothing is read no further, and told nothing more.
+    @Test func whatAPeerDoesNotTakeIsBounded() throws {
+        let node = try Node(
+            Node.Configuration(
+                version: Release.version,
+                container: "iCloud.test",
+                operatorToken: [1]
+            ),
+            engine: MemoryEngine(),
+            environment: TestServer.environment
+        )
+        let now = node.environment.now()
+        let connection = PeerConnection(
+            node,
+            PeerProof(key: Self.key),
+            link: InPlaceLink(),
+            endpoint: "a:1",
+            now: now
+        ) { _ in }
+        func isReading() -> Bool { connection.turnEnded(now: now).isReading }
+        func reports() -> Int {
+            connection.report()
+            while node.gate.hasReads, node.gate.runRead() {}
+            return connection.reports.count
+        }
+        #expect(isReading())
+        // One of each scope, and one that tells the clock.
+        let count = reports()
+        #expect(count > 1)
+        connection.reported = [:]
+        connection.writing(64 << 10, now: now)
+        #expect(reports() == count)
+        #expect(isReading())
+        connection.writing(2 << 20, now: now)
+        #expect(!isReading())
+        connection.writing(0, now: now)
+        #expect(isReading())
+        #expect(reports() == 2 * count)
+    }
+
     /// A node whose writer is slow takes no more from its peer than its bound, however many
     /// containers have something.
     @Test func whatTheWriterIsNotDoneWithIsBounded() throws {
