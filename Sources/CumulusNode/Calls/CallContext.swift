@@ -37,9 +37,6 @@ struct CallContext: Sendable {
         return try ScopeID(named: header.container, header.environment)
     }
 
-    /// Whether an answer of so many bytes has room; from any thread.
-    func hasRoom(for byteCount: Int) -> Bool { calls.room.hasRoom(for: byteCount) }
-
     // MARK: Requests
 
     /// Messages above this are parsed by a reader thread: many small parts take milliseconds, and

@@ -45,9 +45,7 @@ enum RecordCalls {
             try $0.modifyRecords(context.message)
         } then: { request in
             try context.write(.modifyRecords(request)) { answer in
-                guard case .modified(var outcome) = answer else { return [] }
-                let shown = outcome.limitServerRecords(to: .max)
-                if shown > 0, !context.hasRoom(for: shown) { outcome.limitServerRecords(to: 0) }
+                guard case .modified(let outcome) = answer else { return [] }
                 return Answers.modified(outcome, request, limit: context.limits.answerBytes)
             }
         }

@@ -14,7 +14,7 @@ final class ConnectionRoom: Sendable {
     private let limits: Limits
     /// Calls in progress, and answers that the other side has not taken yet.
     private let held = Atomic<Int>(0)
-    /// Pages on their way from reader threads.
+    /// Pages on their way from reader threads, and records on their way from the writer.
     private let arriving = Atomic<Int>(0)
     /// Requests that wait for threads of the store, also those of calls that have ended.
     private let queued = Atomic<Int>(0)
@@ -41,7 +41,7 @@ final class ConnectionRoom: Sendable {
         queued.add(byteCount)
     }
 
-    /// Adds to what is on its way from reader threads, or takes off; from any thread.
+    /// Adds to what is on its way to the loop, or takes off; from any thread.
     func addArriving(_ byteCount: Int) {
         meter.heldBytes.add(byteCount)
         arriving.add(byteCount)
@@ -59,6 +59,15 @@ final class ConnectionRoom: Sendable {
     func hasRoom(for byteCount: Int) -> Bool {
         let bytes = held.value + arriving.value + byteCount
         return allows(bytes, growth: byteCount, limit: limits.nodeUnansweredBytes / 4 * 3)
+    }
+
+    /// Counts what an answer of the writer shows of the server's records, on its way to the loop.
+    ///
+    /// Returns false, and counts nothing, if there is no room for it; from any thread.
+    func admit(_ byteCount: Int) -> Bool {
+        guard hasRoom(for: byteCount) else { return false }
+        addArriving(byteCount)
+        return true
     }
 
     /// Whether so much of the node's bytes is held that nobody may keep any for long.

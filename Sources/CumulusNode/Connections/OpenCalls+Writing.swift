@@ -35,7 +35,9 @@ extension OpenCalls {
         let queued = queue(open)
         let work = StoreGate.Work.request(request, open.token) { [self] answer in
             queued.release()
+            let shown = (try? answer.get().shownBytes) ?? 0
             run { calls in
+                defer { calls.keepAnswer(shown) }
                 switch answer {
                 case .success(let answer):
                     let messages = encode(answer)
@@ -47,13 +49,26 @@ extension OpenCalls {
                 case .failure(let error): calls.fail(stream, error)
                 }
             }
+            room.addArriving(-shown)
         }
-        let write = StoreGate.QueuedWrite(work, byteCount: call.message.count, loop: link.loop)
+        let write = StoreGate.QueuedWrite(
+            work,
+            byteCount: call.message.count,
+            loop: link.loop,
+            admits: room.admit
+        )
         node.environment.logger.trace(
             "a write is queued",
             metadata: ["request": "\(call.header.requestID.hex)"]
         )
         if !node.gate.submit(write) { fail(stream, .tooManyWrites) }
+    }
+
+    /// Counts an answer that shows so much of the server's records as held, before it counts no
+    /// more as arriving.
+    private func keepAnswer(_ shown: Int) {
+        guard shown > 0 else { return }
+        room.hold(max(room.heldBytes, keptBytes + frames.unsentBytes))
     }
 
     /// Answers when a task of the node is done.

@@ -91,7 +91,7 @@ struct BatchWriter {
             switch write.work {
             case .request(let request, let token, let completion):
                 let answer = try run(request, token, &group, moment)
-                    .map { $0.limitingServerRecords(to: &room) }
+                    .map { $0.limitingServerRecords(to: &room, write.admits) }
                 reports.append { completion(answer) }
             case .job(let job):
                 let before = group.count

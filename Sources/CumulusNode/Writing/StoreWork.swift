@@ -60,11 +60,20 @@ extension StoreGate {
         package var work: Work
         package var byteCount: Int
         package var loop: any FrameLoop
+        /// Whether its answer may show so many bytes of the server's records; who says so counts
+        /// them until the answer has come to the loop.
+        package var admits: @Sendable (Int) -> Bool
 
-        package init(_ work: Work, byteCount: Int, loop: any FrameLoop) {
+        package init(
+            _ work: Work,
+            byteCount: Int,
+            loop: any FrameLoop,
+            admits: @escaping @Sendable (Int) -> Bool = { _ in true }
+        ) {
             self.work = work
             self.byteCount = byteCount
             self.loop = loop
+            self.admits = admits
         }
     }
 

@@ -90,6 +90,14 @@ package struct ModifyOutcome: Hashable, Sendable {
         return byteCount
     }
 
+    /// Bytes of the server's records that it shows.
+    package var shownBytes: Int {
+        saves.reduce(0) { size, item in
+            guard case .failure(let failure) = item else { return size }
+            return size + (failure.serverRecord?.fields.count ?? 0)
+        }
+    }
+
     package static let atomicFailure = Failure(
         ServiceError(
             .batchRequestFailed,

@@ -43,10 +43,27 @@ package struct WriteRequest: Sendable {
         case schema(SchemaDifference)
         case reset(SchemaReset.Outcome)
 
+        /// Bytes of the server's records that it shows.
+        package var shownBytes: Int {
+            if case .modified(let outcome) = self { outcome.shownBytes } else { 0 }
+        }
+
         /// With no more bytes of the server's records than there is room for, which they take.
-        package func limitingServerRecords(to room: inout Int) -> Answer {
+        ///
+        /// - Parameter admits: Whether their caller's connection has room for so many bytes, too;
+        ///   asked once, if it shows any.
+        package func limitingServerRecords(
+            to room: inout Int,
+            _ admits: (Int) -> Bool
+        ) -> Answer {
             guard case .modified(var outcome) = self else { return self }
-            room -= outcome.limitServerRecords(to: room)
+            let shown = outcome.limitServerRecords(to: room)
+            guard shown > 0 else { return .modified(outcome) }
+            if admits(shown) {
+                room -= shown
+            } else {
+                outcome.limitServerRecords(to: 0)
+            }
             return .modified(outcome)
         }
     }
