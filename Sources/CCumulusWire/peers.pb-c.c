@@ -142,6 +142,51 @@ void   cumulus__v1__state_request__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__state_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__state_position__init
+                     (Cumulus__V1__StatePosition         *message)
+{
+  static const Cumulus__V1__StatePosition init_value = CUMULUS__V1__STATE_POSITION__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__state_position__get_packed_size
+                     (const Cumulus__V1__StatePosition *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_position__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__state_position__pack
+                     (const Cumulus__V1__StatePosition *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_position__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__state_position__pack_to_buffer
+                     (const Cumulus__V1__StatePosition *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__state_position__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__StatePosition *
+       cumulus__v1__state_position__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__StatePosition *)
+     protobuf_c_message_unpack (&cumulus__v1__state_position__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__state_position__free_unpacked
+                     (Cumulus__V1__StatePosition *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__state_position__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   cumulus__v1__state_stretch__init
                      (Cumulus__V1__StateStretch         *message)
 {
@@ -720,7 +765,7 @@ const ProtobufCMessageDescriptor cumulus__v1__pull_response__descriptor =
   (ProtobufCMessageInit) cumulus__v1__pull_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__state_request__field_descriptors[4] =
+static const ProtobufCFieldDescriptor cumulus__v1__state_request__field_descriptors[6] =
 {
   {
     "vector",
@@ -770,17 +815,43 @@ static const ProtobufCFieldDescriptor cumulus__v1__state_request__field_descript
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "snapshot",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateRequest, snapshot),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "position",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateRequest, position),
+    &cumulus__v1__state_position__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__state_request__field_indices_by_name[] = {
   2,   /* field[2] = compares */
   1,   /* field[1] = format */
+  5,   /* field[5] = position */
+  4,   /* field[4] = snapshot */
   3,   /* field[3] = stretches */
   0,   /* field[0] = vector */
 };
 static const ProtobufCIntRange cumulus__v1__state_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 4 }
+  { 0, 6 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__state_request__descriptor =
 {
@@ -790,11 +861,88 @@ const ProtobufCMessageDescriptor cumulus__v1__state_request__descriptor =
   "Cumulus__V1__StateRequest",
   "cumulus.v1",
   sizeof(Cumulus__V1__StateRequest),
-  4,
+  6,
   cumulus__v1__state_request__field_descriptors,
   cumulus__v1__state_request__field_indices_by_name,
   1,  cumulus__v1__state_request__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__state_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__state_position__field_descriptors[4] =
+{
+  {
+    "parts",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StatePosition, parts),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "zone",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StatePosition, zone),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "record",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StatePosition, record),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "rows",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StatePosition, rows),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__state_position__field_indices_by_name[] = {
+  0,   /* field[0] = parts */
+  2,   /* field[2] = record */
+  3,   /* field[3] = rows */
+  1,   /* field[1] = zone */
+};
+static const ProtobufCIntRange cumulus__v1__state_position__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 4 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__state_position__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.StatePosition",
+  "StatePosition",
+  "Cumulus__V1__StatePosition",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__StatePosition),
+  4,
+  cumulus__v1__state_position__field_descriptors,
+  cumulus__v1__state_position__field_indices_by_name,
+  1,  cumulus__v1__state_position__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__state_position__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor cumulus__v1__state_stretch__field_descriptors[5] =
@@ -887,7 +1035,7 @@ const ProtobufCMessageDescriptor cumulus__v1__state_stretch__descriptor =
   (ProtobufCMessageInit) cumulus__v1__state_stretch__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__state_response__field_descriptors[10] =
+static const ProtobufCFieldDescriptor cumulus__v1__state_response__field_descriptors[11] =
 {
   {
     "vectors",
@@ -1009,6 +1157,18 @@ static const ProtobufCFieldDescriptor cumulus__v1__state_response__field_descrip
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "snapshot",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__StateResponse, snapshot),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__state_response__field_indices_by_name[] = {
   9,   /* field[9] = digests */
@@ -1018,6 +1178,7 @@ static const unsigned cumulus__v1__state_response__field_indices_by_name[] = {
   4,   /* field[4] = is_offered */
   6,   /* field[6] = records */
   2,   /* field[2] = registers */
+  10,   /* field[10] = snapshot */
   0,   /* field[0] = vectors */
   5,   /* field[5] = zone */
   1,   /* field[1] = zones */
@@ -1025,7 +1186,7 @@ static const unsigned cumulus__v1__state_response__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__state_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 10 }
+  { 0, 11 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__state_response__descriptor =
 {
@@ -1035,7 +1196,7 @@ const ProtobufCMessageDescriptor cumulus__v1__state_response__descriptor =
   "Cumulus__V1__StateResponse",
   "cumulus.v1",
   sizeof(Cumulus__V1__StateResponse),
-  10,
+  11,
   cumulus__v1__state_response__field_descriptors,
   cumulus__v1__state_response__field_indices_by_name,
   1,  cumulus__v1__state_response__number_ranges,

@@ -224,7 +224,14 @@ import Testing
                         after: Self.bytes(using: &$0),
                         through: Self.bytes(using: &$0)
                     )
-                }
+                },
+                snapshot: Self.bytes(using: &dice),
+                position: .init(
+                    parts: Self.number(using: &dice),
+                    zone: Self.number(using: &dice),
+                    record: Self.bytes(using: &dice),
+                    rows: Self.number(using: &dice)
+                )
             )
             Self.expectLibraryAgrees("StateRequest", request.encoded())
             #expect(try StateRequest(wire: request.encoded()) == request)
@@ -282,6 +289,7 @@ import Testing
                     digest: Self.bytes(using: &$0)
                 )
             }
+            response.snapshot = Self.bytes(using: &dice)
             Self.expectLibraryAgrees("StateResponse", response.encoded())
             #expect(try StateResponse(wire: response.encoded()) == response)
         }

@@ -19,6 +19,7 @@ PROTOBUF_C__BEGIN_DECLS
 typedef struct Cumulus__V1__PullRequest Cumulus__V1__PullRequest;
 typedef struct Cumulus__V1__PullResponse Cumulus__V1__PullResponse;
 typedef struct Cumulus__V1__StateRequest Cumulus__V1__StateRequest;
+typedef struct Cumulus__V1__StatePosition Cumulus__V1__StatePosition;
 typedef struct Cumulus__V1__StateStretch Cumulus__V1__StateStretch;
 typedef struct Cumulus__V1__StateResponse Cumulus__V1__StateResponse;
 typedef struct Cumulus__V1__StretchDigest Cumulus__V1__StretchDigest;
@@ -113,10 +114,46 @@ struct  Cumulus__V1__StateRequest
    */
   size_t n_stretches;
   Cumulus__V1__StateStretch **stretches;
+  /*
+   * go on with this one, whose sending broke off; empty: take a new one
+   */
+  ProtobufCBinaryData snapshot;
+  /*
+   * with `snapshot`: what has come of it
+   */
+  Cumulus__V1__StatePosition *position;
 };
 #define CUMULUS__V1__STATE_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__state_request__descriptor) \
-    , 0,NULL, 0, 0, 0,NULL }
+    , 0,NULL, 0, 0, 0,NULL, {0,NULL}, NULL }
+
+
+/*
+ * How far a state has come. What follows in the snapshot is sent.
+ */
+struct  Cumulus__V1__StatePosition
+{
+  ProtobufCMessage base;
+  /*
+   * of fields 1 to 4 of StateResponse, together
+   */
+  uint32_t parts;
+  /*
+   * of the last record: which of all `zones` that were sent, from 0
+   */
+  uint32_t zone;
+  /*
+   * its name; empty: no record of the zone
+   */
+  ProtobufCBinaryData record;
+  /*
+   * how many of its rows, if more of them follow; 0: all
+   */
+  uint32_t rows;
+};
+#define CUMULUS__V1__STATE_POSITION__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__state_position__descriptor) \
+    , 0, 0, {0,NULL}, 0 }
 
 
 /*
@@ -185,10 +222,14 @@ struct  Cumulus__V1__StateResponse
    */
   size_t n_digests;
   Cumulus__V1__StretchDigest **digests;
+  /*
+   * in the first response: names the snapshot, for a request that goes on
+   */
+  ProtobufCBinaryData snapshot;
 };
 #define CUMULUS__V1__STATE_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__state_response__descriptor) \
-    , 0,NULL, 0,NULL, 0,NULL, 0,NULL, 0, 0, 0,NULL, 0, 0, 0,NULL }
+    , 0,NULL, 0,NULL, 0,NULL, 0,NULL, 0, 0, 0,NULL, 0, 0, 0,NULL, {0,NULL} }
 
 
 /*
@@ -406,6 +447,25 @@ Cumulus__V1__StateRequest *
 void   cumulus__v1__state_request__free_unpacked
                      (Cumulus__V1__StateRequest *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__StatePosition methods */
+void   cumulus__v1__state_position__init
+                     (Cumulus__V1__StatePosition         *message);
+size_t cumulus__v1__state_position__get_packed_size
+                     (const Cumulus__V1__StatePosition   *message);
+size_t cumulus__v1__state_position__pack
+                     (const Cumulus__V1__StatePosition   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__state_position__pack_to_buffer
+                     (const Cumulus__V1__StatePosition   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__StatePosition *
+       cumulus__v1__state_position__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__state_position__free_unpacked
+                     (Cumulus__V1__StatePosition *message,
+                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__StateStretch methods */
 void   cumulus__v1__state_stretch__init
                      (Cumulus__V1__StateStretch         *message);
@@ -607,6 +667,9 @@ typedef void (*Cumulus__V1__PullResponse_Closure)
 typedef void (*Cumulus__V1__StateRequest_Closure)
                  (const Cumulus__V1__StateRequest *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__StatePosition_Closure)
+                 (const Cumulus__V1__StatePosition *message,
+                  void *closure_data);
 typedef void (*Cumulus__V1__StateStretch_Closure)
                  (const Cumulus__V1__StateStretch *message,
                   void *closure_data);
@@ -646,6 +709,7 @@ typedef void (*Cumulus__V1__ReportResponse_Closure)
 extern const ProtobufCMessageDescriptor cumulus__v1__pull_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__pull_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__state_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__state_position__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__state_stretch__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__state_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__stretch_digest__descriptor;

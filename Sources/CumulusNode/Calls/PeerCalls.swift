@@ -53,20 +53,50 @@ enum PeerCalls {
                 """
             )
         }
-        let stretches = try stretches(of: request)
+        let (stretches, position) = (try stretches(of: request), try position(of: request))
+        let peer = context.identity.peer ?? []
         context.makeEndless(patience: context.limits.stalledStateMilliseconds)
         context.pages {
-            let lease = try StateLease(node.meter)
-            let snapshot = node.gate.latest(reach: .disk)
-            guard let number = try snapshot.scope(scope) else {
-                throw Containers.unknown(scope.container)
+            let states = node.handedStates
+            let now = node.environment.now()
+            let (feed, stream): (StateFeed, StateStream)
+            if request.compares {
+                let lease = try states.lease(for: nil)
+                let all = stretches.isEmpty ? nil : stretches
+                feed = try StateFeed(try source(of: scope, in: node), comparing: all)
+                stream = StateStream(lease)
+            } else if request.snapshot.isEmpty {
+                let lease = try states.lease(for: peer)
+                feed = try StateFeed(try source(of: scope, in: node), to: request.vector)
+                var dice = NodeDice(node.environment)
+                let name = dice.bytes(HandedStates.nameBytes)
+                stream = states.keep(feed, lease, named: name, for: peer, scope, now: now)
+            } else {
+                (feed, stream) = try states.goOn(
+                    with: request.snapshot,
+                    for: peer,
+                    scope,
+                    from: position,
+                    now: now
+                )
             }
-            let source = StateSource(snapshot, scope: number)
-            let feed =
-                request.compares
-                ? try StateFeed(source, comparing: stretches.isEmpty ? nil : stretches)
-                : try StateFeed(source, to: request.vector)
-            return try StatePages(limits: node.configuration.limits, lease: lease).page(of: feed)
+            return try StateMessages(node: node, stream: stream).first(of: feed)
+        }
+    }
+
+    private static func source(of scope: ScopeID, in node: Node) throws -> StateSource {
+        let snapshot = node.gate.latest(reach: .disk)
+        guard let number = try snapshot.scope(scope) else {
+            throw Containers.unknown(scope.container)
+        }
+        return StateSource(snapshot, scope: number)
+    }
+
+    private static func position(of request: StateRequest) throws(ServiceError) -> StatePosition {
+        do throws(MalformedBytes) {
+            return try StatePosition(request.position)
+        } catch {
+            throw ServiceError(.invalidArguments, .protocolError, error.reason)
         }
     }
 
@@ -179,33 +209,22 @@ private struct CommitPages: Sendable {
     }
 }
 
-/// A snapshot that is handed over; a node has few of them open at a time.
-private final class StateLease: Sendable {
-    private static let limit = 2
-    private let meter: NodeMeter
+/// A node's state, message by message.
+private struct StateMessages: Sendable {
+    let node: Node
+    let stream: StateStream
 
-    init(_ meter: NodeMeter) throws {
-        self.meter = meter
-        meter.statesHandedOver.add(1)
-        guard meter.statesHandedOver.value <= StateLease.limit else {
-            throw ServiceError.overloaded(
-                "this node hands its state to \(StateLease.limit) others already"
-            )
-        }
+    /// The first one says which snapshot it is of.
+    func first(of feed: StateFeed) throws -> Page {
+        try page(of: feed, naming: stream.snapshot)
     }
 
-    // Also called if `init` throws, since all properties are set by then.
-    deinit { meter.statesHandedOver.add(-1) }
-}
-
-/// A node's state, page by page.
-private struct StatePages: Sendable {
-    let limits: Limits
-    let lease: StateLease
-
-    func page(of feed: StateFeed) throws -> Page {
+    private func page(of feed: StateFeed, naming snapshot: Bytes = []) throws -> Page {
+        let limits = node.configuration.limits
         var feed = feed
-        let response = try feed.next(byteLimit: limits.pageBytes)
+        var response = try feed.next(byteLimit: limits.pageBytes)
+        response.snapshot = snapshot
+        node.handedStates.use(stream.snapshot, now: node.environment.now())
         let message = response.encoded()
         guard message.count < limits.frameBytes - 64 else {
             // Only the last row of a page may be large.

@@ -94,14 +94,8 @@ package final class Node: Sendable {
     /// Addresses that an operator was warned of.
     private let refusedPeers = Mutex(RefusedPeers())
 
-    private struct Transfers {
-        /// Scopes that nothing else may collect or take.
-        var scopes: Set<ScopeID> = []
-        /// The scope whose state is being taken from another node.
-        var state: ScopeID?
-    }
-
-    private let transfers = Mutex(Transfers())
+    let transfers = Transfers()
+    let handedStates: HandedStates
     private let callers = Mutex<[ObjectIdentifier: WeakCaller]>([:])
     private let callerCount = Atomic<Int>(0)
 
@@ -123,6 +117,7 @@ package final class Node: Sendable {
     ) throws {
         self.configuration = configuration
         self.environment = environment
+        handedStates = HandedStates(meter)
         peerProof = configuration.clusterKey.map { PeerProof(key: $0) }
         var dice = NodeDice(environment)
         let opened = try OpenStore.open(
@@ -208,6 +203,7 @@ package final class Node: Sendable {
     ///
     /// Callers get no more answers.
     package func stop() {
+        handedStates.drop(unusedSince: .distant)
         // Its threads wait for nobody's.
         assets.stop()
         gate.stop()
@@ -266,30 +262,6 @@ package final class Node: Sendable {
     var isAlone: Bool {
         get { alone.load(ordering: .relaxed) }
         set { alone.store(newValue, ordering: .relaxed) }
-    }
-
-    /// Whether this node may collect in a scope, where no state is taken meanwhile.
-    func beginTransfer(of scope: ScopeID) -> Bool {
-        transfers.withLock { $0.scopes.insert(scope).inserted }
-    }
-
-    /// Whether this node may take another one's state of a scope: of one scope at a time, since
-    /// what is offered is in memory.
-    func beginState(of scope: ScopeID) -> Bool {
-        transfers.withLock { transfers in
-            guard transfers.state == nil, transfers.scopes.insert(scope).inserted else {
-                return false
-            }
-            transfers.state = scope
-            return true
-        }
-    }
-
-    func endTransfer(of scope: ScopeID) {
-        transfers.withLock { transfers in
-            transfers.scopes.remove(scope)
-            if transfers.state == scope { transfers.state = nil }
-        }
     }
 
     /// Why a process ends whose own commits come back to it.

@@ -21,7 +21,7 @@ package final class NodeMeter: Sendable {
     /// Rows that were found damaged since the start; some of them more than once.
     package let damagedRows = Atomic<Int>(0)
 
-    /// Snapshots that are open for peers that take this node's state.
+    /// Snapshots that are open for peers that take this node's state, or may go on with it.
     package let statesHandedOver = Atomic<Int>(0)
 
     package init() {}

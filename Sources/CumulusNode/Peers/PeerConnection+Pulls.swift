@@ -279,7 +279,11 @@ extension PeerConnection {
             }
             return close(error.message)
         }
-        if let transfer = transfers[frame.stream] { return transfer.stop(error.message) }
+        if let transfer = transfers[frame.stream] {
+            // It has much to do, and the snapshot still.
+            let isBusy = error.code == .requestRateLimited
+            return isBusy ? transfer.breakOff(error.message) : transfer.stop(error.message)
+        }
         if let reading = readings.removeValue(forKey: frame.stream) {
             var error = error
             error.message = "node \(peerID.hex) says: \(error.message)"

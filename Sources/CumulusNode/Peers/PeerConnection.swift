@@ -168,7 +168,7 @@ final class PeerConnection: FrameHandler, @unchecked Sendable {
         if isOpen { node.catchUp.leave(peerID) }
         for answer in challengers.take() { answer(false) }
         (pulls, pulled, timed) = ([:], [:], [])
-        for stream in transfers.keys.sorted() { transfers[stream]?.stop(reason) }
+        for stream in transfers.keys.sorted() { transfers[stream]?.breakOff(reason) }
         for stream in readings.keys.sorted() { readings[stream]?.fail(lost) }
         readings = [:]
         node.connections.withLock { connections in

@@ -17,6 +17,8 @@ package struct PeerLinks: Sendable {
     private let dialer: any FrameDialer
     private static let firstPause: Int64 = 100
     private static let longestPause: Int64 = 5_000
+    /// A connection that held as long is made anew at once when it breaks.
+    private static let held: Int64 = 1_000
     /// Between two looks at the list of members.
     private static let lookPause: Int64 = 1_000
 
@@ -37,6 +39,7 @@ package struct PeerLinks: Sendable {
                 let all = await others()
                 node.judgeClock()
                 node.judgeTwin()
+                node.dropOldStates()
                 await node.stay()
                 node.isAlone = endpoints.isEmpty && all?.isEmpty == true
                 for member in PeerLinks.reachable(all) where kept.add(member.endpoint) {
@@ -82,7 +85,7 @@ package struct PeerLinks: Sendable {
                 }
             }
             if Task.isCancelled { return }
-            let reason = await connect(endpoint)
+            let (reason, wasConnected) = await connect(endpoint)
             node.note(endpoint, [])
             if Task.isCancelled { return }
             if reason != lastReason {
@@ -92,8 +95,8 @@ package struct PeerLinks: Sendable {
                 )
             }
             lastReason = reason
-            // What held for a while is tried again at once.
-            if began + PeerLinks.longestPause <= node.environment.now() {
+            let enough = wasConnected ? PeerLinks.held : PeerLinks.longestPause
+            if began + enough <= node.environment.now() {
                 pause = PeerLinks.firstPause
                 lastReason = nil
             }
@@ -103,9 +106,10 @@ package struct PeerLinks: Sendable {
         }
     }
 
-    /// Connects and waits for the end of the connection; returns why it ended.
-    private func connect(_ endpoint: String) async -> String {
-        guard let proof = node.peerProof else { return "this node has no cluster key" }
+    /// Connects and waits for the end of the connection; returns why it ended, and whether it was
+    /// made.
+    private func connect(_ endpoint: String) async -> (reason: String, wasConnected: Bool) {
+        guard let proof = node.peerProof else { return ("this node has no cluster key", false) }
         let (endings, source) = AsyncStream<String>.makeStream()
         let made = Mutex<PeerConnection?>(nil)
         do {
@@ -124,12 +128,12 @@ package struct PeerLinks: Sendable {
                 return connection
             }
         } catch {
-            return "\(error)"
+            return ("\(error)", false)
         }
         return await withTaskCancellationHandler {
             var reason = "the connection was lost"
             for await ending in endings { reason = ending }
-            return reason
+            return (reason, true)
         } onCancel: {
             made.withLock { $0 }?.stop()
         }

@@ -20,10 +20,11 @@ extension PeerConnection {
         var end: Instant
     }
 
-    /// Takes the peer's state of a scope, unless this node takes one already, or could not just
-    /// before.
+    /// Takes the peer's state of a scope, from where it broke off if it did, unless this node takes
+    /// one already, or could not just before.
     func takeState(of scope: ScopeID) {
         if let setback = setbacks[scope], node.environment.now() < setback.end { return }
+        if let rest = node.transfers.goOn(in: scope, from: peerID) { return takeState(rest) }
         guard node.beginState(of: scope) else { return }
         onReader { [node] in
             let reader = node.gate.latest(reach: .disk)
@@ -38,31 +39,59 @@ extension PeerConnection {
 
     func takeState(of scope: ScopeID, above base: VersionVector) {
         log("taking the peer's state", ["scope": "\(scope.container)"])
+        let now = node.environment.now()
+        let progress = StateProgress(of: scope, from: peerID, base: base, began: now)
         let request = StateRequest(vector: base, format: OpenStore.formatVersion)
+        take(request, progress, nil)
+    }
+
+    private func takeState(_ rest: InterruptedState) {
+        let progress = rest.progress
+        log(
+            "going on with the peer's state",
+            ["scope": "\(progress.scope.container)", "records": "\(progress.recordCount)"]
+        )
+        let request = StateRequest(
+            vector: progress.offer.base,
+            format: OpenStore.formatVersion,
+            snapshot: progress.snapshot,
+            position: StateRequest.Position(progress.position)
+        )
+        take(request, progress, rest.sync)
+    }
+
+    private func take(_ request: StateRequest, _ progress: StateProgress, _ sync: StateSync?) {
+        let scope = progress.scope
         let stream = call(.peersState, scope, request.encoded())
         credit(PeerConnection.stateCredit, stream)
         transfers[stream] = StateTransfer(
             node,
-            from: peerID,
-            scope: scope,
-            base: base,
+            progress,
+            sync,
             loop: link.loop
         ) { [weak self] size in
             self?.credit(size, stream)
             self?.link.needsTurn()
         } ended: { [weak self, node] outcome in
-            node.endTransfer(of: scope)
+            if case .interrupted(let rest) = outcome {
+                node.transfers.keep(rest)
+            } else {
+                node.endTransfer(of: scope)
+            }
             self?.transferEnded(outcome, stream)
         }
     }
 
     func transferEnded(_ outcome: StateTransfer.Outcome, _ stream: UInt32) {
-        guard let scope = transfers.removeValue(forKey: stream)?.scope, !isClosing else { return }
+        guard let transfer = transfers.removeValue(forKey: stream), !isClosing else { return }
+        let scope = transfer.scope
         switch outcome {
         case .done:
             setbacks[scope] = nil
             // A cluster's state may name containers that were not known here.
             findScopes()
+        case .interrupted:
+            setBack(scope, milliseconds: PeerConnection.lookMilliseconds)
         case .failed(let why):
             let count = setBack(scope, milliseconds: PeerConnection.lookMilliseconds)
             log(

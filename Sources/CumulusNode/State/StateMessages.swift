@@ -15,6 +15,7 @@ struct StateFeed: Sendable {
         case digests(DigestWalk)
     }
 
+    private let source: StateSource
     private let offer: StateOffer
     private let vectors: [(key: Incarnation, value: VectorRow)]
     private var contents: Contents
@@ -25,23 +26,33 @@ struct StateFeed: Sendable {
     /// What a peer lacks that has read as far as `base`.
     init(_ source: StateSource, to base: VersionVector) throws(EngineError) {
         let offer = try source.offer(to: base)
-        self.init(offer, .records(StatePages(source, offer)))
+        self.init(source, offer, .records(StatePages(source, offer)))
     }
 
     /// What a peer needs to compare: the records of some stretches; nil: digests of everything.
     init(_ source: StateSource, comparing stretches: [Stretch]?) throws(EngineError) {
         let offer = try source.outline(of: stretches)
         if let stretches {
-            self.init(offer, .records(StatePages(source, offer, of: stretches)))
+            self.init(source, offer, .records(StatePages(source, offer, of: stretches)))
         } else {
-            self.init(offer, .digests(DigestWalk(source, offer)))
+            self.init(source, offer, .digests(DigestWalk(source, offer)))
         }
     }
 
-    private init(_ offer: StateOffer, _ contents: Contents) {
+    private init(_ source: StateSource, _ offer: StateOffer, _ contents: Contents) {
+        self.source = source
         self.offer = offer
         self.contents = contents
         vectors = offer.vectors.sorted { $0.key.value < $1.key.value }
+    }
+
+    /// What follows a position; nil if there is no such position in it.
+    func rest(behind position: StatePosition) -> StateFeed? {
+        guard offer.reaches(position) else { return nil }
+        let pages = StatePages(source, offer, from: position)
+        var rest = StateFeed(source, offer, .records(pages))
+        rest.sent = position.parts
+        return rest
     }
 
     /// The next message: about that many bytes, or digests of as many; the last one says so.
@@ -153,21 +164,6 @@ extension StateResponse.Zone {
 // MARK: - Taking
 
 extension StateOffer {
-    /// Nobody may offer more than this node has room for.
-    func checkSize(_ limits: Limits) throws(ServiceError) {
-        guard heldBytes <= limits.offeredStateBytes else {
-            throw ServiceError(
-                .limitExceeded,
-                .tooLarge,
-                """
-                the donor's zones, registers and increments take more memory than \
-                offeredStateBytes allows (\(limits.offeredStateBytes)); raise it by --limits, or \
-                restore a backup of the donor
-                """
-            )
-        }
-    }
-
     /// Adds what a message holds of the offer.
     mutating func add(_ response: StateResponse) throws(MalformedBytes) {
         heldBytes += StateOffer.heldBytes(response)
@@ -199,47 +195,6 @@ extension StateOffer {
                 )
             )
         }
-    }
-}
-
-extension StateOffer {
-    /// About how much memory the parts of an offer take that a message holds.
-    private static func heldBytes(_ response: StateResponse) -> Int {
-        var size = response.vectors.reduce(0) {
-            $0 + slots(VectorRow.self) + decoded($1.row)
-        }
-        for zone in response.zones {
-            size += slots(Zone.self) + heap(zone.owner) + 3 * heap(zone.name)
-            size += decoded(zone.row) + entryBytes * zone.heads.dots.count
-        }
-        for register in response.registers {
-            size += slots(Register.self) + heap(register.namespace) + heap(register.row)
-            size += register.key.reduce(headerBytes) { $0 + slots(Bytes.self) + heap($1) }
-        }
-        for increment in response.increments {
-            size += slots(Increment.self) + heap(increment.request)
-            size += heap(increment.recordName) + heap(increment.field)
-        }
-        return size
-    }
-
-    /// Of something on the heap, and of what the allocator rounds up.
-    private static let headerBytes = 48
-    /// An entry of a vector that may be half empty.
-    private static let entryBytes = 48
-
-    /// An element of an array or a dictionary that may be half empty.
-    private static func slots<Element>(_: Element.Type) -> Int {
-        2 * MemoryLayout<Element>.stride
-    }
-
-    private static func heap(_ bytes: Bytes) -> Int {
-        headerBytes + bytes.count
-    }
-
-    /// A row is hardly more than its vectors; an entry has at least nine bytes.
-    private static func decoded(_ row: Bytes) -> Int {
-        2 * headerBytes + row.count / 9 * entryBytes
     }
 }
 
@@ -286,6 +241,28 @@ extension Stretch {
             zone: try text(stretch.zone),
             after: stretch.after.isEmpty ? nil : try recordName(stretch.after),
             through: stretch.through.isEmpty ? nil : try recordName(stretch.through)
+        )
+    }
+}
+
+extension StatePosition {
+    init(_ position: StateRequest.Position) throws(MalformedBytes) {
+        self.init(
+            parts: Int(position.parts),
+            zone: Int(position.zone),
+            record: position.record.isEmpty ? nil : try recordName(position.record),
+            rows: Int(position.rows)
+        )
+    }
+}
+
+extension StateRequest.Position {
+    init(_ position: StatePosition) {
+        self.init(
+            parts: UInt32(clamping: position.parts),
+            zone: UInt32(clamping: position.zone),
+            record: Bytes((position.record ?? "").utf8),
+            rows: UInt32(clamping: position.rows)
         )
     }
 }

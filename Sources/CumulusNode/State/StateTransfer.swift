@@ -19,6 +19,8 @@ final class StateTransfer: @unchecked Sendable {
     enum Outcome {
         case done
         case failed(String)
+        /// The connection broke; what has come is kept.
+        case interrupted(InterruptedState)
         /// Two nodes hold different commits of one number.
         case forked(Incarnation)
     }
@@ -32,17 +34,14 @@ final class StateTransfer: @unchecked Sendable {
         case forked(Incarnation)
     }
 
-    let scope: ScopeID
-    private let donor: Bytes
     private let node: Node
     private let loop: any FrameLoop
     /// Bytes that were dealt with: the donor may send as many again.
     private let grant: (Int) -> Void
     private let ended: (Outcome) -> Void
-    private var offer = StateOffer()
-    private var intake: StateIntake?
+    private var progress: StateProgress
     /// Only jobs of the writer touch it.
-    private let sync = Mutex<StateSync?>(nil)
+    private let sync: Mutex<StateSync?>
     /// Steps that are queued do nothing any more.
     private let isGivenUp = Atomic(false)
     /// Pages that came while the writer was busy; bounded by the donor's credit.
@@ -51,8 +50,10 @@ final class StateTransfer: @unchecked Sendable {
     private var isWriting = false
     private var isComplete = false
     private var isOver = false
-    private var recordCount = 0
-    private let began: Instant
+    /// The donor has said of which snapshot its state is.
+    private var isNamed = false
+    /// Why nothing more comes; nil: the donor goes on.
+    private var interruption: String?
     /// When the donor was heard last, or was not to say anything.
     private var heard: Instant
 
@@ -60,41 +61,43 @@ final class StateTransfer: @unchecked Sendable {
     private static let mergedAtOnce = 500
 
     /// - Parameters:
-    ///   - donor: The id of the node that sends its state.
-    ///   - base: How far this node has read.
+    ///   - progress: What has come before, over another connection.
+    ///   - sync: What the writer made of it.
     ///   - ended: Called once, on the loop.
     init(
         _ node: Node,
-        from donor: Bytes,
-        scope: ScopeID,
-        base: VersionVector,
+        _ progress: StateProgress,
+        _ sync: consuming StateSync? = nil,
         loop: any FrameLoop,
         grant: @escaping (Int) -> Void,
         ended: @escaping (Outcome) -> Void
     ) {
         self.node = node
-        self.donor = donor
-        self.scope = scope
+        self.progress = progress
+        self.sync = Mutex(sync)
         self.loop = loop
         self.grant = grant
         self.ended = ended
-        offer.base = base
-        began = node.environment.now()
-        heard = began
+        heard = node.environment.now()
     }
+
+    var scope: ScopeID { progress.scope }
 
     // MARK: What the donor sends
 
     func received(_ payload: Bytes) {
-        guard !isOver else { return }
+        guard !isOver, interruption == nil else { return }
         heard = node.environment.now()
         do {
             let response = try StateResponse(wire: payload)
-            if let intake { return try take(response, intake, payload.count) }
-            try offer.add(response)
-            try offer.checkSize(node.configuration.limits)
+            try checkSnapshot(response)
+            if let intake = progress.intake {
+                return try take(response, intake, payload.count)
+            }
+            try progress.offer.add(response)
+            try progress.offer.checkSize(node.configuration.limits)
             if response.isOffered { try begin() }
-            grant(payload.count)
+            allow(payload.count)
         } catch let error as MalformedMessage {
             fail("the donor sent what can't be read: \(error.message)")
         } catch let error as MalformedBytes {
@@ -106,22 +109,42 @@ final class StateTransfer: @unchecked Sendable {
         }
     }
 
+    /// What came over two connections has to be of one snapshot.
+    private func checkSnapshot(_ response: StateResponse) throws(MalformedBytes) {
+        guard !isNamed else { return }
+        isNamed = true
+        guard progress.snapshot.isEmpty || progress.snapshot == response.snapshot else {
+            throw MalformedBytes("it is of another snapshot than what came before")
+        }
+        progress.snapshot = response.snapshot
+    }
+
     /// Gives up a donor that says nothing: no other state is taken meanwhile.
     func timePassed(now: Instant) {
-        if isWriting || isComplete { heard = now }
+        if isWriting || isComplete || interruption != nil { heard = now }
         let silence = node.configuration.limits.stalledStateMilliseconds
         if heard + silence <= now { fail("the donor said nothing for \(silence) ms") }
     }
 
-    /// The connection is gone, or the donor gave up.
+    /// The donor gave up.
     func stop(_ reason: String) {
         fail(reason)
     }
 
+    /// The connection is gone: what has come is written, and kept for another one to the donor.
+    func breakOff(_ reason: String) {
+        guard !isOver, interruption == nil else { return }
+        // A donor of an older release can't go on.
+        guard !progress.snapshot.isEmpty else { return fail(reason) }
+        interruption = reason
+        goOn()
+    }
+
     private func begin() throws {
-        let clock = node.intakeClock(of: donor)
-        intake = try StateIntake(offer, above: offer.base, clock: clock)
-        let (offer, run) = (offer, node.incarnation)
+        let offer = progress.offer
+        let clock = node.intakeClock(of: progress.donor)
+        progress.intake = try StateIntake(offer, above: offer.base, clock: clock)
+        let run = node.incarnation
         write(.commits, 0) { [self] transaction throws(EngineError) in
             guard let number = try transaction.scope(scope) else { return Beginning.unknownScope }
             let known = try transaction.loadScope(number).runs
@@ -149,8 +172,8 @@ final class StateTransfer: @unchecked Sendable {
         if !response.records.isEmpty {
             let page = try intake.read(StatePage(response))
             if !page.records.isEmpty { pages.append(page) }
-            recordCount += page.records.count
-            self.intake = intake
+            progress.recordCount += page.records.count
+            progress.intake = intake
         }
         if response.isComplete { try intake.checkEnd() }
         pageBytes += size
@@ -165,12 +188,28 @@ final class StateTransfer: @unchecked Sendable {
         if isWriting || isOver { return }
         if !pages.isEmpty { return keepPages() }
         grantPages()
-        if isComplete { merge() }
+        if isComplete {
+            merge()
+        } else if interruption != nil {
+            interrupt()
+        }
     }
 
     private func grantPages() {
-        if pageBytes > 0 { grant(pageBytes) }
+        allow(pageBytes)
         pageBytes = 0
+    }
+
+    /// Allows the donor to send as many bytes more, if it is still there.
+    private func allow(_ size: Int) {
+        if size > 0, interruption == nil { grant(size) }
+    }
+
+    /// The writer is done with all that has come.
+    private func interrupt() {
+        isOver = true
+        let now = node.environment.now()
+        ended(.interrupted(InterruptedState(progress: progress, sync: takeSync(), since: now)))
     }
 
     private func keepPages() {
@@ -182,7 +221,7 @@ final class StateTransfer: @unchecked Sendable {
         change(.commits, max(size, records)) { sync, transaction throws(EngineError) in
             for page in taken { try sync.take(page, &transaction) }
         } then: { transfer, _ in
-            transfer.grant(size)
+            transfer.allow(size)
             transfer.goOn()
         }
     }
@@ -205,12 +244,13 @@ final class StateTransfer: @unchecked Sendable {
             transfer.isOver = true
             transfer.node.gate.stops.release(transfer.scope)
             let now = transfer.node.environment.now()
-            let milliseconds = now.milliseconds - transfer.began.milliseconds
+            let milliseconds = now.milliseconds - transfer.progress.began.milliseconds
             transfer.node.environment.logger.info(
                 "took another node's state",
                 metadata: [
                     "container": "\(transfer.scope.container)",
-                    "records": "\(transfer.recordCount)", "milliseconds": "\(milliseconds)",
+                    "records": "\(transfer.progress.recordCount)",
+                    "milliseconds": "\(milliseconds)",
                 ]
             )
             transfer.ended(.done)

@@ -125,6 +125,11 @@ package struct StateIntake: Sendable {
         return read
     }
 
+    /// How far the state has come.
+    package var position: StatePosition {
+        StatePosition(parts: offer.partCount, zone: zone, record: name, rows: begun.count)
+    }
+
     /// Throws if the last record isn't whole.
     package func checkEnd() throws(MalformedBytes) {
         guard begun.isEmpty else { throw MalformedBytes("a record breaks off") }

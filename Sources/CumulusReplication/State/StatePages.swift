@@ -61,24 +61,31 @@ package struct StatePages: Sendable {
     private var part = 0
     /// Where it consists of changes: names of those that are left; nil before they are listed.
     private var changed: ArraySlice<String>?
-    /// Where it is a run: the last record so far.
+    /// The last record so far.
     private var last: String?
+    /// A record of which the first rows were read before.
+    private var begun: (zone: Int, name: String, rows: Int)?
     /// What was read and comes next, the last first.
     private var waiting: [StatePage] = []
 
-    /// Everything that an offer names.
-    package init(_ source: StateSource, _ offer: StateOffer) {
+    /// Everything that an offer names, from behind a position.
+    package init(_ source: StateSource, _ offer: StateOffer, from position: StatePosition = .init())
+    {
+        let zones = offer.zones.indices.dropFirst(position.zone)
         self.init(
             source,
             offer,
-            offer.zones.enumerated().compactMap { index, zone in
-                switch zone.extent {
+            zones.compactMap { index in
+                switch offer.zones[index].extent {
                 case .nothing: nil
                 case .delta: .changes(zone: index)
                 case .full: .run(zone: index, after: nil, through: nil)
                 }
             }
         )
+        guard let record = position.record else { return }
+        last = record
+        if position.rows > 0 { begun = (position.zone, record, position.rows) }
     }
 
     /// What an offer names and is in one of these.
@@ -101,10 +108,24 @@ package struct StatePages: Sendable {
 
     /// The next rows, until the page has that many bytes; nil at the end.
     package mutating func next(byteLimit: Int) throws(EngineError) -> StatePage? {
-        if waiting.isEmpty, let page = try records(byteLimit) {
-            waiting = page.parts(byteLimit: byteLimit).reversed()
+        if waiting.isEmpty {
+            var page = try restOfBegun()
+            if page == nil { page = try records(byteLimit) }
+            waiting = page?.parts(byteLimit: byteLimit).reversed() ?? []
         }
         return waiting.popLast()
+    }
+
+    /// The other rows of a record that was begun; nil if there is no such record.
+    private mutating func restOfBegun() throws(EngineError) -> StatePage? {
+        guard let (zone, name, count) = begun else { return nil }
+        begun = nil
+        guard let record = try source.record(name, in: offer.zones[zone]) else { return nil }
+        let rows = Array(record.rows.dropFirst(count))
+        if rows.isEmpty { return nil }
+        var page = StatePage(zone: zone)
+        page.records = [(name, StagedRecord(rows: rows))]
+        return page
     }
 
     /// The next records, whole.
@@ -151,7 +172,10 @@ package struct StatePages: Sendable {
     ) throws(EngineError) -> StatePage {
         var names = changed ?? []
         if changed == nil {
-            names = try source.names(in: offer.zones[zone], above: offer.base)[...]
+            let last = last?.utf8
+            names = try source.names(in: offer.zones[zone], above: offer.base).drop { name in
+                last.map { !$0.lexicographicallyPrecedes(name.utf8) } ?? false
+            }
         }
         var page = StatePage(zone: zone)
         var byteCount = 0

@@ -10,12 +10,16 @@ import CumulusStorage
 enum SimulatedFault: Error {
     /// Something changed a scope between the merge of a state and its end.
     case disturbedMerge
+    /// What came of a state has no place in its offer.
+    case lostPosition
 }
 
 /// A state sync under way.
 struct SimulatedSync {
     var sync: StateSync
     var intake: StateIntake
+    let offer: StateOffer
+    var source: StateSource
     var pages: StatePages
     let donor: Int
 }
@@ -27,12 +31,7 @@ extension SimulatedCluster {
         tell("node \(one) begins to take state from node \(other)")
         let store = stores[one]
         // A broken rule: the pages are read while the donor goes on.
-        let engine: any EngineReader =
-            broken == .snapshot ? stores[other].engine : try stores[other].engine.snapshot()
-        let source = StateSource(
-            ReadTransaction(engine, reach: .disk),
-            scope: try stores[other].scopeNumber()
-        )
+        let source = try source(of: other, isSnapshot: broken != .snapshot)
         let base = try store.vector()
         let offer = try source.offer(
             to: base,
@@ -50,15 +49,41 @@ extension SimulatedCluster {
         syncs[one] = SimulatedSync(
             sync: begun,
             intake: intake,
+            offer: offer,
+            source: source,
             pages: StatePages(source, offer),
             donor: other
         )
     }
 
+    private func source(of node: Int, isSnapshot: Bool = true) throws -> StateSource {
+        let engine = stores[node].engine
+        let reader: any EngineReader = isSnapshot ? try engine.snapshot() : engine
+        let scope = try stores[node].scopeNumber()
+        return StateSource(ReadTransaction(reader, reach: .disk), scope: scope)
+    }
+
+    /// The connection breaks with a page on its way, and the sync goes on over another one.
+    ///
+    /// Nothing else comes of it: the history is what it would be without.
+    private mutating func breakOff(_ session: inout SimulatedSync, _ byteLimit: Int) throws {
+        guard try session.pages.next(byteLimit: byteLimit) != nil else { return }
+        counts["broken connections", default: 0] += 1
+        // A broken rule: the page that was sent counts as taken.
+        if broken == .resumedPosition { return }
+        // A broken rule: the donor reads on in what it holds now.
+        if broken == .resumedSnapshot { session.source = try source(of: session.donor) }
+        let position = session.intake.position
+        guard session.offer.reaches(position) else { throw SimulatedFault.lostPosition }
+        session.pages = StatePages(session.source, session.offer, from: position)
+    }
+
     /// Takes the next page, or ends the sync.
     mutating func goOn(_ one: Int) throws {
         guard var session = syncs.removeValue(forKey: one) else { return }
-        if let page = try session.pages.next(byteLimit: pick([1, 200, 2_000])) {
+        let byteLimit = pick([1, 200, 2_000])
+        if Int.random(in: 0..<5, using: &linkDice) == 0 { try breakOff(&session, byteLimit) }
+        if let page = try session.pages.next(byteLimit: byteLimit) {
             let read = try session.intake.read(page)
             try stores[one].change { (transaction: inout WriteTransaction) throws(EngineError) in
                 try session.sync.take(read, &transaction)

@@ -14,6 +14,8 @@ package struct SimulatedCluster {
     package private(set) var works: [RandomWork] = []
     var dice: SeededGenerator
     private var indexDice: SeededGenerator
+    /// Of connections that break under a state sync.
+    var linkDice: SeededGenerator
     package let broken: SimulatedRule?
     /// What of a record changes as one.
     package let policy: MergePolicy
@@ -76,6 +78,7 @@ package struct SimulatedCluster {
         pairs = pairing ? Pairs(dice: SeededGenerator(seed: ~seed)) : nil
         dice = SeededGenerator(seed: seed)
         indexDice = SeededGenerator(seed: seed &+ 0x1DE)
+        linkDice = SeededGenerator(seed: seed &+ 0x114C)
         self.broken = broken
         self.collects = collects
         self.policy = policy

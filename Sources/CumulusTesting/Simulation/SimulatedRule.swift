@@ -28,6 +28,10 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
     case knownDeaths = "known-deaths"
     /// State comes from one snapshot.
     case snapshot
+    /// A state sync whose connection broke goes on in the same snapshot.
+    case resumedSnapshot = "resumed-snapshot"
+    /// It goes on behind what came, not behind what was sent.
+    case resumedPosition = "resumed-position"
     /// A change token from below a zone's horizon has expired.
     case tokenHorizon = "token-horizon"
     /// That holds for every page of a fetch, not only for its first one.

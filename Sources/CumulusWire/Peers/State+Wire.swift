@@ -14,6 +14,26 @@ package struct StateRequest: Hashable, Sendable {
     /// It takes nothing, and wants digests of everything, or the records of some stretches.
     package var compares: Bool
     package var stretches: [Stretch]
+    /// What the donor named it whose state broke off; empty: a new one is wanted.
+    package var snapshot: Bytes
+    /// What has come of that snapshot.
+    package var position: Position
+
+    /// How far a state has come.
+    package struct Position: Hashable, Sendable {
+        package var parts: UInt32
+        package var zone: UInt32
+        /// Empty: no record of the zone.
+        package var record: Bytes
+        package var rows: UInt32
+
+        package init(parts: UInt32 = 0, zone: UInt32 = 0, record: Bytes = [], rows: UInt32 = 0) {
+            self.parts = parts
+            self.zone = zone
+            self.record = record
+            self.rows = rows
+        }
+    }
 
     /// A run of a zone's records; empty names stand for its first and its last one.
     package struct Stretch: Hashable, Sendable {
@@ -43,12 +63,16 @@ package struct StateRequest: Hashable, Sendable {
         vector: VersionVector,
         format: UInt32,
         compares: Bool = false,
-        stretches: [Stretch] = []
+        stretches: [Stretch] = [],
+        snapshot: Bytes = [],
+        position: Position = Position()
     ) {
         self.vector = vector
         self.format = format
         self.compares = compares
         self.stretches = stretches
+        self.snapshot = snapshot
+        self.position = position
     }
 
     package func encoded() -> Bytes {
@@ -57,6 +81,8 @@ package struct StateRequest: Hashable, Sendable {
         writer.field(2, varint: UInt64(format))
         writer.field(3, varint: compares ? 1 : 0)
         for stretch in stretches { writer.message(4) { stretch.encode(to: &$0) } }
+        writer.field(5, bytes: snapshot)
+        if position != Position() { writer.message(6) { position.encode(to: &$0) } }
         return writer.bytes
     }
 
@@ -75,6 +101,8 @@ package struct StateRequest: Hashable, Sendable {
                 through: $0.through.swiftBytes
             )
         }
+        snapshot = raw.snapshot.swiftBytes
+        position = (raw.position?.pointee).map(Position.init(wire:)) ?? Position()
     }
 }
 
@@ -190,6 +218,8 @@ package struct StateResponse: Hashable, Sendable {
     /// The next response has more rows of the last record.
     package var goesOn = false
     package var digests: [Digest] = []
+    /// In the first response: what the donor names the snapshot; empty: it keeps it for nobody.
+    package var snapshot: Bytes = []
 
     package init() {}
 }
@@ -203,6 +233,15 @@ extension StateRequest.Stretch {
         writer.field(3, bytes: zone)
         writer.field(4, bytes: after)
         writer.field(5, bytes: through)
+    }
+}
+
+extension StateRequest.Position {
+    fileprivate func encode(to writer: inout CanonicalWriter) {
+        writer.field(1, varint: UInt64(parts))
+        writer.field(2, varint: UInt64(zone))
+        writer.field(3, bytes: record)
+        writer.field(4, varint: UInt64(rows))
     }
 }
 
@@ -222,6 +261,7 @@ extension StateResponse {
         writer.field(8, varint: isComplete ? 1 : 0)
         writer.field(9, varint: goesOn ? 1 : 0)
         for digest in digests { writer.message(10) { digest.encode(to: &$0) } }
+        writer.field(11, bytes: snapshot)
         return writer.bytes
     }
 }
@@ -315,6 +355,16 @@ extension StateResponse {
                 digest: $0.digest.swiftBytes
             )
         }
+        snapshot = raw.snapshot.swiftBytes
+    }
+}
+
+extension StateRequest.Position {
+    fileprivate init(wire raw: Cumulus__V1__StatePosition) {
+        parts = raw.parts
+        zone = raw.zone
+        record = raw.record.swiftBytes
+        rows = raw.rows
     }
 }
 

@@ -118,18 +118,19 @@ import Testing
         case .success(let verdict):
             verdict.violations.contains { $0.checker == checker(of: rule)?.name }
         // What never was together is refused before there is anything to check.
-        case .failure(let error): rule == .snapshot && error is MalformedBytes
+        case .failure(let error):
+            [.snapshot, .resumedSnapshot].contains(rule) && error is MalformedBytes
         }
     }
 
     private func checker(of rule: SimulatedRule) -> Checker? {
         switch rule {
-        case .causality, .ties, .vector, .frontier: .convergence
+        case .causality, .ties, .vector, .frontier, .resumedPosition: .convergence
         case .ownCommits: .acknowledged
         case .incarnations: .chains
         case .compensation: .orphans
         case .peerHorizon, .raisedHorizon, .knownDeaths, .staged: .deaths
-        case .snapshot: nil
+        case .snapshot, .resumedSnapshot: nil
         case .tokenHorizon, .laterHorizon, .commitPages, .nodeBehind, .seen: .changes
         case .retired: .dependencies
         case .floors: .wholes
@@ -157,6 +158,7 @@ import Testing
         #expect(counts["syncs", default: 0] > 20, "\(counts)")
         #expect(counts["delta", default: 0] > 20, "\(counts)")
         #expect(counts["full", default: 0] > 20, "\(counts)")
+        #expect(counts["broken connections", default: 0] > 20, "\(counts)")
         #expect(counts["types of mixed fields", default: 0] >= 6, "\(counts)")
         #expect(counts["queries", default: 0] > 100, "\(counts)")
         #expect(counts["increments forgotten", default: 0] > 10, "\(counts)")

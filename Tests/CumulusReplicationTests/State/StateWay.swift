@@ -14,10 +14,13 @@ enum StateWay: CaseIterable {
 
 extension TestStore {
     /// Takes over another store's state, or the first pages of it; `meanwhile` runs before the end.
+    ///
+    /// - Parameter breaking: The connection breaks with each page, and the next one goes on.
     func takeState(
         of other: TestStore,
         _ way: StateWay,
         pages limit: Int = .max,
+        breaking: Bool = false,
         _ meanwhile: () throws -> Void = {}
     ) throws {
         let scope = try scopeNumber()
@@ -38,6 +41,7 @@ extension TestStore {
                 try sync.take(read, &transaction)
             }
             taken += 1
+            if breaking { pages = StatePages(source, offer, from: intake.position) }
         }
         if taken == limit { return }
         try intake.checkEnd()

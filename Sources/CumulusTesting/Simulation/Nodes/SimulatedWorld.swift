@@ -96,6 +96,7 @@ final class SimulatedWorld: @unchecked Sendable {
     func note(_ level: Logger.Level, _ text: String, on machine: Int) {
         tell("node \(machine): \(text)")
         if text.hasPrefix("took another node's state") { count("states taken") }
+        if text.hasPrefix("going on with the peer's state") { count("states resumed") }
         if text.hasPrefix("another peer doesn't send") { count("asked another peer") }
         // Whether a state was taken in the end is seen then.
         let isExpected =

@@ -1,0 +1,160 @@
+// The snapshots that this node hands over to others. One whose sending broke off is kept for a
+// while, so that the other node goes on where it was.
+//
+// Asked by `PeerCalls`, which reads the pages. A snapshot costs disk space as long as it is open:
+// there are few at a time, those that nobody reads give way to new ones, and all go when nothing
+// was read of them for as long as a stream waits for credit. A node takes one state at a time, so
+// each of them has one snapshot here.
+
+import CumulusModel
+import CumulusReplication
+import CumulusStorage
+import CumulusWire
+import Synchronization
+
+/// One of the few places for a snapshot that is handed over.
+final class StateLease: Sendable {
+    static let limit = 2
+    private let meter: NodeMeter
+
+    fileprivate init(_ meter: NodeMeter) throws {
+        self.meter = meter
+        meter.statesHandedOver.add(1)
+        guard meter.statesHandedOver.value <= StateLease.limit else {
+            throw ServiceError.overloaded(
+                "this node hands its state to \(StateLease.limit) others already"
+            )
+        }
+    }
+
+    // Also called if `init` throws, since all properties are set by then.
+    deinit { meter.statesHandedOver.add(-1) }
+}
+
+/// A stream that sends a snapshot; the snapshot is in use as long as the stream's pages hold this.
+final class StateStream: Sendable {
+    private let lease: StateLease
+    /// The name of the snapshot; empty: it is kept for nobody.
+    let snapshot: Bytes
+
+    init(_ lease: StateLease, snapshot: Bytes = []) {
+        self.lease = lease
+        self.snapshot = snapshot
+    }
+}
+
+final class HandedStates: Sendable {
+    private struct Kept {
+        let peer: Bytes
+        let scope: ScopeID
+        /// From its beginning.
+        let feed: StateFeed
+        let lease: StateLease
+        weak var stream: StateStream?
+        /// When something was read of it last.
+        var used: Instant
+    }
+
+    private let meter: NodeMeter
+    /// By their names.
+    private let kept = Mutex<[Bytes: Kept]>([:])
+
+    static let nameBytes = 16
+
+    init(_ meter: NodeMeter) {
+        self.meter = meter
+    }
+
+    /// Makes room for a new snapshot; throws if others read all that there may be.
+    ///
+    /// - Parameter peer: Who takes the state, and so goes on with no other one; nil: it compares.
+    func lease(for peer: Bytes?) throws -> StateLease {
+        makeRoom(for: peer)
+        return try StateLease(meter)
+    }
+
+    private func makeRoom(for peer: Bytes?) {
+        // They end outside of the lock.
+        _ = kept.withLock { kept in
+            var dropped = kept.filter { $0.value.peer == peer }
+            let isFull = meter.statesHandedOver.value - dropped.count >= StateLease.limit
+            let idle = kept.filter { $0.value.stream == nil && $0.value.peer != peer }
+            if isFull, let oldest = idle.min(by: { $0.value.used < $1.value.used }) {
+                dropped[oldest.key] = oldest.value
+            }
+            for name in dropped.keys { kept[name] = nil }
+            return dropped
+        }
+    }
+
+    /// Keeps a snapshot of which nothing was read yet.
+    func keep(
+        _ feed: StateFeed,
+        _ lease: StateLease,
+        named name: Bytes,
+        for peer: Bytes,
+        _ scope: ScopeID,
+        now: Instant
+    ) -> StateStream {
+        let stream = StateStream(lease, snapshot: name)
+        kept.withLock {
+            $0[name] = Kept(
+                peer: peer,
+                scope: scope,
+                feed: feed,
+                lease: lease,
+                stream: stream,
+                used: now
+            )
+        }
+        return stream
+    }
+
+    /// Goes on with a snapshot from behind a position.
+    func goOn(
+        with name: Bytes,
+        for peer: Bytes,
+        _ scope: ScopeID,
+        from position: StatePosition,
+        now: Instant
+    ) throws(ServiceError) -> (feed: StateFeed, stream: StateStream) {
+        let found = kept.withLock { kept -> (StateFeed, StateStream)? in
+            guard let entry = kept[name], entry.peer == peer, entry.scope == scope else {
+                return nil
+            }
+            // The stream before may not have noticed that its connection is gone.
+            let stream = StateStream(entry.lease, snapshot: name)
+            kept[name]?.stream = stream
+            kept[name]?.used = now
+            return (entry.feed, stream)
+        }
+        guard let (feed, stream) = found else {
+            throw ServiceError(
+                .changeTokenExpired,
+                "this node does not keep that snapshot any more; take its state from the beginning"
+            )
+        }
+        guard let rest = feed.rest(behind: position) else {
+            throw ServiceError(
+                .invalidArguments,
+                .protocolError,
+                "that position is not in the snapshot"
+            )
+        }
+        return (rest, stream)
+    }
+
+    /// A page of it is read.
+    func use(_ name: Bytes, now: Instant) {
+        kept.withLock { $0[name]?.used = now }
+    }
+
+    /// Gives up snapshots of which nothing was read since then.
+    func drop(unusedSince limit: Instant) {
+        _ = kept.withLock { kept in
+            let dropped = kept.filter { $0.value.used <= limit }
+            for name in dropped.keys { kept[name] = nil }
+            return dropped
+        }
+    }
+}
