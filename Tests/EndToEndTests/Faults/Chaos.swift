@@ -12,6 +12,8 @@ enum Chaos {
     static let cycles = number("CUMULUS_CHAOS_CYCLES") ?? 8
     /// Of a file that is transferred.
     static let megabytes = number("CUMULUS_CHAOS_MEGABYTES") ?? 24
+    /// Of a state that is taken over a link that is cut.
+    static let stateMegabytes = number("CUMULUS_CHAOS_MEGABYTES")
     static let seed = UInt64(number("CUMULUS_CHAOS_SEED") ?? 1)
 
     /// Whether `cluster/chaos` asked for the run.

@@ -33,6 +33,7 @@ final class FaultyNetwork: Sendable {
         /// Bytes that went over each link.
         var carried: [Link: Int] = [:]
         var isOver = false
+        var holdsStrangers = false
     }
 
     private let content = Mutex(Content())
@@ -44,6 +45,11 @@ final class FaultyNetwork: Sendable {
     /// Says which node has that id.
     func name(_ nodeID: Bytes, _ number: Int) {
         content.withLock { $0.numbers[nodeID] = number }
+    }
+
+    /// Holds connections of nodes that have no name yet, so that nothing passes uncounted.
+    func holdStrangers() {
+        content.withLock { $0.holdsStrangers = true }
     }
 
     func set(_ state: State?, from: Int, to other: Int) {
@@ -197,7 +203,12 @@ final class FaultyNetwork: Sendable {
     /// Waits until bytes may go on; returns how many, nil when the connection is closed.
     private func pass(_ count: Int, _ connection: Connection, _ isFromDialler: Bool) -> Int? {
         while !connection.isClosed {
-            guard let dialler = number(of: connection.diallerID) else { return count }
+            guard let dialler = number(of: connection.diallerID) else {
+                let isHeld = content.withLock { $0.holdsStrangers }
+                if connection.diallerID.isEmpty || !isHeld { return count }
+                usleep(2_000)
+                continue
+            }
             let ends = (dialler, connection.number)
             let link =
                 isFromDialler
@@ -206,9 +217,11 @@ final class FaultyNetwork: Sendable {
             switch state {
             case .cut: usleep(2_000)
             case .slow(let rate):
-                // Twenty parts a second.
-                usleep(50_000)
-                return note(min(count, max(1, rate / 20)), link)
+                let part = min(count, max(1, rate / 20))
+                // Twenty parts a second, or as many more as a fast link carries whole buffers.
+                let isFast = part < rate / 20
+                usleep(isFast ? UInt32(part * 1_000_000 / rate) : 50_000)
+                return note(part, link)
             case nil: return note(count, link)
             }
         }
