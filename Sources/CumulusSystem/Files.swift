@@ -50,6 +50,13 @@ package enum Files {
         return UInt64(status.st_size)
     }
 
+    /// The bytes of an open file, and how many the disk holds for it; nil if that can't be told.
+    package static func sizes(of descriptor: Int32) -> (size: UInt64, allocated: UInt64)? {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return nil }
+        return (UInt64(status.st_size), UInt64(status.st_blocks) * 512)
+    }
+
     /// The size of the file system that holds a path, or will hold it once it is made.
     package static func fileSystemBytes(of path: String) -> UInt64? {
         var state = statvfs()

@@ -136,7 +136,7 @@ struct  Cumulus__V1__NodeStatusResponse
   ProtobufCBinaryData cluster_id;
   ProtobufCBinaryData software_version;
   /*
-   * "ready", "catching up", "stamps ahead", "damaged", "disk full", "clock wrong", "id in use", "leaving" or "draining"
+   * "ready", "catching up", "stamps ahead", "damaged", "disk full" (deletes only), "disk exhausted" (nothing is written), "clock wrong", "id in use", "leaving" or "draining"
    */
   ProtobufCBinaryData state;
   /*

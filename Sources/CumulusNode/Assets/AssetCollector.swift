@@ -107,7 +107,7 @@ struct AssetCollector: Sendable {
                 kept.append(survivor)
                 chunks.append(chunk)
             }
-            return (chunks.isEmpty ? nil : try node.assets.write(chunks), kept)
+            return (chunks.isEmpty ? nil : try node.assets.write(chunks, freesSpace: true), kept)
         }
         guard let pack else { return }
         do {

@@ -18,7 +18,7 @@ package final class AssetStore: Sendable {
 
     private let packs: any PackFiles
     private let freeBytes: @Sendable () -> UInt64?
-    private let diskReserve: UInt64
+    private let reserve: DiskReserve
     private let next: Atomic<PackNumber>
     /// Of all packs.
     let storedBytes: Atomic<Int>
@@ -41,12 +41,13 @@ package final class AssetStore: Sendable {
         storedBytes: Int = 0,
         capacity: Int,
         diskReserve: UInt64,
+        deleteReserve: UInt64 = 0,
         freeBytes: @escaping @Sendable () -> UInt64?
     ) {
         self.packs = packs
         self.next = Atomic(next)
         self.storedBytes = Atomic(storedBytes)
-        self.diskReserve = diskReserve
+        reserve = DiskReserve(first: diskReserve, second: deleteReserve)
         self.freeBytes = freeBytes
         queue = WorkQueue(capacity: capacity)
     }
@@ -140,11 +141,15 @@ package final class AssetStore: Sendable {
     }
 
     /// Writes chunks that are known to be good.
-    package func write(_ chunks: [Chunk]) throws(ServiceError) -> Pack {
+    ///
+    /// - Parameter freesSpace: They are what is left of packs that go then, so they are written on
+    ///   a disk that takes deletes only, too.
+    package func write(
+        _ chunks: [Chunk],
+        freesSpace: Bool = false
+    ) throws(ServiceError) -> Pack {
         let length = chunks.reduce(0) { $0 + $1.content.count }
-        guard freeBytes().map({ $0 > diskReserve + UInt64(length) }) ?? true else {
-            throw WriteStops.diskFull
-        }
+        try checkRoom(for: UInt64(length), freesSpace)
         let number = next.wrappingAdd(1, ordering: .relaxed).oldValue
         var offset = 0
         let packed = chunks.map { chunk in
@@ -171,6 +176,14 @@ package final class AssetStore: Sendable {
         }
         storedBytes.add(length)
         return Pack(number: number, chunks: packed, length: length)
+    }
+
+    private func checkRoom(for length: UInt64, _ freesSpace: Bool) throws(ServiceError) {
+        guard let free = freeBytes() else { return }
+        let level = reserve.level(free: free > length ? free - length : 0)
+        guard level == .all || (level == .deletes && freesSpace) else {
+            throw WriteStops.refusal(at: level)
+        }
     }
 
     /// A chunk, as it was stored; nil if its bytes are gone, or damaged.

@@ -17,7 +17,11 @@ extension Node {
         if gate.stops.hasBegun { return "leaving" }
         if peerRuns.isTwin { return "id in use" }
         if PeerClocks.isWrong(clockLead) { return "clock wrong" }
-        if gate.stops.isDiskFull { return "disk full" }
+        switch gate.stops.disk {
+        case .all: break
+        case .deletes: return "disk full"
+        case .nothing: return "disk exhausted"
+        }
         return meter.damagedRows.value > 0 ? "damaged" : "ready"
     }
 

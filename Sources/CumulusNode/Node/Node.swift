@@ -21,8 +21,10 @@ package final class Node: Sendable {
         package var container: String?
         /// A caller with this token administers the node.
         package var operatorToken: Bytes
-        /// Bytes of disk that are kept free: below, writes are refused.
+        /// Bytes of disk that are kept free: below, only deletes are taken.
         package var diskReserve: UInt64 = 0
+        /// Bytes of disk below which deletes are refused too.
+        package var deleteReserve: UInt64 = 0
         /// It shows what its store holds, and takes neither changes nor part in its cluster.
         package var isReadOnly = false
         package var readers = 2
@@ -147,6 +149,7 @@ package final class Node: Sendable {
             storedBytes: found.bytes,
             capacity: configuration.limits.queuedWrites,
             diskReserve: configuration.diskReserve,
+            deleteReserve: configuration.deleteReserve,
             freeBytes: { engine.freeBytes() }
         )
         nodeID = state.node.nodeID
@@ -165,6 +168,7 @@ package final class Node: Sendable {
             limits: configuration.limits,
             meter: meter,
             diskReserve: configuration.diskReserve,
+            deleteReserve: configuration.deleteReserve,
             isReadOnly: configuration.isReadOnly
         )
     }

@@ -146,9 +146,7 @@ extension PeerConnection {
         )
         let (gate, wantsReport) = (node.gate, pull.wantsReport)
         let rings = gate.bell.count(of: nil)
-        // What brings nothing wakes nobody.
-        let kind: StoreGate.Job.Kind = pull.commits.isEmpty ? .housekeeping : .commits
-        let job = StoreGate.Job(kind) { transaction throws(EngineError) in
+        let job = StoreGate.Job(kind(of: commits)) { transaction throws(EngineError) in
             let taken =
                 gate.stops.isHeld(commits.scope)
                 ? (.unknownScope, commits.paused) : try commits.run(in: &transaction)
@@ -180,6 +178,12 @@ extension PeerConnection {
             StoreGate.QueuedWrite(.job(job), byteCount: size, loop: link.loop)
         )
         if !isQueued { close("too many writes are waiting here") }
+    }
+
+    /// What brings nothing wakes nobody; a disk that takes deletes only has them told apart.
+    private func kind(of commits: PeerCommits) -> StoreGate.Job.Kind {
+        if commits.commits.isEmpty { return .housekeeping }
+        return node.gate.stops.disk == .deletes && commits.onlyDelete ? .deletes : .commits
     }
 
     /// Ends the process if a peer knows more of this run than its own store does: the machine went
@@ -232,7 +236,8 @@ extension PeerConnection {
         pulls[stream]?.paused = paused
         let restart = node.environment.now() + PeerConnection.pausedMilliseconds
         setTimes(of: stream) { $0.restart = $0.restart ?? restart }
-        for (incarnation, refusal) in paused where !refusal.repeats(alarmed[incarnation]) {
+        for (incarnation, refusal) in paused.sorted(by: { $0.key < $1.key })
+        where !refusal.repeats(alarmed[incarnation]) {
             alarmed[incarnation] = refusal
             if case .follows = refusal { continue }
             var message: Logger.Message =

@@ -94,6 +94,17 @@ extension Collector {
         }
     }
 
+    /// Gives back the disk of what was deleted on a disk that takes deletes only: by itself the
+    /// engine merges new tables once there are many of them, and there deletes make few.
+    func reclaimDeletes() async throws {
+        guard node.gate.stops.takeDeletes() else { return }
+        let engine = node.gate.engine
+        for family in [Family.records, .index] {
+            try await node.gate.reading { _ in try engine.reclaim(family, .everything) }
+            try await pause()
+        }
+    }
+
     /// Of disk, dropped entries included.
     private func logBytes() async throws -> UInt64 {
         let engine = node.gate.engine

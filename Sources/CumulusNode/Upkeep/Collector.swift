@@ -73,6 +73,7 @@ package struct Collector: Sendable {
         while (try? await waitForLogs()) != nil {
             do throws(CancellationError) {
                 try await trying { try await truncateLogs() }
+                try await trying { try await reclaimDeletes() }
                 let now = node.environment.now()
                 if began + Collector.settlingMilliseconds <= now {
                     try await trying { try await lookForMissing() }

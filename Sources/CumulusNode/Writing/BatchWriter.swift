@@ -106,8 +106,28 @@ struct BatchWriter {
         // They counted the first time.
         housekeeping += group.count - before
         flushed()
-        let change = try write(group, housekeeping)
-        return WrittenBatch(batch: batch, reports: reports, change: change)
+        do {
+            let change = try write(group, housekeeping, moment)
+            return WrittenBatch(batch: batch, reports: reports, change: change)
+        } catch {
+            guard case .full(let why) = error else { throw error }
+            return refuse(batch, why, moment)
+        }
+    }
+
+    /// The engine found no room: nothing of the batch was written, and everybody is told so.
+    private mutating func refuse(
+        _ batch: ArraySlice<QueuedWrite>,
+        _ why: String,
+        _ moment: Moment
+    ) -> WrittenBatch {
+        disk.foundNone(now: moment.now)
+        note(.nothing, why)
+        return WrittenBatch(
+            batch: batch,
+            reports: batch.map { $0.refusal(WriteStops.diskExhausted) },
+            change: nil
+        )
     }
 
     /// What holds for all of a batch: clocks and disks may change while it is made.
@@ -116,8 +136,8 @@ struct BatchWriter {
         let wallClock: Int64
         /// Milliseconds by which that is ahead of the others' clocks.
         let lead: Int64
-        /// The disk has room for it.
-        let hasRoom: Bool
+        /// What the disk has room for.
+        let room: DiskLevel
 
         /// What time it is: if our clock is wrong, what most others say.
         var clock: Int64 { PeerClocks.isWrong(lead) ? wallClock - lead : wallClock }
@@ -125,25 +145,41 @@ struct BatchWriter {
 
     private mutating func moment() -> Moment {
         let (now, wallClock) = (environment.now(), environment.wallClock())
-        let hasRoom = disk.allows(engine, now: now)
-        noteRoom(hasRoom)
         return Moment(
             now: now,
             wallClock: wallClock,
             lead: clocks.lead(wallClock: wallClock, now: now),
-            hasRoom: hasRoom
+            room: lookAtDisk(now)
         )
     }
 
-    /// Operators read in the log when writes are refused, and when they are taken again.
-    private func noteRoom(_ hasRoom: Bool) {
-        guard stops.noteDisk(isFull: !hasRoom) else { return }
-        let details: Logger.Metadata = ["free": "\(disk.freeBytes)", "reserve": "\(disk.reserve)"]
-        if hasRoom {
-            environment.logger.notice("the disk has room again", metadata: details)
-        } else {
+    /// What the disk has room for; a level that is new is told to operators.
+    @discardableResult
+    mutating func lookAtDisk(_ now: Instant) -> DiskLevel {
+        let level = disk.level(engine, now: now)
+        if !disk.isDoubtful(now) { note(level) }
+        return level
+    }
+
+    /// Operators read in the log what is refused, and when all is taken again.
+    private func note(_ level: DiskLevel, _ why: String? = nil) {
+        guard stops.noteDisk(level) != level else { return }
+        var details: Logger.Metadata = [
+            "free": "\(disk.freeBytes)", "reserve": "\(disk.reserve.first)",
+            "deleteReserve": "\(disk.reserve.second)",
+        ]
+        if let why { details["why"] = "\(why)" }
+        let until = "until there is room"
+        switch level {
+        case .all: environment.logger.notice("the disk has room again", metadata: details)
+        case .deletes:
             environment.logger.error(
-                "the disk is nearly full: writes are refused until there is room",
+                "the disk is nearly full: writes are refused \(until), deletes are taken",
+                metadata: details
+            )
+        case .nothing:
+            environment.logger.error(
+                "the disk is nearly full: writes are refused \(until), and deletes too",
                 metadata: details
             )
         }
@@ -175,7 +211,8 @@ struct BatchWriter {
     /// Writes a batch; nil means it changes nothing, which is not seen, and wakes nobody.
     private mutating func write(
         _ group: consuming GroupCommit,
-        _ housekeeping: Int
+        _ housekeeping: Int,
+        _ moment: Moment
     ) throws(EngineError) -> WrittenBatch.Change? {
         guard !group.isEmpty else {
             state = try group.write()
@@ -183,8 +220,11 @@ struct BatchWriter {
         }
         let count = group.count - housekeeping
         let before = state
-        disk.wrote(group.byteCount)
+        let byteCount = group.byteCount
         state = try group.write()
+        let hadNone = disk.isDoubtful(moment.now)
+        disk.wrote(byteCount)
+        if hadNone { lookAtDisk(moment.now) }
         return WrittenBatch.Change(
             next: VisibleState.Next(
                 reader: try engine.snapshot(),
@@ -205,7 +245,10 @@ struct BatchWriter {
         _ moment: Moment
     ) throws(EngineError) -> Answer {
         if let refusal = token.refusal(now: environment.now()) { return .failure(refusal) }
-        guard moment.hasRoom else { return .failure(WriteStops.diskFull) }
+        guard moment.room == .all || (moment.room == .deletes && request.onlyDeletes) else {
+            return .failure(WriteStops.refusal(at: moment.room))
+        }
+        if moment.room == .deletes { stops.noteDelete() }
         if PeerClocks.isWrong(moment.lead) {
             return .failure(StoreGate.clockIsWrong(moment.lead))
         }
@@ -226,8 +269,9 @@ struct BatchWriter {
         _ group: inout GroupCommit,
         _ moment: Moment
     ) throws(EngineError) -> Progress {
-        if job.kind.needsRoom, !moment.hasRoom {
-            return ({ job.refuse(WriteStops.diskFull) }, false)
+        if job.kind == .deletes { stops.noteDelete() }
+        guard job.kind.fits(moment.room) else {
+            return ({ job.refuse(WriteStops.refusal(at: moment.room)) }, false)
         }
         meter.engineCalls.add(1)
         let progress = try reportingDamage { () throws(EngineError) in

@@ -54,6 +54,7 @@ package final class StoreGate: Sendable {
         limits: Limits,
         meter: NodeMeter,
         diskReserve: UInt64,
+        deleteReserve: UInt64 = 0,
         isReadOnly: Bool = false
     ) throws(EngineError) {
         stops = WriteStops(isReadOnly: isReadOnly)
@@ -76,9 +77,11 @@ package final class StoreGate: Sendable {
                 meter: meter,
                 stops: stops,
                 state: state,
-                disk: DiskGuard(reserve: diskReserve)
+                disk: DiskGuard(reserve: DiskReserve(first: diskReserve, second: deleteReserve))
             )
         )
+        // A node that starts on such a disk says so at once.
+        writer.withLock { _ = $0.lookAtDisk(environment.now()) }
     }
 
     /// Starts the threads.
@@ -280,7 +283,8 @@ extension EngineError {
     fileprivate var lastWords: String {
         switch self {
         case .corrupt(let what): "the store is damaged: \(what); \(EngineError.remedy)"
-        case .failed, .notInMemory, .exhausted: "the store failed: \(self); the next start recovers"
+        case .failed, .full, .notInMemory, .exhausted:
+            "the store failed: \(self); the next start recovers"
         }
     }
 }

@@ -21,14 +21,23 @@ extension StoreGate {
         package enum Kind: Sendable {
             /// Brings in what others wait for, and needs room on the disk.
             case commits
+            /// Brings in nothing but deletes that others wait for.
+            case deletes
             /// Concerns this node alone.
             case housekeeping
             /// So does this, and needs room on the disk.
             case derived
 
-            var needsRoom: Bool { self != .housekeeping }
+            /// Whether it is done on a disk with room for so much.
+            func fits(_ room: DiskLevel) -> Bool {
+                switch self {
+                case .commits, .derived: room == .all
+                case .deletes: room != .nothing
+                case .housekeeping: true
+                }
+            }
             /// Whether others see a difference.
-            var isSeen: Bool { self == .commits }
+            var isSeen: Bool { self == .commits || self == .deletes }
         }
 
         let kind: Kind
@@ -74,6 +83,14 @@ extension StoreGate {
             self.byteCount = byteCount
             self.loop = loop
             self.admits = admits
+        }
+
+        /// Tells that it was not done.
+        func refusal(_ error: ServiceError) -> Report {
+            switch work {
+            case .request(_, _, let completion): { completion(.failure(error)) }
+            case .job(let job): { job.refuse(error) }
+            }
         }
     }
 

@@ -10,7 +10,8 @@ import Synchronization
 package final class WriteStops: Sendable {
     private let stop = Mutex<ServiceError?>(nil)
     private let held = Mutex<Set<ScopeID>>([])
-    private let diskFull = Atomic<Bool>(false)
+    private let diskLevel = Atomic<DiskLevel>(.all)
+    private let hasDeletes = Atomic<Bool>(false)
     /// Nothing is taken but tokens, for those who are to look.
     let isReadOnly: Bool
 
@@ -64,13 +65,19 @@ package final class WriteStops: Sendable {
         return isHeld(request.scope)
     }
 
-    /// The disk is nearly full.
-    package var isDiskFull: Bool { diskFull.load(ordering: .relaxed) }
+    /// What the disk had room for when something was written last.
+    package var disk: DiskLevel { diskLevel.load(ordering: .relaxed) }
 
-    /// Whether that is news.
-    func noteDisk(isFull: Bool) -> Bool {
-        diskFull.exchange(isFull, ordering: .relaxed) != isFull
+    /// Returns what was noted before.
+    func noteDisk(_ level: DiskLevel) -> DiskLevel {
+        diskLevel.exchange(level, ordering: .relaxed)
     }
+
+    /// A delete was taken on a disk that takes nothing else.
+    func noteDelete() { hasDeletes.store(true, ordering: .relaxed) }
+
+    /// Whether one was since the last time that this was asked.
+    func takeDeletes() -> Bool { hasDeletes.exchange(false, ordering: .relaxed) }
 
     package static let merging: ServiceError = {
         var error = ServiceError(
@@ -89,9 +96,28 @@ package final class WriteStops: Sendable {
         """
     )
 
+    /// Refuses all but deletes.
     package static let diskFull = ServiceError(
         .serviceUnavailable,
         .diskFull,
-        "the node's disk is nearly full, so it takes no writes; free space and try again"
+        """
+        the node's disk is nearly full, so it takes no writes but deletes; delete records, zones \
+        or assets, or free space on the disk, and try again
+        """
     )
+
+    /// Refuses deletes too.
+    package static let diskExhausted = ServiceError(
+        .serviceUnavailable,
+        .diskFull,
+        """
+        the node's disk is full, so it takes no writes and no deletes; free space on the disk, or \
+        make it larger, and try again
+        """
+    )
+
+    /// Why a disk with room for so little doesn't take something.
+    static func refusal(at level: DiskLevel) -> ServiceError {
+        level == .nothing ? diskExhausted : diskFull
+    }
 }

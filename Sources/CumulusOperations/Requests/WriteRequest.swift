@@ -90,6 +90,17 @@ package struct WriteRequest: Sendable {
         self.digest = digest
     }
 
+    /// Whether it deletes records or zones and does nothing else: in the end that makes room.
+    package var onlyDeletes: Bool {
+        switch operation {
+        case .modifyRecords(let request): request.saves.isEmpty
+        case .modifyZones(let request): request.saves.isEmpty
+        case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
+            .importSchema, .resetSchema, .prepareAssets, .enterChunks:
+            false
+        }
+    }
+
     /// What tells a request from another one with the same id.
     ///
     /// - Parameter method: The number of the call that asks for it.

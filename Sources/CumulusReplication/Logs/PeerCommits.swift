@@ -43,6 +43,14 @@ package struct PeerCommits: Sendable {
         self.clock = clock
     }
 
+    /// Whether all of them delete records or zones and do nothing else.
+    package var onlyDelete: Bool {
+        commits.allSatisfy { bytes in
+            guard let commit = try? Commit(bytes) else { return false }
+            return commit.operations.allSatisfy(\.isDelete)
+        }
+    }
+
     /// Applies what can be.
     ///
     /// Returns what is paused from now on, too.

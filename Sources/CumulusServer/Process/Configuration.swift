@@ -112,12 +112,18 @@ struct Configuration {
         Setting(
             name: "profile",
             standard: "standard",
-            help: "memory: small (256 MB) or standard (1 GB)"
+            help: """
+                memory: small (256 MB; the disk has 500 MB or more) or standard (1 GB; 2 GB or more)
+                """
         ),
         Setting(
             name: "disk-reserve",
             standard: "",
-            help: "bytes of disk kept free; writes are refused below; empty: what the profile needs"
+            help: """
+                free bytes of disk below which only deletes are taken; empty: the least that the \
+                profile can do with, \(MemoryProfile.small.reserveBytes) (small) or \
+                \(MemoryProfile.standard.reserveBytes) (standard)
+                """
         ),
         Setting(name: "threads", standard: "2", help: "event loops"),
         Setting(name: "readers", standard: "2", help: "threads that read from the disk"),
@@ -297,12 +303,6 @@ struct Configuration {
             throw Problem(message: "profile: '\(self["profile"])' is neither small nor standard")
         }
         return profile
-    }
-
-    /// Bytes of disk that are kept free.
-    func diskReserve() throws -> UInt64 {
-        if self["disk-reserve"].isEmpty { return try profile().reserveBytes }
-        return UInt64(try number("disk-reserve"))
     }
 
     /// Other nodes that are to hold a change before its answer.

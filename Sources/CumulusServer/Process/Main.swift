@@ -89,7 +89,8 @@ struct Flags: ParsableArguments {
     @Option(help: "Megabytes of log kept for a missing node (default: 8192).")
     var logMegabytes: String?
     @Option(help: "Memory: small (256 MB) or standard (1 GB).") var profile: String?
-    @Option(help: "Bytes of disk kept free; writes are refused below.") var diskReserve: String?
+    @Option(help: "Free bytes of disk below which only deletes are taken (default: the least).")
+    var diskReserve: String?
     @Option(help: "Event loops (default: 2).") var threads: String?
     @Option(help: "Threads that read from the disk (default: 2).") var readers: String?
     @Option(help: "trace, debug, info, notice, warning or error (default: info).")

@@ -156,6 +156,8 @@ struct Wiring {
 
     private func judge() throws -> Plan {
         let address = try address()
+        // What is only looked at needs no room.
+        if try !configuration.flag("read-only") { try configuration.checkDisk() }
         return Plan(
             settings: try settings(),
             patience: Int64(try configuration.number("drain-milliseconds", in: 0...86_400_000)),
@@ -290,7 +292,7 @@ struct Wiring {
             let engine = try RocksDBEngine(
                 directory: directory.store,
                 profile: try configuration.profile(),
-                reserve: try configuration.diskReserve()
+                reserve: 0
             )
             for note in engine.notes { logger.warning("\(note)") }
             return engine
@@ -307,6 +309,7 @@ struct Wiring {
             operatorToken: []  // read where there is a directory
         )
         settings.diskReserve = try configuration.diskReserve()
+        settings.deleteReserve = try configuration.profile().deleteReserveBytes
         settings.replicas = try configuration.replicas()
         settings.readers = try configuration.number("readers", in: 1...256)
         settings.profile = try configuration.profile().rawValue

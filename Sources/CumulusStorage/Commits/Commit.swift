@@ -86,6 +86,13 @@ extension Commit {
         /// 0 deleted, 1 purged, 2 encrypted data reset.
         case zoneDelete(reason: UInt8)
         case register(Register)
+
+        package var isDelete: Bool {
+            switch self {
+            case .delete, .zoneDelete: true
+            case .put, .zoneCreate, .register: false
+            }
+        }
     }
 
     /// Writes one life of a record.

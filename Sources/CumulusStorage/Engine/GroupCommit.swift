@@ -49,7 +49,8 @@ package struct GroupCommit: ~Copyable {
 
     /// Writes the batch, which counts once the engine has flushed it.
     ///
-    /// An error means that the outcome is unknown: the process must end.
+    /// After `.full` nothing has changed, and the state that the group began with still holds. Any
+    /// other error means that the outcome is unknown: the process must end.
     package consuming func write() throws(EngineError) -> WriterState {
         let engine = engine
         let (batch, state) = transaction.finish()

@@ -46,6 +46,9 @@ package struct KeyRange: Equatable, Sendable {
         self.end = end
     }
 
+    /// All rows of a family.
+    package static let everything = KeyRange(start: [], end: Bytes(repeating: 0xFF, count: 16))
+
     package func contains(_ key: Bytes) -> Bool {
         !precedes(key, start) && precedes(key, end)
     }
@@ -66,6 +69,9 @@ package enum EngineError: Error, Equatable, Sendable {
     case corrupt(String)
     /// The engine can't go on. After `write` or `flush`: the outcome of the batch is unknown.
     case failed(String)
+    /// The disk has no room for a batch, of which nothing was written; a later one may be, once
+    /// there is room. Only `write` throws it.
+    case full(String)
     /// No number or room is left for what is to be made; nothing is wrong with what is there.
     case exhausted(String)
 
@@ -114,6 +120,8 @@ package protocol StorageEngine: EngineReader {
     func snapshot() throws(EngineError) -> any EngineReader
 
     /// Adds a batch to the store; the one before must have been flushed.
+    ///
+    /// Throws `.full` where the disk has no room for it: the store stays as it was.
     func write(_ batch: EngineBatch) throws(EngineError)
 
     /// Makes durable what was written last; on any thread, but not beside `write`.

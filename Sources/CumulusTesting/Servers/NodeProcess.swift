@@ -33,7 +33,7 @@ package final class NodeProcess: Sendable {
         self.data = data
         let words =
             prefix + [try NodeProcess.program, "--data", data, "--listen", "\(host):\(port)"]
-            + ["--profile", "small", "--disk-reserve", "0"] + arguments
+            + ["--profile", "small"] + arguments
         let inherited = ProcessInfo.processInfo.environment.filter {
             !$0.key.hasPrefix("CUMULUS_") && $0.key != "LD_PRELOAD"
         }

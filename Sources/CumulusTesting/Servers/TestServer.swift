@@ -33,6 +33,7 @@ package final class TestServer: Sendable {
         packs: any PackFiles = MemoryPacks(),
         limits: Limits = .standard,
         diskReserve: UInt64 = 0,
+        deleteReserve: UInt64 = 0,
         startsThreads: Bool = true,
         port: Int = 0,
         clusterKey: Bytes? = nil,
@@ -48,6 +49,7 @@ package final class TestServer: Sendable {
         )
         configuration.limits = limits
         configuration.diskReserve = diskReserve
+        configuration.deleteReserve = deleteReserve
         configuration.clusterKey = clusterKey
         configuration.reportMilliseconds = 20
         let node = try Node(

@@ -15,6 +15,7 @@ package final class CountingEngine: StorageEngine {
     private let cold = Atomic<Bool>(false)
     private let flushSeconds: Double
     private let failure = Mutex<EngineError?>(nil)
+    private let isFull = Atomic<Bool>(false)
     private let steps = Mutex<FlushSteps?>(nil)
     private let crash = Mutex<Crash?>(nil)
 
@@ -47,6 +48,11 @@ package final class CountingEngine: StorageEngine {
     /// What `freeBytes` answers.
     package func setFreeBytes(_ bytes: UInt64) {
         free.store(bytes, ordering: .relaxed)
+    }
+
+    /// Whether no batch finds room from now on, whatever `freeBytes` answers.
+    package func setFull(_ isFull: Bool) {
+        self.isFull.store(isFull, ordering: .relaxed)
     }
 
     /// No flush succeeds from now on.
@@ -87,6 +93,7 @@ package final class CountingEngine: StorageEngine {
     }
 
     package func write(_ batch: EngineBatch) throws(EngineError) {
+        if isFull.load(ordering: .relaxed) { throw .full("not a byte") }
         try calling { () throws(EngineError) in try engine.write(batch) }
         rowCount.wrappingAdd(batch.writes.count, ordering: .relaxed)
         mostRows.max(batch.writes.count, ordering: .relaxed)

@@ -4,9 +4,9 @@
 
 /// The memory that the engine is bounded to; the rest of the process comes on top.
 package enum MemoryProfile: String, CaseIterable, Sendable {
-    /// A node of 256 MB.
+    /// A node of 256 MB, on a disk of 500 MB or more.
     case small
-    /// A node of 1 GB.
+    /// A node of 1 GB, on a disk of 2 GB or more.
     case standard
 
     /// Rows of all families that aren't in a table yet; when it is full, tables are written.
@@ -49,11 +49,39 @@ package enum MemoryProfile: String, CaseIterable, Sendable {
         }
     }
 
-    /// Free bytes below which the disk counts as full.
-    ///
-    /// Room for the rows in memory and in the log, and for tables that are being merged: eight new
-    /// ones, each of half the rows in memory, and the level below.
-    package var reserveBytes: UInt64 {
-        max(512 << 20, 8 * UInt64(writeBufferBytes))
+    /// The size that the upper level of tables may have: new tables are merged into it.
+    var levelBytes: Int {
+        switch self {
+        case .small: 64 << 20
+        case .standard: 256 << 20
+        }
+    }
+
+    /// The size of a table; one is merged with about ten of the level below.
+    var tableBytes: Int {
+        switch self {
+        case .small: 16 << 20
+        case .standard: 64 << 20
+        }
+    }
+
+    /// What a merge may write before it deletes what it read: eight new tables, each of half the
+    /// rows in memory, and the upper level.
+    var mergeBytes: Int { 8 * writeBufferBytes / 2 + levelBytes }
+
+    /// Free bytes below which deletes are refused too: what is in memory becomes tables, and tables
+    /// are merged, or nothing that is deleted ever makes room.
+    package var deleteReserveBytes: UInt64 { UInt64(writeBufferBytes + mergeBytes) }
+
+    /// The least free bytes to keep from saves: above what the engine needs, deletes fill a log and
+    /// tables of their own, and are flushed.
+    package var reserveBytes: UInt64 { deleteReserveBytes + 3 * UInt64(writeBufferBytes) }
+
+    /// The smallest file system that a node is started on: about half of it is for data.
+    package var smallestDiskBytes: UInt64 {
+        switch self {
+        case .small: 500_000_000
+        case .standard: 2_000_000_000
+        }
     }
 }

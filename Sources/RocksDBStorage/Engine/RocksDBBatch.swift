@@ -22,12 +22,20 @@ struct RocksDBBatch: ~Copyable {
 
     deinit { rocksdb_writebatch_destroy(batch) }
 
+    /// Bytes that it takes in the log, a little more than less.
+    var logBytes: Int {
+        var count = 0
+        _ = rocksdb_writebatch_data(batch, &count)
+        // Each block of 32 KB has a head of 7 bytes or more.
+        return count + count / 2_048 + 1_024
+    }
+
     /// Appends the batch to the log and makes it visible.
     func write(to store: RocksDBStore, _ options: OpaquePointer) throws(EngineError) {
         RocksDBStore.countNothing()
         var message: RocksDBMessage?
         rocksdb_write(store.database, options, batch, &message)
-        if let message { throw .failed(takeText(message)) }
+        if let message { throw EngineError(writing: message) }
     }
 
     private func delete(_ family: OpaquePointer, _ range: KeyRange) {

@@ -2,9 +2,10 @@
 //
 // `cumulusd` opens one per node. Opening refuses, with one clear line, whatever would lose
 // acknowledged rows or bring RocksDB down: see `RocksDBError`. Once open it keeps the promises of
-// `StorageEngine`; the store is closed when the engine and its snapshots are gone. Every error of a
-// commit, and every error that RocksDB met in the background, is `.failed`: the process has to end,
-// and the next start recovers.
+// `StorageEngine`; the store is closed when the engine and its snapshots are gone. A disk without
+// room refuses batches, and RocksDB goes on by itself once there is some. Every other error of a
+// commit, and of RocksDB's work in the background, is `.failed`: the process has to end, and the
+// next start recovers.
 //
 // Folder: the storage seam on RocksDB. Read `RocksDBEngine`, then `RocksDBStore`, `RocksDBReader`
 // and `RocksDBOptions`.
@@ -12,6 +13,7 @@
 import CRocksDB
 package import CumulusModel
 package import CumulusStorage
+import CumulusSystem
 
 package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
     // RocksDB may be called from any thread; what is stored here never changes.
@@ -23,14 +25,15 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
     /// They don't flush: that is a step of its own.
     private let writing: OpaquePointer
     private let isFlushing: Bool
+    private let logRoom: LogRoom
 
     /// Opens the store in `directory`, or makes one where there is none.
     ///
     /// - Parameters:
     ///   - path: The directory; its parent must be there.
     ///   - profile: How much memory it may take.
-    ///   - reserve: Free bytes that must be there, because RocksDB aborts the process when it finds
-    ///     the disk full; nil for those of the profile.
+    ///   - reserve: Free bytes that must be there; nil for those of the profile. Opening may write
+    ///     more, and then asks for that: RocksDB may end the process where it finds the disk full.
     ///   - flushing: False only in the test that shows what a power cut then costs.
     package init(
         directory path: String,
@@ -39,7 +42,7 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
         flushing: Bool = true
     ) throws(RocksDBError) {
         let directory = try DataDirectory(locking: path)
-        try Self.checkSpace(directory, reserve ?? profile.reserveBytes)
+        try Self.checkSpace(directory, profile, reserve ?? profile.reserveBytes)
         let inspection = try Inspection(directory)
         store = try RocksDBStore(
             directory,
@@ -57,6 +60,7 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
         newest = RocksDBReader(store, frozen: false)
         writing = rocksdb_writeoptions_create()
         isFlushing = flushing
+        logRoom = LogRoom(directory, least: UInt64(profile.writeBufferBytes))
         store.end.reach(store.sequence)
         // Of what isn't flushed END must not say that it is on the disk.
         if flushing { store.end.begin() }
@@ -87,7 +91,9 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
     }
 
     package func write(_ batch: EngineBatch) throws(EngineError) {
-        try RocksDBBatch(batch, store).write(to: store, writing)
+        let batch = RocksDBBatch(batch, store)
+        try logRoom.hold(batch.logBytes)
+        try batch.write(to: store, writing)
     }
 
     package func flush() throws(EngineError) {
@@ -97,9 +103,6 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
             if let message { throw .failed(takeText(message)) }
         }
         store.end.reach(store.sequence)
-        guard store.value(of: "rocksdb.background-errors", nil) == 0 else {
-            throw .failed("RocksDB couldn't write or merge its tables; its file LOG says why")
-        }
     }
 
     package func freeBytes() -> UInt64? {
@@ -133,10 +136,17 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
         )
     }
 
+    /// Opening writes tables of what the logs hold, and begins a new log.
     private static func checkSpace(
         _ directory: DataDirectory,
+        _ profile: MemoryProfile,
         _ reserve: UInt64
     ) throws(RocksDBError) {
+        let logs = LogScan.logs(among: try directory.files())
+            .reduce(UInt64(profile.writeBufferBytes)) { sum, log in
+                sum + (Files.size(of: "\(directory.path)/\(log.file)") ?? 0)
+            }
+        let reserve = max(reserve, logs)
         guard let free = directory.freeBytes(), free < reserve else { return }
         throw .diskFull(directory: directory.path, free: free, reserve: reserve)
     }

@@ -28,8 +28,8 @@ package enum RocksDBError: Error, Equatable, CustomStringConvertible {
             "\(directory) is in use by another process"
         case .diskFull(let directory, let free, let reserve):
             """
-            the disk of \(directory) is full: \(free >> 20) MB are free, \
-            \(reserve >> 20) MB are kept in reserve; free some, or set --disk-reserve
+            the disk of \(directory) is full: \(free >> 20) MB are free, and opening the store \
+            takes \(reserve >> 20) MB; free some, or move the data to a larger disk
             """
         case .currentMissing(let directory):
             "\(directory) is damaged, its file CURRENT is missing: \(RocksDBError.advice)"
@@ -63,6 +63,15 @@ package enum RocksDBError: Error, Equatable, CustomStringConvertible {
 typealias RocksDBMessage = UnsafeMutablePointer<CChar>
 
 extension EngineError {
+    /// Takes over what RocksDB said while writing.
+    ///
+    /// Without room it writes nothing of a batch, and takes none until it has written the tables
+    /// that wait: it looks every 5 s whether it can.
+    init(writing message: RocksDBMessage) {
+        let text = takeText(message)
+        self = text.hasPrefix("IO error: No space left on device") ? .full(text) : .failed(text)
+    }
+
     /// Takes over what RocksDB said while reading.
     init(reading message: RocksDBMessage) {
         let text = takeText(message)

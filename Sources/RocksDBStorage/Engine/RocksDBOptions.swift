@@ -18,7 +18,7 @@ struct RocksDBOptions: ~Copyable {
         let cache = Self.cache(profile)
         defer { rocksdb_cache_destroy(cache) }
         families =
-            [("default", rocksdb_options_create())]
+            [("default", Self.unused(profile))]
             + Family.allCases.map { (name: "\($0)", options: Self.family($0, profile, cache)) }
     }
 
@@ -87,12 +87,22 @@ struct RocksDBOptions: ~Copyable {
 
         // The list of tables is read at every start; begin a new one before it is long.
         rocksdb_options_set_max_manifest_file_size(options, 16 << 20)
-        // RocksDB's diary (files LOG*): warnings and worse (2), a few short files, no statistics.
-        rocksdb_options_set_info_log_level(options, 2)
+        // RocksDB's diary (files LOG*): what it was opened with, and nothing after that (4). It is
+        // on the same disk, and where it can't be written, the next line of it ends the process:
+        // an assertion in RocksDB as Debian builds it. A few short files, no statistics.
+        rocksdb_options_set_info_log_level(options, 4)
         rocksdb_options_set_max_log_file_size(options, 1 << 20)
         rocksdb_options_set_keep_log_file_num(options, 4)
         rocksdb_options_set_stats_dump_period_sec(options, 0)
         rocksdb_options_set_stats_persist_period_sec(options, 0)
+        return options
+    }
+
+    /// RocksDB goes on after a full disk once the largest write buffer of all families fits on it,
+    /// and by default this one's would be 64 MB.
+    private static func unused(_ profile: MemoryProfile) -> OpaquePointer {
+        let options: OpaquePointer = rocksdb_options_create()
+        rocksdb_options_set_write_buffer_size(options, profile.writeBufferBytes / 2)
         return options
     }
 
@@ -113,6 +123,10 @@ struct RocksDBOptions: ~Copyable {
         rocksdb_options_set_level0_file_num_compaction_trigger(options, 8)
         // Levels sized from the last one up: at most about a tenth of the rows is there twice.
         rocksdb_options_set_level_compaction_dynamic_level_bytes(options, 1)
+        // What a merge writes before it deletes anything is bounded: see `MemoryProfile`.
+        rocksdb_options_set_max_bytes_for_level_base(options, UInt64(profile.levelBytes))
+        rocksdb_options_set_target_file_size_base(options, UInt64(profile.tableBytes))
+        rocksdb_options_set_max_compaction_bytes(options, UInt64(profile.mergeBytes))
         // Records and log entries are mostly text; compressed once, at the lowest level.
         rocksdb_options_set_compression(options, Int32(rocksdb_no_compression))
         rocksdb_options_set_bottommost_compression(options, Int32(rocksdb_lz4_compression))

@@ -14,6 +14,7 @@ func withServer(
     packs: any PackFiles = MemoryPacks(),
     limits: Limits = .standard,
     diskReserve: UInt64 = 0,
+    deleteReserve: UInt64 = 0,
     startsThreads: Bool = true,
     _ body: (TestServer) async throws -> Void
 ) async throws {
@@ -22,6 +23,7 @@ func withServer(
         packs: packs,
         limits: limits,
         diskReserve: diskReserve,
+        deleteReserve: deleteReserve,
         startsThreads: startsThreads
     )
     do {

@@ -105,6 +105,87 @@ import Testing
         }
     }
 
+    /// Deletes make room, so they go on below the first reserve, until the second one is touched.
+    @Test func belowTheFirstReserveDeletesGoThrough() async throws {
+        let engine = CountingEngine()
+        try await withServer(engine: engine, diskReserve: 2 << 20, deleteReserve: 1 << 20) {
+            server in
+            let container = try await server.container(user: "ada")
+            let database = container.privateCloudDatabase
+            let zone = RecordZone(zoneName: "z")
+            _ = try await database.save(zone)
+            let ids = ["a", "b", "c"].map { Record.ID(recordName: $0) }
+            for id in ids { _ = try await database.save(Record(recordType: "Note", recordID: id)) }
+            func free(_ bytes: UInt64) async throws {
+                engine.setFreeBytes(bytes)
+                // What the file system said last counts for 100 ms.
+                try await Task.sleep(for: .milliseconds(110))
+            }
+            try await free(2 << 20)
+            _ = try await database.deleteRecord(withID: ids[0])
+            _ = try await database.deleteRecordZone(withID: zone.zoneID)
+            #expect(server.node.state == "disk full")
+            var refusal = await #expect(throws: ServiceError.self) {
+                _ = try await database.modifyRecords(saving: [Record("d")], deleting: [ids[1]])
+            }
+            #expect(refusal?.reason == .diskFull)
+            #expect(refusal?.message.contains("no writes but deletes") == true)
+
+            try await free(1 << 20)
+            refusal = await #expect(throws: ServiceError.self) {
+                _ = try await database.deleteRecord(withID: ids[1])
+            }
+            #expect(refusal?.reason == .diskFull)
+            #expect(refusal?.message.contains("no deletes") == true)
+            #expect(server.node.state == "disk exhausted")
+            _ = try await database.record(for: ids[1])
+
+            try await free(1 << 30)
+            _ = try await database.deleteRecord(withID: ids[1])
+            _ = try await database.save(Record("d"))
+            #expect(server.node.state == "ready")
+            await container.close()
+        }
+    }
+
+    /// A node that starts on such a disk says so before anybody writes.
+    @Test func aNodeStartsBelowItsReserve() async throws {
+        let engine = CountingEngine()
+        try await withServer(engine: engine) { _ in }
+        engine.setFreeBytes(3 << 20)
+        try await withServer(engine: engine, diskReserve: 4 << 20, deleteReserve: 2 << 20) {
+            #expect($0.node.state == "disk full")
+        }
+        try await withServer(engine: engine, diskReserve: 4 << 20, deleteReserve: 3 << 20) {
+            #expect($0.node.state == "disk exhausted")
+        }
+    }
+
+    /// Another program took the last byte: the batch is refused, and nothing of it stays.
+    ///
+    /// The node goes on, and tries again a second later.
+    @Test func aBatchThatFindsNoRoomIsRefused() async throws {
+        let engine = CountingEngine()
+        try await withServer(engine: engine) { server in
+            let token = try await server.makeUser("ada")
+            let client = try RawClient(greeting: server.endpoint, token: token)
+            _ = try client.save([Record("before")])[0].get()
+            engine.setFull(true)
+            let first = try error { _ = try client.save([Record("lost")]) }
+            #expect(first.code == .serviceUnavailable && first.reason == .diskFull)
+            #expect(server.node.state == "disk exhausted")
+            #expect(try client.fetch("before")[0].get()["title"] == "a note")
+            #expect(try client.fetch("lost")[0].refusal?.code == .unknownItem)
+            engine.setFull(false)
+            let again = try await eventually { (try? client.save([Record("after")])) != nil }
+            #expect(again)
+            #expect(try client.fetch("lost")[0].refusal?.code == .unknownItem)
+            #expect(server.node.state == "ready")
+            let differences = try LogReplay.differences(in: engine)
+            #expect(differences.isEmpty, "\(differences)")
+        }
+    }
+
     // MARK: A store that can't go on
 
     static let failures: [(EngineError, String)] = [

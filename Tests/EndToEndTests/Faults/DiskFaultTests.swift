@@ -8,6 +8,7 @@
     import CumulusModel
     import CumulusTesting
     import Foundation
+    import RocksDBStorage
     import Testing
 
     @Suite(.serialized, .timeLimit(.minutes(60))) struct DiskFaultTests {
@@ -46,11 +47,11 @@
 
         /// Writes end within a second, with an error that says why; reads and the node go on.
         @Test func aFullDiskRefusesWritesAndNothingElse() async throws {
-            let node = try await start(["--disk-reserve", "\(64 << 20)"])
+            let node = try await start()
             let container = try await node.signIn(timeout: .seconds(3))
             for round in 0..<max(1, Chaos.cycles / 4) {
                 try await save("before \(round)", to: container)
-                try faults.set(.freeBytes, 32 << 20)
+                try faults.set(.freeBytes, Int64(MemoryProfile.small.reserveBytes - 1 << 20))
                 let start = Date()
                 var refusal: ServiceError?
                 var number = 0
@@ -97,9 +98,9 @@
         @Test(.enabled(if: SmallDisk.isPermitted, "only root can mount a disk"))
         func aDiskThatAnotherProgramFills() async throws {
             let cluster = try FaultCluster()
-            let disk = try SmallDisk(cluster.data(0), bytes: 256 << 20)
+            let disk = try SmallDisk(cluster.data(0), bytes: 640 << 20)
             try await cluster.use {
-                try await cluster.start(arguments: ["--disk-reserve", "\(32 << 20)"])
+                try await cluster.start()
                 let container = try cluster.container(0, seconds: 3)
                 try await save("first", to: container)
                 try await cluster.load(followers: 0, on: [1, 2])
@@ -119,11 +120,9 @@
         func aDiskThatIsTooSmallForAFile() async throws {
             let rounds = max(2, Chaos.cycles / 8)
             // Each round leaves a file there.
-            let disk = try SmallDisk(folder.node, bytes: (192 + rounds * (24 + rounds)) << 20)
-            let node = try await NodeProcess.ready(
-                data: folder.node,
-                arguments: ["--disk-reserve", "\(32 << 20)"]
-            )
+            let disk = try SmallDisk(folder.node, bytes: (512 + rounds * (24 + rounds)) << 20)
+            let node = try await NodeProcess.ready(data: folder.node)
+            let reserve = Int(MemoryProfile.small.reserveBytes)
             let container = try await node.signIn(timeout: .seconds(2))
             let database = container.privateCloudDatabase
             func content(_ megabytes: Int) -> Data {
@@ -145,7 +144,7 @@
             try await save("before", content(2))
             for round in 0..<rounds {
                 // It ends in the middle.
-                try disk.fill(leaving: 40 << 20)
+                try disk.fill(leaving: reserve + 8 << 20)
                 var refusal: ServiceError?
                 do {
                     try await save("large \(round)", content(24 + round))
@@ -153,7 +152,7 @@
                     refusal = error
                 }
                 #expect(refusal?.reason == .diskFull, "\(String(describing: refusal))")
-                #expect(try disk.free > 30 << 20, "the reserve was touched")
+                #expect(try disk.free > reserve - 2 << 20, "the reserve was touched")
                 try disk.fill(leaving: 0)
                 #expect(try await read("before") == content(2))
                 #expect(node.ending == nil, "\(node.errors.suffix(2_000))")

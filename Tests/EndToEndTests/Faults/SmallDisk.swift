@@ -48,12 +48,20 @@
             guard FileManager.default.createFile(atPath: filler, contents: nil) else { return }
             let file = try FileHandle(forWritingTo: URL(filePath: filler))
             defer { try? file.close() }
+            var end = try file.seekToEnd()
+            var most = 64 << 20
             while true {
                 // Below zero when somebody else wrote meanwhile.
                 let surplus = try free - rest
                 guard surplus > 0 else { return }
-                let piece = Data(count: min(1 << 20, surplus))
-                guard (try? file.write(contentsOf: piece)) != nil else { return }
+                let piece = min(most, surplus)
+                if posix_fallocate(file.fileDescriptor, off_t(end), off_t(piece)) == 0 {
+                    end += UInt64(piece)
+                } else if most <= 1 << 10 {
+                    return
+                } else {
+                    most /= 2
+                }
             }
         }
 

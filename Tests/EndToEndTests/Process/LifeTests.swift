@@ -257,7 +257,7 @@ import Testing
             let process = try ChildProcess(
                 ["/bin/sh", "-c", "exec \"$0\" \"$@\" \(output)", NodeProcess.program]
                     + ["--data", folder.node, "--listen", "127.0.0.1:\(port)"]
-                    + ["--profile", "small", "--disk-reserve", "0"],
+                    + ["--profile", "small"],
                 variables: [:],
                 output: "/dev/null",
                 errors: "/dev/null"
@@ -378,6 +378,8 @@ import Testing
         (["--listen", "nowhere:x"], "is no address; write host"),
         (["--peers", "nowhere:x"], "peers: 'nowhere:x'"),
         (["--disk-reserve", "9000000000000000000"], "full"),
+        (["--disk-reserve", "41943040"], "needs 268435456"),
+        (["--disk-reserve", "0", "--profile", "standard"], "choose --profile small"),
         (["--threads", "0"], "between 1 and 256"), (["--readers", "100000"], "between 1 and 256"),
         (["--drain-milliseconds=-1"], "drain-milliseconds"),
         (["--drain-milliseconds", "9223372036854775807"], "drain-milliseconds"),

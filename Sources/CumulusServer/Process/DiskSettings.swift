@@ -1,0 +1,59 @@
+// How much of the disk is left to the engine, and whether the disk is large enough for that.
+//
+// Part of `Configuration`; asked before anything is made on the disk. What the engine needs follows
+// from the profile: see `MemoryProfile`.
+
+import CumulusSystem
+import RocksDBStorage
+
+extension Configuration {
+    /// Free bytes below which only deletes are taken; at least what the profile needs.
+    func diskReserve() throws -> UInt64 {
+        let profile = try profile()
+        if self["disk-reserve"].isEmpty { return profile.reserveBytes }
+        let reserve = UInt64(try number("disk-reserve"))
+        guard reserve < profile.reserveBytes else { return reserve }
+        throw Problem(
+            message: """
+                disk-reserve: \(reserve) bytes are too few: with the profile \(profile.rawValue) \
+                the engine needs \(profile.reserveBytes) to write and merge its tables and to \
+                take deletes; set that or more, or nothing\(Configuration.advice(profile))
+                """
+        )
+    }
+
+    /// Throws where the file system of the data is too small for the profile, or for the reserve.
+    func checkDisk() throws {
+        guard let bytes = Files.fileSystemBytes(of: data) else { return }
+        let (profile, reserve) = (try profile(), try diskReserve())
+        let least = profile.smallestDiskBytes
+        guard bytes >= least else {
+            throw Problem(
+                message: """
+                    data: the file system of \(data) has \(bytes) bytes, and with the profile \
+                    \(profile.rawValue) a node needs \(least); choose a larger one\
+                    \(Configuration.advice(profile))
+                    """
+            )
+        }
+        guard bytes > reserve else {
+            throw Problem(
+                message: """
+                    the file system of \(data) has \(bytes) bytes, fewer than are kept in reserve, \
+                    so that it counts as full when it is empty; set --disk-reserve to less than \
+                    \(bytes), or to nothing for what the profile needs
+                    """
+            )
+        }
+    }
+
+    /// What else helps where a profile needs too much.
+    private static func advice(_ profile: MemoryProfile) -> String {
+        if profile == .small { return "" }
+        return """
+            , or choose --profile small, which needs a reserve of \
+            \(MemoryProfile.small.reserveBytes) bytes on a file system of \
+            \(MemoryProfile.small.smallestDiskBytes)
+            """
+    }
+}

@@ -1,0 +1,192 @@
+// A node on a small disk of its own that is filled at full speed: by saves, by assets, and by
+// another program to the last byte. The node never ends, loses nothing that it acknowledged, and
+// takes the deletes that make room again.
+//
+// `cluster/chaos disk` runs more rounds.
+
+#if os(Linux)
+    import Cumulus
+    import CumulusModel
+    import CumulusTesting
+    import Foundation
+    import RocksDBStorage
+    import Synchronization
+    import Testing
+
+    @Suite(
+        .serialized,
+        .timeLimit(.minutes(60)),
+        .enabled(if: SmallDisk.isPermitted, "only root can mount a disk")
+    ) struct FullDiskFaultTests {
+        private let folder: TestFolder
+
+        init() throws { folder = try TestFolder() }
+
+        private func start() async throws -> NodeProcess {
+            let arguments = [
+                "--log-keep-seconds", "1", "--limits", "assetGraceMilliseconds=1000",
+            ]
+            return try await NodeProcess.ready(data: folder.node, arguments: arguments)
+        }
+
+        /// What no profile can do with is refused, with what it takes.
+        @Test func aDiskThatIsTooSmallIsRefused() async throws {
+            let disk = try SmallDisk(folder.node, bytes: 220 << 20)
+            let refused = try NodeProcess(data: folder.node)
+            try await #expect(refused.waitForEnd() == .exit(1))
+            #expect(refused.errors.contains("a node needs 500000000"), "\(refused.errors)")
+            #expect(try disk.free > 0)
+        }
+
+        /// A disk of 1 GB, from empty to full and back.
+        ///
+        /// Only where `cluster/chaos` asks for it: to fill the disk takes about a minute.
+        @Test(.enabled(if: Chaos.isAsked)) func aDiskIsFilledAtFullSpeedAndFreed() async throws {
+            let disk = try SmallDisk(folder.node, bytes: 1_000_000_000)
+            let node = try await start()
+            let container = try await node.signIn(timeout: .seconds(10))
+            let load = FullDiskLoad(container.privateCloudDatabase)
+            let filling = Task { await load.run() }
+            var dice = SeededGenerator(seed: Chaos.seed)
+            for _ in 0..<max(4, Chaos.cycles) {
+                try await Task.sleep(for: .milliseconds(Int.random(in: 200...1_500, using: &dice)))
+                try disk.fill(leaving: 0)
+                try await Task.sleep(for: .milliseconds(Int.random(in: 100...1_500, using: &dice)))
+                #expect(node.ending == nil, "\(node.errors.suffix(2_000))")
+                try disk.clear()
+            }
+            // Nobody helps now: the node itself fills the disk, as far as it may.
+            let isFull = try await eventually(seconds: 120) {
+                try disk.free < Int(MemoryProfile.small.reserveBytes) && load.isRefused
+            }
+            #expect(isFull)
+            load.finish()
+            await filling.value
+            #expect(try disk.free > Int(MemoryProfile.small.deleteReserveBytes))
+            #expect(node.ending == nil, "\(node.errors.suffix(2_000))")
+            #expect(try await load.missing().isEmpty)
+            let (records, files) = load.counts
+            print("full disk: \(records) records of 60 KB and \(files) files of 1 MB")
+            await container.close()
+            // What its logs hold becomes tables at the next start, and the logs go.
+            try await #expect(node.end(SIGKILL) == .signal(SIGKILL))
+            try disk.fill(leaving: Int(MemoryProfile.small.reserveBytes) - 32 << 20)
+            try await free(disk, load)
+            let differences = try folder.withStore { try LogReplay.differences(in: $0) }
+            #expect(differences.isEmpty)
+        }
+
+        /// A node starts on the full disk, says so, and deletes make room for saves.
+        private func free(_ disk: SmallDisk, _ load: FullDiskLoad) async throws {
+            let node = try await start()
+            #expect(node.errors.contains("the disk is nearly full: writes are refused"))
+            let container = try await node.signIn(timeout: .seconds(10))
+            let database = container.privateCloudDatabase
+            let again = load.with(database)
+            #expect(try await again.missing().isEmpty)
+            let refusal = await #expect(throws: ServiceError.self) {
+                _ = try await database.save(Record(recordType: "Note"))
+            }
+            #expect(refusal?.reason == .diskFull)
+            let start = Date()
+            try await again.deleteAll()
+            let isFree = try await eventually(seconds: 60) {
+                (try? await database.save(Record(recordType: "Note"))) != nil
+            }
+            #expect(isFree)
+            print("full disk: saves go on \(Date().timeIntervalSince(start)) s after deletes began")
+            #expect(node.errors.contains("the disk has room again"))
+            await container.close()
+            #expect(try await node.end(SIGTERM) == .exit(0))
+        }
+    }
+
+    /// Saves records of 60 KB and files of 1 MB as fast as it goes, and keeps their names.
+    private final class FullDiskLoad: Sendable {
+        private struct State {
+            var records: Set<String> = []
+            var files: Set<String> = []
+            var isOver = false
+            var refused = 0
+        }
+
+        private let database: Database
+        private let state: Mutex<State>
+
+        init(_ database: Database) {
+            self.database = database
+            state = Mutex(State())
+        }
+
+        private init(_ database: Database, _ state: sending State) {
+            self.database = database
+            self.state = Mutex(state)
+        }
+
+        /// The same names, seen through another connection.
+        func with(_ database: Database) -> FullDiskLoad {
+            FullDiskLoad(database, state.withLock { $0 })
+        }
+
+        var counts: (records: Int, files: Int) {
+            state.withLock { ($0.records.count, $0.files.count) }
+        }
+
+        /// All that was tried of late was refused.
+        var isRefused: Bool { state.withLock { $0.refused > 100 } }
+
+        func finish() { state.withLock { $0.isOver = true } }
+
+        func run() async {
+            await withTaskGroup(of: Void.self) { group in
+                for task in 0..<6 { group.addTask { await self.save(task) } }
+            }
+        }
+
+        private func save(_ task: Int) async {
+            var dice = SeededGenerator(seed: UInt64(task))
+            var number = 0
+            while !state.withLock({ $0.isOver }) {
+                number += 1
+                let name = "r\(task)-\(number)"
+                let isFile = task == 0
+                let words = (0..<(isFile ? 1 << 17 : 7_500)).map { _ in dice.next() }
+                let content = words.withUnsafeBytes { Data($0) }
+                let id = Record.ID(recordName: name)
+                var record = Record(recordType: isFile ? "Movie" : "Note", recordID: id)
+                record["content"] = isFile ? .asset(Asset(data: content)) : .bytes(Array(content))
+                guard (try? await database.save(record)) != nil else {
+                    state.withLock { $0.refused += 1 }
+                    try? await Task.sleep(for: .milliseconds(20))
+                    continue
+                }
+                state.withLock { state in
+                    state.refused = 0
+                    if isFile { state.files.insert(name) } else { state.records.insert(name) }
+                }
+            }
+        }
+
+        /// What was acknowledged and isn't there.
+        func missing() async throws -> Set<String> {
+            var missing = state.withLock { $0.records.union($0.files) }
+            for try await record in database.allRecords(desiredKeys: []) {
+                missing.remove(record.recordID.recordName)
+            }
+            return missing
+        }
+
+        func deleteAll() async throws {
+            var names: [String] = []
+            for try await record in database.allRecords(desiredKeys: []) {
+                names.append(record.recordID.recordName)
+            }
+            while !names.isEmpty {
+                let ids = names.suffix(100).map { Record.ID(recordName: $0) }
+                names.removeLast(ids.count)
+                let results = try await database.modifyRecords(saving: [], deleting: ids)
+                for result in results.deleteResults.values { try result.get() }
+            }
+        }
+    }
+#endif
