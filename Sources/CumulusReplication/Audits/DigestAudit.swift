@@ -56,7 +56,7 @@ package struct DigestAudit: Sendable {
             after: last,
             through: digest.through
         )
-        if try isSame(stretch, digest) {
+        if try isReadableAndSame(stretch, digest) {
             compared += digest.records
             gap += digest.records
         } else {
@@ -84,6 +84,18 @@ package struct DigestAudit: Sendable {
 
     private mutating func skipGoneZones() {
         while zone < offer.zones.count, offer.zones[zone].extent == .nothing { zone += 1 }
+    }
+
+    /// A stretch with a damaged row is compared record by record.
+    private func isReadableAndSame(
+        _ stretch: Stretch,
+        _ digest: StretchDigest
+    ) throws(EngineError) -> Bool {
+        do throws(EngineError) {
+            return try isSame(stretch, digest)
+        } catch .corrupt {
+            return false
+        }
     }
 
     private func isSame(

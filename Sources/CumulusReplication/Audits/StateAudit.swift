@@ -32,6 +32,7 @@ package struct StateAudit: Sendable {
     package private(set) var (compared, unsettled): (UInt64, UInt64) = (0, 0)
     private let offer: StateOffer
     private let reader: ReadTransaction
+    private let damages: [StoreDamage]
     private let scope: ScopeNumber
     private let ours: VersionVector
     private let theirs: VersionVector
@@ -44,15 +45,18 @@ package struct StateAudit: Sendable {
     /// - Parameters:
     ///   - stretches: What is compared; they don't overlap, and ascend within a zone.
     ///   - reader: One snapshot of this node.
+    ///   - damages: What can't be read of it, ascending: it is stepped over.
     package init(
         _ offer: StateOffer,
         of stretches: [Stretch],
         _ scope: ScopeNumber,
-        _ reader: ReadTransaction
+        _ reader: ReadTransaction,
+        beside damages: [StoreDamage] = []
     ) throws(EngineError) {
         self.offer = offer
         self.scope = scope
         self.reader = reader
+        self.damages = damages
         self.stretches = offer.placed(stretches).reversed()
         ours = try reader.vector(of: scope)
         theirs = offer.vector
@@ -112,18 +116,20 @@ package struct StateAudit: Sendable {
         let held = try StateSource(reader, scope: scope).zone(part.database, part.zone)
         let offered = zone.map { offer.zones[$0] }
         var part = part
-        var mine: [Lives] = []
-        var isWhole = true
+        var mine = Found()
         if let held, held.exists {
             mine = try records(of: held.number, in: part)
-            isWhole = mine.count < StateAudit.stepRecords
-            if !isWhole { part.through = mine.last?.name }
+            if !mine.isWhole { part.through = mine.last }
         }
-        end(part, isLast && isWhole)
-        let some = others.prefix { part.reaches($0.name) }.map {
-            Lives(name: $0.name, rows: $0.rows)
+        end(part, isLast && mine.isWhole)
+        let some = others.prefix { part.reaches($0.name) }
+        let whole = some.filter { other in
+            guard let held else { return true }
+            return !damages.contains(.record(held.number, other.name))
+                && !mine.damaged.contains(other.name)
         }
-        return (compare(mine, held, some, offered, part), some.count)
+        let lives = whole.map { Lives(name: $0.name, rows: $0.rows) }
+        return (compare(mine.records, held, lives, offered, part), some.count)
     }
 
     /// The lives of one name.
@@ -132,19 +138,40 @@ package struct StateAudit: Sendable {
         let rows: [RecordRow]
     }
 
+    /// Some records of this node.
+    private struct Found {
+        var records: [Lives] = []
+        /// Those of which a life can't be read.
+        var damaged: Set<String> = []
+        /// The last one, and whether no other follows.
+        var last: String?
+        var isWhole = true
+    }
+
     /// The next records of this node, as many as a step has.
     private func records(
         of zone: ZoneNumber,
         in part: Stretch
-    ) throws(EngineError) -> [Lives] {
-        let range = KeyRange.records(of: zone, after: part.after, through: part.through)
-        let rows = try reader.rows(.records, range, limit: StateAudit.stepRecords)
-        return try rows.map { (key, value) throws(EngineError) in
+    ) throws(EngineError) -> Found {
+        let whole = KeyRange.records(of: zone, after: part.after, through: part.through)
+        var rows: [(key: Bytes, value: Bytes)] = []
+        for range in damages.leaving(whole, of: .records) {
+            rows += try reader.rows(.records, range, limit: StateAudit.stepRecords - rows.count)
+        }
+        var found = Found()
+        for (key, value) in rows {
             var parts = KeyReader(key)
             _ = try parts.number(ZoneNumber.self)
             let name = try parts.text()
-            return Lives(name: name, rows: try lives(value, name, in: zone))
+            found.last = name
+            do throws(EngineError) {
+                found.records.append(Lives(name: name, rows: try lives(value, name, in: zone)))
+            } catch .corrupt {
+                found.damaged.insert(name)
+            }
         }
+        found.isWhole = rows.count < StateAudit.stepRecords
+        return found
     }
 
     /// The last stretch is compared up to the end of a part of it.

@@ -166,11 +166,21 @@ extension WriteTransaction {
         for old in before.dropFirst() where !births.contains(old.birth.dot) {
             put(.sibling(place.number, name, old.birth.dot), nil)
         }
+        try storeDerivedRows(of: name, before, rows, at: place)
+        return rows[0]
+    }
+
+    /// Writes the rows that are derived from a record where they differ from those of `before`.
+    mutating func storeDerivedRows(
+        of name: String,
+        _ before: [RecordRow],
+        _ rows: [RecordRow],
+        at place: ZonePlace
+    ) throws(EngineError) {
         storeChanges(of: name, before.first?.frontier ?? [], rows[0].frontier, at: place)
         try storeBackReferences(of: name, before.first, rows[0], at: place)
         try storeIndexRows(of: name, before.first, rows[0], at: place)
         try storeAssetUses(of: name, before, rows, at: place)
-        return rows[0]
     }
 
     /// Drops a record with all rows that are derived from it, as if it had never been.

@@ -262,12 +262,15 @@ package struct RowKey: Hashable, Sendable {
 
     /// The record that a change row names.
     package static func changedRecord(_ key: Bytes) throws(EngineError) -> String {
+        try change(key).name
+    }
+
+    /// What a change row says.
+    package static func change(_ key: Bytes) throws(EngineError) -> (dot: Dot, name: String) {
         var parts = KeyReader(key)
         _ = try parts.number(ZoneNumber.self)
         _ = try parts.number(UInt32.self)
-        _ = try parts.number(UInt64.self)
-        _ = try parts.number(UInt64.self)
-        return try parts.text()
+        return (try parts.dot(), try parts.text())
     }
 
     package static func backReference(

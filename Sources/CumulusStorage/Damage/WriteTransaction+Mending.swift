@@ -1,0 +1,137 @@
+// Writes over what is damaged, so that every row of the store can be read again.
+//
+// Called inside the writer by `RecordMending` of CumulusReplication. The bytes that can't be read
+// stay where they are until their table is written anew, but nobody reads them: a deletion of the
+// whole stretch and of the rows at its edges lies above them, and the rows above that. The edges
+// are part of it because a scan that stands on one of them would read on into the stretch.
+
+package import CumulusModel
+
+/// What takes the place of a damaged stretch or row of records.
+package struct Mending: Sendable {
+    /// A record that stands there, as another node has it.
+    package struct Record: Sendable {
+        package var place: ZonePlace
+        package var name: String
+        /// The shown life or the tombstone, then the lives behind it; empty: its end is forgotten.
+        package var rows: [RecordRow]
+        /// The commits that this node's change index names for it.
+        package var known: [Dot]
+
+        package init(place: ZonePlace, name: String, rows: [RecordRow], known: [Dot]) {
+            self.place = place
+            self.name = name
+            self.rows = rows
+            self.known = known
+        }
+    }
+
+    package var damage: StoreDamage
+    package var records: [Record]
+    /// The zones that reach into it, and how far their scopes were read when it was found.
+    package var zones: [(place: ZonePlace, vector: VersionVector)]
+
+    package init(
+        _ damage: StoreDamage,
+        records: [Record],
+        zones: [(place: ZonePlace, vector: VersionVector)]
+    ) {
+        self.damage = damage
+        self.records = records
+        self.zones = zones
+    }
+}
+
+extension WriteTransaction {
+    /// Puts records in the place of what is damaged.
+    ///
+    /// Returns false, and changes nothing, if what was written there since can't be read either.
+    package mutating func mend(_ mending: Mending) throws(EngineError) -> Bool {
+        let damage = mending.damage
+        var since = Since()
+        do throws(EngineError) {
+            since = try rowsSince(mending)
+        } catch .corrupt {
+            return false
+        }
+        if damage.isRow {
+            guard since.changed.isEmpty else { return false }
+        } else {
+            let end = damage.after.map { $0 + [0] } ?? KeyRange.behindAll
+            let start = damage.before ?? damage.range.start
+            deleteRange(damage.family, KeyRange(start: start, end: end))
+        }
+        for (key, value) in since.kept { put(RowKey(.record, bytes: key), value) }
+        for record in mending.records {
+            let place = record.place
+            let isThere = try number(of: place.zone, in: place.scope) == place.number
+            let key = RowKey.record(place.number, record.name)
+            if isThere, !since.changed.contains(key.bytes) { try restore(record, key) }
+        }
+        return true
+    }
+
+    /// What stands above a stretch when it is mended.
+    private struct Since {
+        /// Rows at its edges, and rows that were written into it.
+        var kept: [Bytes: Bytes] = [:]
+        /// Keys of records that were.
+        var changed: Set<Bytes> = []
+    }
+
+    private mutating func rowsSince(_ mending: Mending) throws(EngineError) -> Since {
+        let damage = mending.damage
+        var since = Since()
+        for key in [damage.before, damage.after].compactMap(\.self) where !damage.isRow {
+            since.kept[key] = try get(RowKey(.record, bytes: key))
+        }
+        for (place, vector) in mending.zones {
+            for run in try loadScope(place.scope).runs.rows.keys {
+                let changes = KeyRange.changes(of: place.number, run, above: vector[run])
+                for (key, _) in try rows(.index, changes) {
+                    try note(try RowKey.changedRecord(key), in: place.number, damage, &since)
+                }
+            }
+        }
+        return since
+    }
+
+    private mutating func note(
+        _ name: String,
+        in zone: ZoneNumber,
+        _ damage: StoreDamage,
+        _ since: inout Since
+    ) throws(EngineError) {
+        let record = RowKey.record(zone, name)
+        if damage.range.contains(record.bytes) {
+            since.changed.insert(record.bytes)
+            since.kept[record.bytes] = try get(record)
+        }
+        let siblings = KeyRange.siblings(of: zone, name)
+        guard damage.touches(siblings) else { return }
+        since.changed.insert(record.bytes)
+        for (key, value) in try rows(.records, siblings) { since.kept[key] = value }
+    }
+
+    /// Writes a record's rows, and all that is derived from them.
+    ///
+    /// What the zone counts stays: it counted the record as it was, which is as it is elsewhere.
+    private mutating func restore(
+        _ record: Mending.Record,
+        _ key: RowKey
+    ) throws(EngineError) {
+        let (place, name, rows) = (record.place, record.name, record.rows)
+        let dots = Set(rows.first?.frontier.map(\.dot) ?? [])
+        for dot in record.known where !dots.contains(dot) {
+            put(.change(place.number, dot, name), nil)
+        }
+        guard !rows.isEmpty else {
+            put(key, nil)
+            guard var zone = try zone(place.database, place.zone.name) else { return }
+            for dot in record.known { zone.horizon.cover(dot) }
+            return put(.zone(place.database, place.zone.name), zone)
+        }
+        _ = try replace(rows, with: rows, of: name, at: place)
+        try storeDerivedRows(of: name, [], rows, at: place)
+    }
+}
