@@ -35,7 +35,10 @@ struct RocksDBBatch: ~Copyable {
         RocksDBStore.countNothing()
         var message: RocksDBMessage?
         rocksdb_write(store.database, options, batch, &message)
-        if let message { throw EngineError(writing: message) }
+        guard let message else { return }
+        let text = takeText(message)
+        store.noteDamage(in: text)
+        throw EngineError(writing: text)
     }
 
     private func delete(_ family: OpaquePointer, _ range: KeyRange) {

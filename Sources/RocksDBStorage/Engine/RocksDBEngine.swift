@@ -44,19 +44,35 @@ package final class RocksDBEngine: StorageEngine, @unchecked Sendable {
         let directory = try DataDirectory(locking: path)
         try Self.checkSpace(directory, profile, reserve ?? profile.reserveBytes)
         let inspection = try Inspection(directory)
+        let damage = DamageNote(directory)
+        let names = FamilyRenewal.Names(
+            inspection.isNew ? [] : try RocksDBStore.familyNames(in: directory)
+        )
         store = try RocksDBStore(
             directory,
             RocksDBOptions(
                 profile: profile,
                 creating: inspection.isNew,
-                recovery: inspection.tornEnds.isEmpty ? .strict : .dropTornTail
-            )
+                recovery: inspection.tornEnds.isEmpty ? .strict : .dropTornTail,
+                names: names,
+                isDamaged: damage.contains
+            ),
+            names: names,
+            damage: damage
         )
         // What the logs don't hold any more, the tables have to.
         if let end = inspection.end, store.sequence < end.sequence {
             throw .endMissing(directory: path)
         }
-        notes = inspection.tornEnds + inspection.remarks
+        notes =
+            inspection.tornEnds + inspection.remarks
+            + store.renewed.map { "the tables of \($0) were written anew, with \($1) rows" }
+            + Family.allCases.filter(damage.contains).map {
+                """
+                a table of \($0) is damaged, and none of its tables are merged: run 'cumulus \
+                cluster verify --repair', then start the node again, which writes them anew
+                """
+            }
         newest = RocksDBReader(store, frozen: false)
         writing = rocksdb_writeoptions_create()
         isFlushing = flushing

@@ -67,8 +67,7 @@ extension EngineError {
     ///
     /// Without room it writes nothing of a batch, and takes none until it has written the tables
     /// that wait: it looks every 5 s whether it can.
-    init(writing message: RocksDBMessage) {
-        let text = takeText(message)
+    init(writing text: String) {
         self = text.hasPrefix("IO error: No space left on device") ? .full(text) : .failed(text)
     }
 

@@ -13,13 +13,26 @@ struct RocksDBOptions: ~Copyable {
     /// `Family`.
     let families: [(name: String, options: OpaquePointer)]
 
-    init(profile: MemoryProfile, creating: Bool, recovery: Recovery) {
+    /// - Parameters:
+    ///   - names: Under which the families stand in the database.
+    ///   - isDamaged: Whether a table of a family is: its tables are not merged.
+    init(
+        profile: MemoryProfile,
+        creating: Bool,
+        recovery: Recovery,
+        names: FamilyRenewal.Names = FamilyRenewal.Names([]),
+        isDamaged: (Family) -> Bool = { _ in false }
+    ) {
         database = Self.database(profile, creating: creating, recovery: recovery)
         let cache = Self.cache(profile)
         defer { rocksdb_cache_destroy(cache) }
         families =
             [("default", Self.unused(profile))]
-            + Family.allCases.map { (name: "\($0)", options: Self.family($0, profile, cache)) }
+            + Family.allCases.map { (name: names[$0], options: Self.family($0, profile, cache)) }
+        for family in Family.allCases where isDamaged(family) {
+            let options = families[1 + Int(family.rawValue)].options
+            rocksdb_options_set_disable_auto_compactions(options, 1)
+        }
     }
 
     /// A part of the cache has to hold the index of a whole table, some megabytes: one that doesn't

@@ -51,7 +51,7 @@ package final class RocksDBReader: EngineReader, @unchecked Sendable {
             )
         }
         defer { rocksdb_pinnableslice_destroy(value) }
-        if let message { throw EngineError(reading: message) }
+        if let message { throw error(message, family) }
         guard let value else { return nil }
         let bytes = Bytes { count in rocksdb_pinnableslice_value(value, count) }
         // For a key of a table that isn't open yet, RocksDB reports success and an empty value: it
@@ -80,7 +80,14 @@ package final class RocksDBReader: EngineReader, @unchecked Sendable {
                 return iterate(store.family(family), options, backwards: backwards, visit)
             }
         }
-        if let message { throw EngineError(reading: message) }
+        if let message { throw error(message, family) }
+    }
+
+    /// Damage is noted, so that no merge of tables runs into it.
+    private func error(_ message: RocksDBMessage, _ family: Family) -> EngineError {
+        let error = EngineError(reading: message)
+        if case .corrupt = error { store.noteDamage(of: family) }
+        return error
     }
 
     /// Visits the rows within the bounds of `options`; returns what went wrong.

@@ -7,22 +7,32 @@ import CumulusStorage
 import CumulusSystem
 
 final class RocksDBStore: @unchecked Sendable {
-    // RocksDB may be called from any thread; the handles never change and live as long as this
-    // object.
+    // RocksDB may be called from any thread; the handles change in `init` only and live as long as
+    // this object.
 
     let directory: DataDirectory
     let database: OpaquePointer
     let end: EndKeeper
+    /// The families that were written anew when the store was opened, with their rows.
+    private(set) var renewed: [(family: Family, rows: Int)] = []
+    private let damage: DamageNote
     /// The unused default family of RocksDB, then ours in the order of `Family`.
-    private let families: [OpaquePointer]
+    private var families: [OpaquePointer]
 
     init(
         _ directory: DataDirectory,
-        _ options: borrowing RocksDBOptions
+        _ options: borrowing RocksDBOptions,
+        names familyNames: FamilyRenewal.Names = FamilyRenewal.Names([]),
+        damage: DamageNote
     ) throws(RocksDBError) {
-        let names = options.families.map { UnsafePointer(strdup($0.name)) }
+        let unfinished = familyNames.unfinished
+        let all = options.families.map(\.name) + unfinished
+        let names = all.map { UnsafePointer(strdup($0)) }
         defer { for name in names { free(UnsafeMutablePointer(mutating: name)) } }
-        let familyOptions = options.families.map { OpaquePointer?($0.options) }
+        // A copy that was not finished is only dropped.
+        let familyOptions =
+            options.families.map { OpaquePointer?($0.options) }
+            + unfinished.map { _ in OpaquePointer?(options.families[0].options) }
         var handles = [OpaquePointer?](repeating: nil, count: names.count)
         var message: RocksDBMessage?
         let database = rocksdb_open_column_families(
@@ -40,8 +50,87 @@ final class RocksDBStore: @unchecked Sendable {
         }
         self.directory = directory
         self.database = database
+        self.damage = damage
         end = EndKeeper(directory)
         families = handles.compactMap { $0 }
+        for handle in families.dropFirst(options.families.count) {
+            rocksdb_drop_column_family(database, handle, &message)
+            rocksdb_column_family_handle_destroy(handle)
+            if let message { throw .unusable(directory: directory.path, reason: takeText(message)) }
+        }
+        families.removeLast(unfinished.count)
+        for family in Family.allCases where damage.contains(family) {
+            try renew(family, options.families[1 + Int(family.rawValue)], familyNames)
+        }
+    }
+
+    /// The names of the families of a database that is not open.
+    static func familyNames(in directory: DataDirectory) throws(RocksDBError) -> [String] {
+        let options = rocksdb_options_create()
+        defer { rocksdb_options_destroy(options) }
+        var (count, message): (Int, RocksDBMessage?) = (0, nil)
+        let list = rocksdb_list_column_families(options, directory.path, &count, &message)
+        if let message { throw .unusable(directory: directory.path, reason: takeText(message)) }
+        defer { rocksdb_list_column_families_destroy(list, count) }
+        return (0..<count).compactMap { list?[$0].map { String(cString: $0) } }
+    }
+
+    /// Writes the tables of a family anew, if all its rows can be read.
+    private func renew(
+        _ family: Family,
+        _ current: (name: String, options: OpaquePointer),
+        _ names: FamilyRenewal.Names
+    ) throws(RocksDBError) {
+        // Rows, and what the log holds of them until they are in tables.
+        let size = try? byteCount(of: family, KeyRange(start: [], end: [0xFF]))
+        guard let size, directory.freeBytes().map({ $0 > 3 * size }) ?? true else { return }
+        rocksdb_options_set_disable_auto_compactions(current.options, 0)
+        let old = self.family(family)
+        let renewal = FamilyRenewal(database: database, old: old, options: current.options)
+        do {
+            guard let new = try renewal.run(as: names.next(after: family)) else { return }
+            rocksdb_column_family_handle_destroy(old)
+            families[1 + Int(family.rawValue)] = new.family
+            renewed.append((family, new.rows))
+            damage.remove(family)
+        } catch {
+            throw .unusable(directory: directory.path, reason: error.text)
+        }
+    }
+
+    // MARK: Damage
+
+    /// A table of a family is damaged: its tables are not merged until it was written anew.
+    func noteDamage(of family: Family) {
+        guard damage.add(family) else { return }
+        let (key, value) = (strdup("disable_auto_compactions"), strdup("true"))
+        defer {
+            free(key)
+            free(value)
+        }
+        var (keys, values) = ([UnsafePointer(key)], [UnsafePointer(value)])
+        var message: RocksDBMessage?
+        rocksdb_set_options_cf(database, self.family(family), 1, &keys, &values, &message)
+        if let message { rocksdb_free(message) }
+    }
+
+    /// The same of the family whose table a message of RocksDB names.
+    func noteDamage(in message: String) {
+        guard message.hasPrefix("Corruption"),
+            let match = message.firstMatch(of: /([0-9]+)\.sst/), let number = Int(match.output.1)
+        else { return }
+        let files = rocksdb_livefiles(database)
+        defer { rocksdb_livefiles_destroy(files) }
+        for index in 0..<rocksdb_livefiles_count(files) {
+            guard let name = rocksdb_livefiles_name(files, index),
+                Int(String(cString: name).filter(\.isNumber)) == number,
+                let family = rocksdb_livefiles_column_family_name(files, index)
+            else { continue }
+            let prefix = String(cString: family).split(separator: "-")[0]
+            if let found = Family.allCases.first(where: { "\($0)" == prefix }) {
+                noteDamage(of: found)
+            }
+        }
     }
 
     deinit {
@@ -88,7 +177,9 @@ final class RocksDBStore: @unchecked Sendable {
         return size
     }
 
+    /// Merges the tables of a range; nothing happens while one of the family is damaged.
     func compact(_ family: Family, _ range: KeyRange) {
+        if damage.contains(family) { return }
         let options = rocksdb_compactoptions_create()
         defer { rocksdb_compactoptions_destroy(options) }
         rocksdb_compactoptions_set_exclusive_manual_compaction(options, 0)
