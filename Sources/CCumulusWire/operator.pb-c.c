@@ -1312,6 +1312,51 @@ void   cumulus__v1__verify_response__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__verify_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__damaged_row__init
+                     (Cumulus__V1__DamagedRow         *message)
+{
+  static const Cumulus__V1__DamagedRow init_value = CUMULUS__V1__DAMAGED_ROW__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__damaged_row__get_packed_size
+                     (const Cumulus__V1__DamagedRow *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__damaged_row__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__damaged_row__pack
+                     (const Cumulus__V1__DamagedRow *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__damaged_row__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__damaged_row__pack_to_buffer
+                     (const Cumulus__V1__DamagedRow *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__damaged_row__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__DamagedRow *
+       cumulus__v1__damaged_row__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__DamagedRow *)
+     protobuf_c_message_unpack (&cumulus__v1__damaged_row__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__damaged_row__free_unpacked
+                     (Cumulus__V1__DamagedRow *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__damaged_row__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   cumulus__v1__difference__init
                      (Cumulus__V1__Difference         *message)
 {
@@ -3420,7 +3465,7 @@ const ProtobufCMessageDescriptor cumulus__v1__verify_request__descriptor =
   (ProtobufCMessageInit) cumulus__v1__verify_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__verify_response__field_descriptors[8] =
+static const ProtobufCFieldDescriptor cumulus__v1__verify_response__field_descriptors[12] =
 {
   {
     "records",
@@ -3518,21 +3563,73 @@ static const ProtobufCFieldDescriptor cumulus__v1__verify_response__field_descri
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "rows",
+    9,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__VerifyResponse, rows),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "damaged",
+    10,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__VerifyResponse, damaged),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "mended",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__VerifyResponse, mended),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "damaged_rows",
+    12,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__VerifyResponse, n_damaged_rows),
+    offsetof(Cumulus__V1__VerifyResponse, damaged_rows),
+    &cumulus__v1__damaged_row__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__verify_response__field_indices_by_name[] = {
   5,   /* field[5] = chunks */
+  9,   /* field[9] = damaged */
   6,   /* field[6] = damaged_chunks */
+  11,   /* field[11] = damaged_rows */
   4,   /* field[4] = differences */
   2,   /* field[2] = different */
   7,   /* field[7] = incomplete_assets */
+  10,   /* field[10] = mended */
   0,   /* field[0] = records */
   3,   /* field[3] = repaired */
+  8,   /* field[8] = rows */
   1,   /* field[1] = unsettled */
 };
 static const ProtobufCIntRange cumulus__v1__verify_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 8 }
+  { 0, 12 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__verify_response__descriptor =
 {
@@ -3542,11 +3639,153 @@ const ProtobufCMessageDescriptor cumulus__v1__verify_response__descriptor =
   "Cumulus__V1__VerifyResponse",
   "cumulus.v1",
   sizeof(Cumulus__V1__VerifyResponse),
-  8,
+  12,
   cumulus__v1__verify_response__field_descriptors,
   cumulus__v1__verify_response__field_indices_by_name,
   1,  cumulus__v1__verify_response__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__verify_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__damaged_row__field_descriptors[9] =
+{
+  {
+    "container",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__DamagedRow, container),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "environment",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__DamagedRow, environment),
+    &cumulus__v1__environment__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "database",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__DamagedRow, database),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "owner",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__DamagedRow, owner),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "zone",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__DamagedRow, zone),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "record_name",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__DamagedRow, record_name),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "kind",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__DamagedRow, kind),
+    &cumulus__v1__row_kind__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "outcome",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__DamagedRow, outcome),
+    &cumulus__v1__mending_outcome__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "key",
+    9,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__DamagedRow, key),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__damaged_row__field_indices_by_name[] = {
+  0,   /* field[0] = container */
+  2,   /* field[2] = database */
+  1,   /* field[1] = environment */
+  8,   /* field[8] = key */
+  6,   /* field[6] = kind */
+  7,   /* field[7] = outcome */
+  3,   /* field[3] = owner */
+  5,   /* field[5] = record_name */
+  4,   /* field[4] = zone */
+};
+static const ProtobufCIntRange cumulus__v1__damaged_row__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 9 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__damaged_row__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.DamagedRow",
+  "DamagedRow",
+  "Cumulus__V1__DamagedRow",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__DamagedRow),
+  9,
+  cumulus__v1__damaged_row__field_descriptors,
+  cumulus__v1__damaged_row__field_indices_by_name,
+  1,  cumulus__v1__damaged_row__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__damaged_row__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor cumulus__v1__difference__field_descriptors[7] =
@@ -4135,6 +4374,72 @@ const ProtobufCEnumDescriptor cumulus__v1__agreement__descriptor =
   cumulus__v1__agreement__enum_values_by_name,
   1,
   cumulus__v1__agreement__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
+};
+static const ProtobufCEnumValue cumulus__v1__row_kind__enum_values_by_number[5] =
+{
+  { "ROW_OF_RECORD", "CUMULUS__V1__ROW_KIND__ROW_OF_RECORD", 0 },
+  { "ROW_OF_COMMIT", "CUMULUS__V1__ROW_KIND__ROW_OF_COMMIT", 1 },
+  { "ROW_DERIVED", "CUMULUS__V1__ROW_KIND__ROW_DERIVED", 2 },
+  { "ROW_OF_ASSET", "CUMULUS__V1__ROW_KIND__ROW_OF_ASSET", 3 },
+  { "ROW_OTHER", "CUMULUS__V1__ROW_KIND__ROW_OTHER", 4 },
+};
+static const ProtobufCIntRange cumulus__v1__row_kind__value_ranges[] = {
+{0, 0},{0, 5}
+};
+static const ProtobufCEnumValueIndex cumulus__v1__row_kind__enum_values_by_name[5] =
+{
+  { "ROW_DERIVED", 2 },
+  { "ROW_OF_ASSET", 3 },
+  { "ROW_OF_COMMIT", 1 },
+  { "ROW_OF_RECORD", 0 },
+  { "ROW_OTHER", 4 },
+};
+const ProtobufCEnumDescriptor cumulus__v1__row_kind__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "cumulus.v1.RowKind",
+  "RowKind",
+  "Cumulus__V1__RowKind",
+  "cumulus.v1",
+  5,
+  cumulus__v1__row_kind__enum_values_by_number,
+  5,
+  cumulus__v1__row_kind__enum_values_by_name,
+  1,
+  cumulus__v1__row_kind__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
+};
+static const ProtobufCEnumValue cumulus__v1__mending_outcome__enum_values_by_number[4] =
+{
+  { "NOT_ASKED", "CUMULUS__V1__MENDING_OUTCOME__NOT_ASKED", 0 },
+  { "MENDED", "CUMULUS__V1__MENDING_OUTCOME__MENDED", 1 },
+  { "NOT_SETTLED", "CUMULUS__V1__MENDING_OUTCOME__NOT_SETTLED", 2 },
+  { "NOT_MENDABLE", "CUMULUS__V1__MENDING_OUTCOME__NOT_MENDABLE", 3 },
+};
+static const ProtobufCIntRange cumulus__v1__mending_outcome__value_ranges[] = {
+{0, 0},{0, 4}
+};
+static const ProtobufCEnumValueIndex cumulus__v1__mending_outcome__enum_values_by_name[4] =
+{
+  { "MENDED", 1 },
+  { "NOT_ASKED", 0 },
+  { "NOT_MENDABLE", 3 },
+  { "NOT_SETTLED", 2 },
+};
+const ProtobufCEnumDescriptor cumulus__v1__mending_outcome__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "cumulus.v1.MendingOutcome",
+  "MendingOutcome",
+  "Cumulus__V1__MendingOutcome",
+  "cumulus.v1",
+  4,
+  cumulus__v1__mending_outcome__enum_values_by_number,
+  4,
+  cumulus__v1__mending_outcome__enum_values_by_name,
+  1,
+  cumulus__v1__mending_outcome__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
 static const ProtobufCEnumValue cumulus__v1__difference_kind__enum_values_by_number[3] =

@@ -45,6 +45,7 @@ typedef struct Cumulus__V1__TruncateRequest Cumulus__V1__TruncateRequest;
 typedef struct Cumulus__V1__TruncateResponse Cumulus__V1__TruncateResponse;
 typedef struct Cumulus__V1__VerifyRequest Cumulus__V1__VerifyRequest;
 typedef struct Cumulus__V1__VerifyResponse Cumulus__V1__VerifyResponse;
+typedef struct Cumulus__V1__DamagedRow Cumulus__V1__DamagedRow;
 typedef struct Cumulus__V1__Difference Cumulus__V1__Difference;
 typedef struct Cumulus__V1__LeaveRequest Cumulus__V1__LeaveRequest;
 typedef struct Cumulus__V1__LeaveResponse Cumulus__V1__LeaveResponse;
@@ -70,6 +71,39 @@ typedef enum _Cumulus__V1__Agreement {
   CUMULUS__V1__AGREEMENT__DIFFERENT = 2
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__AGREEMENT)
 } Cumulus__V1__Agreement;
+typedef enum _Cumulus__V1__RowKind {
+  CUMULUS__V1__ROW_KIND__ROW_OF_RECORD = 0,
+  /*
+   * of the log
+   */
+  CUMULUS__V1__ROW_KIND__ROW_OF_COMMIT = 1,
+  /*
+   * from records: changes, references, indexes, uses of assets
+   */
+  CUMULUS__V1__ROW_KIND__ROW_DERIVED = 2,
+  /*
+   * where chunks are
+   */
+  CUMULUS__V1__ROW_KIND__ROW_OF_ASSET = 3,
+  CUMULUS__V1__ROW_KIND__ROW_OTHER = 4
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__ROW_KIND)
+} Cumulus__V1__RowKind;
+typedef enum _Cumulus__V1__MendingOutcome {
+  /*
+   * to repair
+   */
+  CUMULUS__V1__MENDING_OUTCOME__NOT_ASKED = 0,
+  CUMULUS__V1__MENDING_OUTCOME__MENDED = 1,
+  /*
+   * one node has read more about it than the other, or the peer lacks it: try again
+   */
+  CUMULUS__V1__MENDING_OUTCOME__NOT_SETTLED = 2,
+  /*
+   * only an empty node that joins gets it right
+   */
+  CUMULUS__V1__MENDING_OUTCOME__NOT_MENDABLE = 3
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__MENDING_OUTCOME)
+} Cumulus__V1__MendingOutcome;
 typedef enum _Cumulus__V1__DifferenceKind {
   CUMULUS__V1__DIFFERENCE_KIND__OTHER_CONTENT = 0,
   /*
@@ -557,7 +591,7 @@ struct  Cumulus__V1__TruncateResponse
 
 
 /*
- * Compares every record that the node holds with what a peer holds.
+ * Reads every row of the node's store, and compares every record with what a peer holds.
  */
 struct  Cumulus__V1__VerifyRequest
 {
@@ -567,7 +601,7 @@ struct  Cumulus__V1__VerifyRequest
    */
   ProtobufCBinaryData node_id;
   /*
-   * what differs is replaced by what the peer holds
+   * what differs or is damaged is replaced by what the peer holds
    */
   protobuf_c_boolean repairs;
 };
@@ -576,6 +610,10 @@ struct  Cumulus__V1__VerifyRequest
     , {0,NULL}, 0 }
 
 
+/*
+ * How far the comparison is: one message every second, whatever it does, and the last one when it is done. Counts are
+ * sums so far; `differences` and `damaged_rows` hold what was found since the message before.
+ */
 struct  Cumulus__V1__VerifyResponse
 {
   ProtobufCMessage base;
@@ -606,10 +644,54 @@ struct  Cumulus__V1__VerifyResponse
    * which records name, and which lack chunks on that node
    */
   uint64_t incomplete_assets;
+  /*
+   * of the store of the node that was asked: read and decoded
+   */
+  uint64_t rows;
+  /*
+   * rows that can't be; a stretch whose records have no known names counts as one
+   */
+  uint64_t damaged;
+  uint64_t mended;
+  /*
+   * the first of them
+   */
+  size_t n_damaged_rows;
+  Cumulus__V1__DamagedRow **damaged_rows;
 };
 #define CUMULUS__V1__VERIFY_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__verify_response__descriptor) \
-    , 0, 0, 0, 0, 0,NULL, 0, 0, 0 }
+    , 0, 0, 0, 0, 0,NULL, 0, 0, 0, 0, 0, 0, 0,NULL }
+
+
+/*
+ * A row of the node that was asked which can't be read, or doesn't decode.
+ */
+struct  Cumulus__V1__DamagedRow
+{
+  ProtobufCMessage base;
+  /*
+   * from here to record_name: of records; empty where nobody can tell
+   */
+  ProtobufCBinaryData container;
+  Cumulus__V1__Environment environment;
+  /*
+   * its kind, a DatabaseScope; 0: not known
+   */
+  uint32_t database;
+  ProtobufCBinaryData owner;
+  ProtobufCBinaryData zone;
+  ProtobufCBinaryData record_name;
+  Cumulus__V1__RowKind kind;
+  Cumulus__V1__MendingOutcome outcome;
+  /*
+   * of the row in the store, or the first that can't be read
+   */
+  ProtobufCBinaryData key;
+};
+#define CUMULUS__V1__DAMAGED_ROW__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__damaged_row__descriptor) \
+    , {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, 0, {0,NULL}, {0,NULL}, {0,NULL}, CUMULUS__V1__ROW_KIND__ROW_OF_RECORD, CUMULUS__V1__MENDING_OUTCOME__NOT_ASKED, {0,NULL} }
 
 
 /*
@@ -1346,6 +1428,25 @@ Cumulus__V1__VerifyResponse *
 void   cumulus__v1__verify_response__free_unpacked
                      (Cumulus__V1__VerifyResponse *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__DamagedRow methods */
+void   cumulus__v1__damaged_row__init
+                     (Cumulus__V1__DamagedRow         *message);
+size_t cumulus__v1__damaged_row__get_packed_size
+                     (const Cumulus__V1__DamagedRow   *message);
+size_t cumulus__v1__damaged_row__pack
+                     (const Cumulus__V1__DamagedRow   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__damaged_row__pack_to_buffer
+                     (const Cumulus__V1__DamagedRow   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__DamagedRow *
+       cumulus__v1__damaged_row__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__damaged_row__free_unpacked
+                     (Cumulus__V1__DamagedRow *message,
+                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__Difference methods */
 void   cumulus__v1__difference__init
                      (Cumulus__V1__Difference         *message);
@@ -1663,6 +1764,9 @@ typedef void (*Cumulus__V1__VerifyRequest_Closure)
 typedef void (*Cumulus__V1__VerifyResponse_Closure)
                  (const Cumulus__V1__VerifyResponse *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__DamagedRow_Closure)
+                 (const Cumulus__V1__DamagedRow *message,
+                  void *closure_data);
 typedef void (*Cumulus__V1__Difference_Closure)
                  (const Cumulus__V1__Difference *message,
                   void *closure_data);
@@ -1706,6 +1810,8 @@ typedef void (*Cumulus__V1__ZoneStatus_Closure)
 /* --- descriptors --- */
 
 extern const ProtobufCEnumDescriptor    cumulus__v1__agreement__descriptor;
+extern const ProtobufCEnumDescriptor    cumulus__v1__row_kind__descriptor;
+extern const ProtobufCEnumDescriptor    cumulus__v1__mending_outcome__descriptor;
 extern const ProtobufCEnumDescriptor    cumulus__v1__difference_kind__descriptor;
 extern const ProtobufCEnumDescriptor    cumulus__v1__merge_unit__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__who_am_irequest__descriptor;
@@ -1737,6 +1843,7 @@ extern const ProtobufCMessageDescriptor cumulus__v1__truncate_request__descripto
 extern const ProtobufCMessageDescriptor cumulus__v1__truncate_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__verify_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__verify_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__damaged_row__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__difference__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__leave_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__leave_response__descriptor;

@@ -27,6 +27,9 @@ final class ClientCall: Sendable {
     let header: CallHeader
     let message: Bytes
     let deadline: Instant
+    /// How long the server may say nothing, in milliseconds: each message moves the deadline; nil:
+    /// it stays.
+    let patience: Int64?
     /// A stream's messages, as they come, apart from the last one.
     let onMessage: (@Sendable (Bytes) -> Void)?
     /// Its caller sends more messages; told how many bytes the server makes room for.
@@ -37,6 +40,7 @@ final class ClientCall: Sendable {
         header: CallHeader,
         message: Bytes,
         deadline: Instant,
+        patience: Int64? = nil,
         onMessage: (@Sendable (Bytes) -> Void)? = nil,
         onCredit: (@Sendable (Int) -> Void)? = nil,
         onEnd: @escaping @Sendable (Ending) -> Void
@@ -44,6 +48,7 @@ final class ClientCall: Sendable {
         self.header = header
         self.message = message
         self.deadline = deadline
+        self.patience = patience
         self.onMessage = onMessage
         self.onCredit = onCredit
         end = Mutex(onEnd)

@@ -41,6 +41,7 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
 
     private struct Flight {
         let call: ClientCall
+        var deadline: Instant
         var messages: [Bytes] = []
     }
 
@@ -75,11 +76,13 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
             closeReason = "its streams are used up"
             notify(self, .draining)
         }
-        calls[stream] = Flight(call: call)
+        calls[stream] = Flight(call: call, deadline: call.deadline)
         earliestDeadline = earliestDeadline.map { min($0, call.deadline) } ?? call.deadline
         var header = call.header
-        let rest = call.deadline.milliseconds - clock().milliseconds
-        header.timeout = UInt32(clamping: max(1, rest))
+        if call.patience == nil {
+            let rest = call.deadline.milliseconds - clock().milliseconds
+            header.timeout = UInt32(clamping: max(1, rest))
+        }
         let payload = header.encoded(before: call.message)
         let isEnd = call.onCredit == nil
         connection.send(Frame(.call, isEnd: isEnd, stream: stream, payload: payload))
@@ -174,12 +177,16 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
         }
         earliestDeadline = nil
         for (stream, flight) in calls {
-            let deadline = flight.call.deadline
+            let deadline = flight.deadline
             if deadline + ClientConnection.graceMilliseconds <= now {
                 calls[stream] = nil
                 connection.send(Frame(.cancel, stream: stream))
-                // The server may have done it: the same as a connection that was lost.
-                flight.call.finish(.lost(wasSent: true))
+                if let patience = flight.call.patience {
+                    flight.call.finish(.refused(.silence(milliseconds: patience)))
+                } else {
+                    // The server may have done it: the same as a connection that was lost.
+                    flight.call.finish(.lost(wasSent: true))
+                }
             } else {
                 earliestDeadline = earliestDeadline.map { min($0, deadline) } ?? deadline
             }
@@ -237,6 +244,7 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
             flight.messages.append(frame.payload)
             return flight.call.finish(.answer(flight.messages))
         }
+        if let patience = flight.call.patience { flight.deadline = clock() + patience }
         if let onMessage = flight.call.onMessage {
             onMessage(frame.payload)
         } else {
@@ -269,5 +277,15 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
     private func fault(_ fault: ProtocolFault) {
         closeReason = fault.message
         isClosed = true
+    }
+}
+
+extension ServiceError {
+    fileprivate static func silence(milliseconds: Int64) -> ServiceError {
+        ServiceError(
+            .serviceUnavailable,
+            .deadline,
+            "the node said nothing for \(milliseconds) ms; try again, or with a longer timeout"
+        )
     }
 }

@@ -253,10 +253,14 @@ final class ClientCore: Sendable {
     }
 
     /// Starts a call on a connection, which it gives back at its end.
+    ///
+    /// - Parameter patience: How long the server may say nothing, in milliseconds; nil: the whole
+    ///   answer has the longest time of a call.
     func start(
         _ prototype: CallHeader,
         _ message: Bytes,
         on lease: ConnectionPool.Lease,
+        patience: Int64? = nil,
         onMessage: @escaping @Sendable (Bytes) -> Void,
         onCredit: (@Sendable (Int) -> Void)? = nil,
         onEnd: @escaping @Sendable (ClientCall.Ending) -> Void
@@ -266,7 +270,8 @@ final class ClientCore: Sendable {
         let call = ClientCall(
             header: header,
             message: message,
-            deadline: environment.now() + Limits.standard.longestCallMilliseconds,
+            deadline: environment.now() + (patience ?? Limits.standard.longestCallMilliseconds),
+            patience: patience,
             onMessage: onMessage,
             onCredit: onCredit
         ) { [pool] ending in

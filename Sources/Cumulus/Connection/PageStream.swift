@@ -19,12 +19,16 @@ final class PageStream: @unchecked Sendable {
     /// As they arrive; bounded by the credit that `next` grants.
     private typealias Messages = AsyncThrowingStream<Bytes, any Error>
 
-    /// - Parameter window: Bytes that may be on their way, beyond what the protocol begins with.
+    /// - Parameters:
+    ///   - window: Bytes that may be on their way, beyond what the protocol begins with.
+    ///   - patience: How long the server may say nothing, in milliseconds; nil: the whole answer
+    ///     has the longest time of a call.
     static func open(
         _ core: ClientCore,
         _ header: CallHeader,
         _ request: Bytes,
-        window: Int = 0
+        window: Int = 0,
+        patience: Int64? = nil
     ) async throws -> PageStream {
         try await core.open { lease throws(CallFailure) in
             let (messages, source) = Messages.makeStream()
@@ -32,6 +36,7 @@ final class PageStream: @unchecked Sendable {
                 header,
                 request,
                 on: lease,
+                patience: patience,
                 onMessage: { source.yield($0) },
                 onEnd: { ending in
                     do throws(CallFailure) {

@@ -17,6 +17,24 @@ extension NodeOperator {
             package var what: String
         }
 
+        /// A row of the asked node's store that can't be read, or doesn't decode.
+        package struct DamagedRow: Sendable {
+            /// Where the record is; empty where nobody can tell.
+            package var container: String
+            package var environment: String
+            package var database: String
+            package var owner: String
+            package var zone: String
+            package var recordName: String
+            /// "record", "commit", "derived", "asset" or "other".
+            package var kind: String
+            /// "not asked", "mended", "not settled" or "not mendable".
+            package var outcome: String
+            /// Of the row in the store, in hexadecimal digits.
+            package var key: String
+        }
+
+        /// Records that were compared.
         package var records: UInt64
         /// Records that were not compared, since one node had read more about them.
         package var unsettled: UInt64
@@ -30,6 +48,12 @@ extension NodeOperator {
         package var damagedChunks: UInt64
         /// Assets that records name and that lack chunks.
         package var incompleteAssets: UInt64
+        /// Rows of the asked node's store that were read, damaged ones, and those that were mended.
+        package var rows: UInt64
+        package var damaged: UInt64
+        package var mended: UInt64
+        /// The first damaged rows.
+        package var damagedRows: [DamagedRow]
     }
 
     /// Lets the node make a directory, on its machine, that a node can be started from.
@@ -39,16 +63,32 @@ extension NodeOperator {
         }
     }
 
-    /// Lets the node compare all that it holds with what a peer holds.
+    /// Lets the node read all its rows, and compare all that it holds with what a peer holds.
     ///
-    /// - Parameter repairs: The peer's records replace those that differ.
-    package func verify(with peer: String, repairs: Bool) async throws -> Verdict {
+    /// It may take as long as it likes: the timeout of this connection is for how long the node
+    /// says nothing, and it says how far it is every second.
+    ///
+    /// - Parameters:
+    ///   - repairs: The peer's records replace those that differ or are damaged.
+    ///   - progress: Told what was found so far.
+    package func verify(
+        with peer: String,
+        repairs: Bool,
+        progress: (Verdict) -> Void = { _ in }
+    ) async throws -> Verdict {
         let request = VerifyRequest(nodeID: Bytes(hex: peer) ?? [], repairs: repairs)
-        return Verdict(
-            try await call(.operatorVerify, message: request.encoded()) {
-                try WireVerdict(wire: $0)
-            }
+        let stream = try await PageStream.open(
+            core,
+            CallHeader(.operatorVerify),
+            request.encoded(),
+            patience: core.settings.callMilliseconds
         )
+        var verdict = WireVerdict()
+        while let message = try await stream.next() {
+            try decoding { try verdict.add(WireVerdict(wire: message)) }
+            progress(Verdict(verdict))
+        }
+        return Verdict(verdict)
     }
 
     /// Marks as lost what callers saw beyond the state to which the cluster went back.
@@ -68,23 +108,47 @@ extension NodeOperator.Verdict {
         chunks = wire.chunks
         damagedChunks = wire.damagedChunks
         incompleteAssets = wire.incompleteAssets
-        differences = wire.differences.map { difference in
-            let environment = Environment(rawValue: UInt8(clamping: difference.environment))
-            let what =
-                switch difference.kind {
-                case .otherContent: "not the same"
-                case .missingHere: "missing here"
-                case .missingThere: "missing there"
-                }
-            return Difference(
-                container: difference.container,
-                environment: environment?.name ?? "",
-                database: difference.database.kind.name,
-                owner: difference.database.owner,
-                zone: difference.zone,
-                recordName: difference.recordName,
-                what: what
-            )
-        }
+        rows = wire.rows
+        damaged = wire.damaged
+        mended = wire.mended
+        differences = wire.differences.map(Difference.init)
+        damagedRows = wire.damagedRows.map(DamagedRow.init)
+    }
+}
+
+extension NodeOperator.Verdict.Difference {
+    fileprivate init(_ wire: WireVerdict.Difference) {
+        container = wire.container
+        environment = Environment(rawValue: UInt8(clamping: wire.environment))?.name ?? ""
+        database = wire.database.kind.name
+        owner = wire.database.owner
+        zone = wire.zone
+        recordName = wire.recordName
+        what =
+            switch wire.kind {
+            case .otherContent: "not the same"
+            case .missingHere: "missing here"
+            case .missingThere: "missing there"
+            }
+    }
+}
+
+extension NodeOperator.Verdict.DamagedRow {
+    fileprivate init(_ wire: WireVerdict.DamagedRow) {
+        container = wire.container
+        environment = Environment(rawValue: UInt8(clamping: wire.environment))?.name ?? ""
+        database = wire.database?.kind.name ?? ""
+        owner = wire.database?.owner ?? ""
+        zone = wire.zone
+        recordName = wire.recordName
+        key = wire.key.hex
+        kind = "\(wire.kind)"
+        outcome =
+            switch wire.outcome {
+            case .notAsked: "not asked"
+            case .mended: "mended"
+            case .notSettled: "not settled"
+            case .notMendable: "not mendable"
+            }
     }
 }

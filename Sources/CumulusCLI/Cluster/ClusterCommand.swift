@@ -23,7 +23,7 @@ struct ClusterCommand: AsyncParsableCommand {
             certificates; 'cumulus cluster certificate' makes them.
             """,
         subcommands: [
-            Initialise.self, Join.self, Status.self, Verify.self, Leave.self, Remove.self,
+            Initialise.self, Join.self, Status.self, VerifyCommand.self, Leave.self, Remove.self,
             TruncateMarker.self, CertificateCommand.self,
         ]
     )
@@ -167,7 +167,7 @@ extension ClusterCommand {
 
 extension NodeOperator {
     /// The member whose id begins like that.
-    fileprivate func member(_ start: String) async throws -> Member {
+    func member(_ start: String) async throws -> Member {
         let found = try await members().filter {
             $0.nodeID.hasPrefix(start.lowercased()) && !$0.isRemoved
         }
@@ -214,44 +214,6 @@ extension ClusterCommand {
         }
     }
 
-    struct Verify: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(
-            abstract: "Compare all records of a node with another one's, and check its assets.",
-            discussion: help(
-                "cumulus cluster verify 5d25f33e --operator-token-file operator.token",
-                note: """
-                    Both nodes read all their records and go on meanwhile. The other one sends \
-                    digests, and where these differ, records, which are compared. Records of \
-                    which one has read more than the other are left out; run it again for \
-                    those. With --repair, what differs is replaced by what the \
-                    other node holds; what only this one holds stays: run it on the other node \
-                    for that. The node also reads its own chunks of assets; what is \
-                    damaged it fetches anew. It may take an hour, unless --timeout says \
-                    otherwise, and ends when the other node has said nothing for a minute. Exit \
-                    code 1 if anything differs and is not repaired, or is damaged.
-                    """
-            )
-        )
-
-        @Argument(help: "The other node's id, or the first digits of it.") var node: String
-        @Flag(help: "Take the other node's version of what differs.") var repair = false
-        @OptionGroup var connection: OperatorConnection
-        @OptionGroup var output: OutputOptions
-
-        func run() async throws {
-            let verdict = try await connection.withOperator(timeout: 3_600) { cluster in
-                let peer = try await cluster.member(node)
-                return try await Progress.waiting(for: "comparing with \(peer.nodeID)") {
-                    try await cluster.verify(with: peer.nodeID, repairs: repair)
-                }
-            }
-            try output.show(verdict.json, rows: verdict.rows)
-            if verdict.different > verdict.repaired || verdict.damagedChunks > 0 {
-                throw ExitCode.failure
-            }
-        }
-    }
-
     struct Leave: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Let a node hand over what only it has, leave the cluster and end.",
@@ -273,51 +235,6 @@ extension ClusterCommand {
             try await connection.withOperator(timeout: 60) { try await $0.leave() }
             try output.show(["left": .bool(true)], rows: [["the node left the cluster"]])
         }
-    }
-}
-
-extension NodeOperator.Verdict {
-    fileprivate var json: JSON {
-        func count(_ number: UInt64) -> JSON { .integer(Int64(clamping: number)) }
-        return .object([
-            JSON.Member("records", count(records)), JSON.Member("unsettled", count(unsettled)),
-            JSON.Member("different", count(different)), JSON.Member("repaired", count(repaired)),
-            JSON.Member("chunks", count(chunks)),
-            JSON.Member("damagedChunks", count(damagedChunks)),
-            JSON.Member("incompleteAssets", count(incompleteAssets)),
-            JSON.Member("differences", .array(differences.map(\.json))),
-        ])
-    }
-
-    fileprivate var rows: [[String]] {
-        let counts = "\(records) records compared, \(different) differ, \(repaired) repaired"
-        let rest = unsettled == 0 ? "" : ", \(unsettled) not settled yet"
-        return [[counts + rest], [assets]]
-            + differences.map { ["\($0.what): \($0.place) '\($0.recordName)'"] }
-    }
-}
-
-extension NodeOperator.Verdict {
-    private var assets: String {
-        let counts = "\(chunks) chunks of assets read, \(damagedChunks) damaged"
-        return incompleteAssets == 0
-            ? counts : "\(counts), \(incompleteAssets) assets lack some of theirs"
-    }
-}
-
-extension NodeOperator.Verdict.Difference {
-    fileprivate var place: String {
-        "\(container) \(environment) \(database)\(owner.isEmpty ? "" : " of \(owner)"), \(zone),"
-    }
-
-    fileprivate var json: JSON {
-        .object([
-            JSON.Member("container", .string(container)),
-            JSON.Member("environment", .string(environment)),
-            JSON.Member("database", .string(database)), JSON.Member("owner", .string(owner)),
-            JSON.Member("zone", .string(zone)), JSON.Member("recordName", .string(recordName)),
-            JSON.Member("what", .string(what)),
-        ])
     }
 }
 

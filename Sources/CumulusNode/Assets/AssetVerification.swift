@@ -12,7 +12,7 @@ extension Node {
 
     /// Reads all chunks of this node; what is damaged counts as missing from then on.
     func checkAssets(
-        _ verdict: inout WireVerdict,
+        _ report: VerificationReport,
         unless refusal: Refusal
     ) async throws {
         let databases = try await gate.reading { reader in
@@ -27,7 +27,7 @@ extension Node {
                 }
                 for (key, _) in rows {
                     if let refusal = refusal() { throw refusal }
-                    try await check(Bytes(key.suffix(32)), in: database, &verdict)
+                    try await check(Bytes(key.suffix(32)), in: database, report)
                 }
                 last =
                     rows.count < Node.checkedAtOnce
@@ -39,7 +39,7 @@ extension Node {
     private func check(
         _ asset: Bytes,
         in database: DatabaseNumber,
-        _ verdict: inout WireVerdict
+        _ report: VerificationReport
     ) async throws {
         let (list, lacks) = try await gate.reading { reader in
             let isWhole = try reader.asset(asset, in: database)?.isComplete ?? false
@@ -50,8 +50,10 @@ extension Node {
         let (checked, damaged) = try await assets.performing { [self] _ in
             loseDamaged(of: list, in: database)
         }
-        verdict.chunks += UInt64(checked)
-        verdict.damagedChunks += UInt64(damaged)
-        if lacks { verdict.incompleteAssets += 1 }
+        report.count {
+            $0.chunks += UInt64(checked)
+            $0.damagedChunks += UInt64(damaged)
+            if lacks { $0.incompleteAssets += 1 }
+        }
     }
 }

@@ -169,6 +169,12 @@ struct CallContext: Sendable {
         calls.answer(call.stream, work)
     }
 
+    /// Answers with what a task of the node tells while it works, and with its last message; a call
+    /// that names no time has no deadline.
+    func task(telling work: @escaping TellingTask) {
+        calls.answer(call, telling: work)
+    }
+
     // MARK: What the caller sends
 
     /// Passes the caller's further messages to `input`.

@@ -101,7 +101,7 @@ enum MethodTable {
         .init(.operatorRemoveMember, .message, .operator, begin: OperatorCalls.removeMember),
         .init(.operatorBackUp, .message, .operator, begin: OperatorCalls.backUp),
         .init(.operatorTruncate, .message, .operator, begin: OperatorCalls.truncate),
-        .init(.operatorVerify, .message, .operator, begin: OperatorCalls.verify),
+        .init(.operatorVerify, .parts, .operator, begin: OperatorCalls.verify),
         .init(.operatorLeave, .message, .operator, begin: OperatorCalls.leave),
         .init(
             .operatorListMergePolicies,

@@ -67,9 +67,13 @@ enum OperatorCalls {
 
     static func verify(_ context: CallContext) throws {
         let request = try VerifyRequest(wire: context.message)
-        context.task { node, time in
-            try await node.verify(with: request.nodeID, repairs: request.repairs) { time.refusal }
-                .encoded()
-        }
+        context.task(telling: { node, refusal, tell in
+            try await node.verify(
+                with: request.nodeID,
+                repairs: request.repairs,
+                tell: tell,
+                unless: refusal
+            ).encoded()
+        })
     }
 }

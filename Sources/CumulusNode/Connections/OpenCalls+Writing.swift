@@ -21,6 +21,14 @@ struct TaskTime: Sendable {
     var refusal: ServiceError? { token.refusal(now: node.environment.now(), by: end) }
 }
 
+/// Works for a call, tells its caller messages meanwhile, and returns the last one.
+typealias TellingTask =
+    @Sendable (
+        Node,
+        _ refusal: @escaping Node.Refusal,
+        _ tell: @escaping @Sendable (Bytes) -> Void
+    ) async throws -> Bytes
+
 extension OpenCalls {
     /// Queues a request for the writer, and answers when it is durable, or when enough other nodes
     /// hold it.
@@ -76,13 +84,39 @@ extension OpenCalls {
         _ stream: UInt32,
         _ work: @escaping @Sendable (Node, TaskTime) async throws -> Bytes
     ) {
-        guard let open = self[stream] else { return }
+        guard let time = time(of: stream) else { return }
+        perform(stream) { node in try await work(node, time) }
+    }
+
+    /// Answers with what a task of the node tells, until it is done or its caller cancels the call;
+    /// a call that names no time has no deadline.
+    func answer(_ call: Call, telling work: @escaping TellingTask) {
+        guard let time = time(of: call.stream) else { return }
+        let hasDeadline = call.header.timeout > 0
+        if !hasDeadline {
+            makeEndless(call.stream, patience: limits.stalledStateMilliseconds)
+        }
+        let refusal = { @Sendable in hasDeadline ? time.refusal : time.token.cancellation }
+        let tell = { @Sendable [weak self] (part: Bytes) -> Void in
+            self?.onLoop { $0.tell(call.stream, part) }
+        }
+        perform(call.stream) { node in try await work(node, refusal, tell) }
+    }
+
+    private func time(of stream: UInt32) -> TaskTime? {
+        guard let open = self[stream] else { return nil }
         let now = node.environment.now()
         let milliseconds = (open.token.deadline.milliseconds - now.milliseconds) * 9 / 10
-        let time = TaskTime(node: node, token: open.token, end: now + milliseconds)
+        return TaskTime(node: node, token: open.token, end: now + milliseconds)
+    }
+
+    private func perform(
+        _ stream: UInt32,
+        _ work: @escaping @Sendable (Node) async throws -> Bytes
+    ) {
         Task { [node, weak self] in
             do {
-                let message = try await work(node, time)
+                let message = try await work(node)
                 self?.onLoop { $0.finish(stream, [message]) }
             } catch {
                 let error = node.serviceError(error)

@@ -237,6 +237,14 @@ final class OpenCalls: @unchecked Sendable {
         sendWaiting(stream)
     }
 
+    /// Sends a message of an answer that a task works on.
+    func tell(_ stream: UInt32, _ message: Bytes) {
+        guard let call = calls[stream] else { return }
+        waitingBytes += message.count
+        call.waiting.append(MessagePieces(message))
+        sendWaiting(stream)
+    }
+
     private func advance(_ call: OpenCall, _ stream: UInt32, after page: Page) {
         guard let next = page.next else {
             call.step = .complete

@@ -1,8 +1,8 @@
 // Lets this node compare all that it holds with what a peer holds, and repair itself.
 //
-// Asked for by an operator. Both read all their records, and the peer sends digests of them; of the
-// stretches whose digests differ it then sends the records. Nothing of them is kept but what a
-// repair needs.
+// Asked for by an operator. First the node reads every row of its own store for damage. Then both
+// read all their records, and the peer sends digests of them; of the stretches whose digests differ
+// it then sends the records. Nothing of them is kept but what a repair needs.
 
 import CumulusModel
 import CumulusOperations
@@ -12,8 +12,6 @@ import CumulusWire
 import Synchronization
 
 extension Node {
-    /// Differences that are told one by one.
-    private static let mostTold = 1_000
     /// Stretches whose records are asked for in one call.
     static let stretchesAtOnce = 64
     /// Before what is busy is asked again, in milliseconds.
@@ -25,11 +23,13 @@ extension Node {
     typealias Refusal = @Sendable () -> ServiceError?
 
     /// - Parameters:
-    ///   - repairs: What differs is replaced by what the peer holds.
+    ///   - repairs: What differs or is damaged is replaced by what the peer holds.
+    ///   - tell: Told how far it is, every second.
     ///   - refusal: Asked while it goes on, which may be for hours.
     func verify(
         with peerID: Bytes,
         repairs: Bool,
+        tell: @escaping @Sendable (Bytes) -> Void,
         unless refusal: @escaping Refusal
     ) async throws -> WireVerdict {
         guard let peer = connections.withLock({ $0[peerID]?.connection }) else {
@@ -38,49 +38,62 @@ extension Node {
                 "this node is not connected to node \(peerID.hex); see 'cumulus cluster status'"
             )
         }
-        let scopes = try await gate.reading { try ScopeDirectory.all(in: $0).map(\.scope) }
-        var verdict = WireVerdict()
-        for scope in scopes {
-            try await verify(scope, with: peer, peerID, repairs, &verdict, unless: refusal)
+        let report = VerificationReport()
+        return try await report.telling(tell, sleep: environment.sleep) {
+            let damages = try await mendDamage(
+                from: (peerID, peer),
+                repairs,
+                report,
+                unless: refusal
+            )
+            let scopes = try await gate.reading { try ScopeDirectory.all(in: $0).map(\.scope) }
+            for scope in scopes {
+                let reading = Reading(
+                    scope: scope,
+                    peerID: peerID,
+                    peer: peer,
+                    damages: damages,
+                    refusal: refusal
+                )
+                try await verify(reading, repairs, report)
+            }
+            try await checkAssets(report, unless: refusal)
         }
-        try await checkAssets(&verdict, unless: refusal)
-        return verdict
     }
 
     private func verify(
-        _ scope: ScopeID,
-        with peer: PeerConnection,
-        _ peerID: Bytes,
+        _ whole: Reading,
         _ repairs: Bool,
-        _ verdict: inout WireVerdict,
-        unless refusal: @escaping Refusal
+        _ report: VerificationReport
     ) async throws {
-        var reading = Reading(scope: scope, peerID: peerID, peer: peer, refusal: refusal)
+        var reading = whole
         // The snapshot of the digests is let go of before records are compared.
-        let (compared, suspects) = try await compareDigests(reading)
-        verdict.records += compared
+        let suspects = try await compareDigests(reading, report)
         var rest = suspects[...]
         while !rest.isEmpty {
             let some = Array(rest.prefix(Node.stretchesAtOnce))
             rest = rest.dropFirst(some.count)
             reading.stretches = some
-            try await compareRecords(of: some, reading, repairs, &verdict)
+            try await compareRecords(of: some, reading, repairs, report)
         }
     }
 
     /// What is read of a peer.
-    private struct Reading {
+    struct Reading {
         var scope: ScopeID
         var peerID: Bytes
         var peer: PeerConnection
+        /// What can't be read here.
+        var damages: [StoreDamage] = []
         /// Whose records are wanted; nil means digests of everything.
         var stretches: [Stretch]?
         var refusal: Refusal
     }
 
     private func compareDigests(
-        _ reading: Reading
-    ) async throws -> (compared: UInt64, suspects: [Stretch]) {
+        _ reading: Reading,
+        _ report: VerificationReport
+    ) async throws -> [Stretch] {
         let audit = try await read(reading) { offer in
             _ = try intake(of: offer, reading.peerID)
             return try await snapshot(of: reading.scope) { DigestAudit(offer, $0, $1) }
@@ -91,6 +104,7 @@ extension Node {
                     "that node can't tell digests; run the same release on both"
                 )
             }
+            let before = audit.compared
             audit = try await patiently(reading.refusal) { [audit] in
                 try await gate.reading { _ in
                     var audit = audit
@@ -101,20 +115,23 @@ extension Node {
                     return audit
                 }
             }
+            // Fewer where stretches become one.
+            let after = audit.compared
+            report.count { $0.records = $0.records &+ after &- before }
         }
-        return (audit.compared, audit.suspects)
+        return audit.suspects
     }
 
     private func compareRecords(
         of stretches: [Stretch],
         _ reading: Reading,
         _ repairs: Bool,
-        _ verdict: inout WireVerdict
+        _ report: VerificationReport
     ) async throws {
         let (_, audit) = try await read(reading) { offer in
             let intake = try intake(of: offer, reading.peerID)
             let audit = try await snapshot(of: reading.scope) { number, reader in
-                try StateAudit(offer, of: stretches, number, reader)
+                try StateAudit(offer, of: stretches, number, reader, beside: reading.damages)
             }
             return (intake, audit)
         } take: { audits, response in
@@ -128,12 +145,14 @@ extension Node {
                     try await compareSome(page, audit)
                 }
                 (page, audits.1) = (step.page, step.audit)
-                try await note(step.found, reading, repairs, &verdict)
+                try await note(step.found, reading, repairs, report)
                 if let refusal = reading.refusal() { throw refusal }
             }
         }
-        verdict.records += audit.compared
-        verdict.unsettled += audit.unsettled
+        report.count {
+            $0.records += audit.compared
+            $0.unsettled += audit.unsettled
+        }
     }
 
     private func compareSome(
@@ -149,7 +168,7 @@ extension Node {
         }
     }
 
-    private func intake(of offer: StateOffer, _ peerID: Bytes) throws -> StateIntake {
+    func intake(of offer: StateOffer, _ peerID: Bytes) throws -> StateIntake {
         let clock = intakeClock(of: peerID)
         return try Node.readable { try StateIntake(offer, above: VersionVector(), clock: clock) }
     }
@@ -168,7 +187,7 @@ extension Node {
 
     /// Reads what the peer says, as long as somebody waits for it: `begin` gets its offer, `take`
     /// each message behind that.
-    private func read<Audit>(
+    func read<Audit>(
         _ reading: Reading,
         begin: (StateOffer) async throws -> Audit,
         take: (inout Audit, StateResponse) async throws -> Void
@@ -201,7 +220,7 @@ extension Node {
     }
 
     /// Tries again while this node is busy, as long as somebody waits for the comparison.
-    private func patiently<Value>(
+    func patiently<Value>(
         _ refusal: Refusal,
         _ work: () async throws -> Value
     ) async throws -> Value {
@@ -236,25 +255,33 @@ extension Node {
                 }
             } catch {
                 if let refusal = refusal() { throw refusal }
-                guard !hasBegun, (error as? ServiceError)?.reason == .overloaded else {
-                    throw error
-                }
+                let reason = (error as? ServiceError)?.reason
+                if reason == .corrupt { throw Node.peerIsDamaged(reading.peerID) }
+                guard !hasBegun, reason == .overloaded else { throw error }
                 try await environment.sleep(Node.busyPause)
             }
         }
+    }
+
+    private static func peerIsDamaged(_ peerID: Bytes) -> ServiceError {
+        ServiceError(
+            .internalError,
+            """
+            node \(peerID.hex) can't read all of its own rows, so the comparison went no further: \
+            run 'cumulus cluster verify --repair' on it, with this node as the other one
+            """
+        )
     }
 
     private func note(
         _ found: [StateAudit.Difference],
         _ reading: Reading,
         _ repairs: Bool,
-        _ verdict: inout WireVerdict
+        _ report: VerificationReport
     ) async throws {
         let scope = reading.scope
         guard !found.isEmpty else { return }
-        verdict.different += UInt64(found.count)
-        let room = Node.mostTold - verdict.differences.count
-        verdict.differences += found.prefix(room).map { WireVerdict.Difference($0, of: scope) }
+        report.add(found.map { WireVerdict.Difference($0, of: scope) })
         guard repairs else { return }
         let repaired = try await patiently(reading.refusal) {
             try await gate.change(.commits) { transaction throws(EngineError) in
@@ -262,11 +289,11 @@ extension Node {
                 return try StateAudit.repair(found, in: number, &transaction)
             }
         }
-        verdict.repaired += UInt64(repaired)
+        report.count { $0.repaired += UInt64(repaired) }
     }
 
     /// What the peer sent, or an error that says that it can't be.
-    private static func readable<Value>(_ read: () throws -> Value) throws -> Value {
+    static func readable<Value>(_ read: () throws -> Value) throws -> Value {
         do {
             return try read()
         } catch let error as MalformedMessage {

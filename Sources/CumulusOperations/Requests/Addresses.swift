@@ -110,7 +110,10 @@ extension ServiceError {
     package static let damagedRow = ServiceError(
         .internalError,
         .corrupt,
-        "a stored row is damaged; the node's log says where: \(EngineError.remedy)"
+        """
+        a stored row is damaged; the node's log says where: run 'cumulus cluster verify --repair' \
+        with another node, or \(EngineError.remedy)
+        """
     )
 
     package static func tooManyItems(_ count: Int, limit: Int) -> ServiceError {

@@ -30,7 +30,7 @@ package struct VerifyRequest: Hashable, Sendable {
     }
 }
 
-/// `VerifyResponse`: what a comparison found.
+/// `VerifyResponse`: what a comparison found so far; the lists hold what is new.
 package struct WireVerdict: Hashable, Sendable {
     /// A record that two nodes hold differently though both have read the same about it.
     package struct Difference: Hashable, Sendable {
@@ -78,8 +78,22 @@ package struct WireVerdict: Hashable, Sendable {
     package var damagedChunks: UInt64 = 0
     /// Which records name, and which lack chunks.
     package var incompleteAssets: UInt64 = 0
+    /// Rows of the store of the node that was asked: read, damaged, and those that were mended.
+    package var rows: UInt64 = 0
+    package var damaged: UInt64 = 0
+    package var mended: UInt64 = 0
+    /// The first that are damaged.
+    package var damagedRows: [DamagedRow] = []
 
     package init() {}
+
+    /// Adds the next message: its counts are those of all, its lists what is new.
+    package mutating func add(_ next: WireVerdict) {
+        let (differences, damagedRows) = (differences, damagedRows)
+        self = next
+        self.differences = differences + next.differences
+        self.damagedRows = damagedRows + next.damagedRows
+    }
 
     package func encoded() -> Bytes {
         var writer = CanonicalWriter()
@@ -91,6 +105,10 @@ package struct WireVerdict: Hashable, Sendable {
         writer.field(6, varint: chunks)
         writer.field(7, varint: damagedChunks)
         writer.field(8, varint: incompleteAssets)
+        writer.field(9, varint: rows)
+        writer.field(10, varint: damaged)
+        writer.field(11, varint: mended)
+        for row in damagedRows { writer.message(12) { row.encode(to: &$0) } }
         return writer.bytes
     }
 
@@ -103,6 +121,11 @@ package struct WireVerdict: Hashable, Sendable {
         chunks = message.raw.chunks
         damagedChunks = message.raw.damaged_chunks
         incompleteAssets = message.raw.incomplete_assets
+        rows = message.raw.rows
+        damaged = message.raw.damaged
+        mended = message.raw.mended
+        damagedRows = try elements(message.raw.n_damaged_rows, message.raw.damaged_rows)
+            .map { raw throws(MalformedMessage) in try DamagedRow(wire: raw) }
         differences = try elements(message.raw.n_differences, message.raw.differences)
             .map { raw throws(MalformedMessage) in try Difference(wire: raw) }
     }
