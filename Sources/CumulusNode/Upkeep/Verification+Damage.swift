@@ -97,7 +97,7 @@ extension Node {
         unless refusal: @escaping Refusal
     ) async throws -> RecordMending {
         var mending = RecordMending(damages)
-        for scope in Set(damages.flatMap(\.parts).map(\.scope)) {
+        for scope in mending.scopes {
             var rest = mending.stretches(of: scope)[...]
             while !rest.isEmpty, !mending.isFull {
                 let some = Array(rest.prefix(Node.stretchesAtOnce))

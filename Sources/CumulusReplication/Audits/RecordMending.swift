@@ -37,6 +37,15 @@ package struct RecordMending: Sendable {
         room = mostBytes
     }
 
+    /// Those in which records are damaged, in one order.
+    package var scopes: [ScopeID] {
+        var scopes: [ScopeID] = []
+        for part in damages.flatMap(\.parts) where !scopes.contains(part.scope) {
+            scopes.append(part.scope)
+        }
+        return scopes
+    }
+
     /// What to ask the other node for in a scope: in their order, without overlaps.
     package func stretches(of scope: ScopeID) -> [Stretch] {
         let all = damages.flatMap(\.parts).filter { $0.scope == scope }.flatMap(\.stretches)
