@@ -6,8 +6,8 @@
 package import CumulusModel
 
 package struct Overlay: Sendable {
-    /// Rows of one family, sorted by key, without those of indexes; nil deletes.
-    private var rows: [[(key: Bytes, value: Bytes?)]]
+    /// By family, without those of indexes; nil deletes.
+    private var rows: [SortedRows]
     /// Rows of indexes, in no order: one text has hundreds, at scattered places, and hardly anybody
     /// reads them here.
     private var indexRows: [Bytes: Bytes?] = [:]
@@ -36,7 +36,7 @@ package struct Overlay: Sendable {
     }
 
     package init() {
-        rows = Array(repeating: [], count: Family.allCases.count)
+        rows = Array(repeating: SortedRows(), count: Family.allCases.count)
         deletedRanges = Array(repeating: [], count: Family.allCases.count)
     }
 
@@ -67,10 +67,8 @@ package struct Overlay: Sendable {
             if let known = indexRows[key] { return known.map(Lookup.value) ?? .deleted }
             return isInDeletedRange(family, key) ? .deleted : .unknown
         }
-        let rows = rows[Int(family.rawValue)]
-        let index = Overlay.firstIndex(rows, notBefore: key)
-        if index < rows.count, rows[index].key == key {
-            return rows[index].value.map(Lookup.value) ?? .deleted
+        if let known = rows[Int(family.rawValue)].get(key) {
+            return known.map(Lookup.value) ?? .deleted
         }
         return isInDeletedRange(family, key) ? .deleted : .unknown
     }
@@ -82,24 +80,15 @@ package struct Overlay: Sendable {
             journal.append(before.map { .restore(family, key, $0) } ?? .remove(family, key))
             return
         }
-        let slot = Int(family.rawValue)
-        let index = Overlay.firstIndex(rows[slot], notBefore: key)
-        if index < rows[slot].count, rows[slot][index].key == key {
-            journal.append(.restore(family, key, rows[slot][index].value))
-            rows[slot][index].value = value
-        } else {
-            journal.append(.remove(family, key))
-            rows[slot].insert((key, value), at: index)
-        }
+        let before = rows[Int(family.rawValue)].put(key, value)
+        journal.append(before.map { .restore(family, key, $0) } ?? .remove(family, key))
     }
 
     package mutating func deleteRange(_ family: Family, _ range: KeyRange) {
         let slot = Int(family.rawValue)
-        let start = Overlay.firstIndex(rows[slot], notBefore: range.start)
-        let end = Overlay.firstIndex(rows[slot], notBefore: range.end)
-        for index in start..<max(start, end) {
-            journal.append(.restore(family, rows[slot][index].key, rows[slot][index].value))
-            rows[slot][index].value = nil
+        for (key, value) in rows[slot].rows(in: range) {
+            journal.append(.restore(family, key, value))
+            rows[slot].put(key, nil)
         }
         for (key, value) in indexRows(in: range) {
             journal.append(.restore(family, key, value))
@@ -114,10 +103,7 @@ package struct Overlay: Sendable {
         _ family: Family,
         in range: KeyRange
     ) -> ArraySlice<(key: Bytes, value: Bytes?)> {
-        let rows = rows[Int(family.rawValue)]
-        let start = Overlay.firstIndex(rows, notBefore: range.start)
-        let end = Overlay.firstIndex(rows, notBefore: range.end)
-        let found = rows[start..<max(start, end)]
+        let found = rows[Int(family.rawValue)].rows(in: range)
         let others = indexRows(in: range)
         return others.isEmpty
             ? found : (found + others).sorted { precedes($0.key, $1.key) }[...]
@@ -147,11 +133,9 @@ package struct Overlay: Sendable {
         case .restore(_, let key, let value) where Overlay.isIndexRow(key):
             indexRows[key] = .some(value)
         case .remove(let family, let key):
-            let slot = Int(family.rawValue)
-            rows[slot].remove(at: Overlay.firstIndex(rows[slot], notBefore: key))
+            rows[Int(family.rawValue)].remove(key)
         case .restore(let family, let key, let value):
-            let slot = Int(family.rawValue)
-            rows[slot][Overlay.firstIndex(rows[slot], notBefore: key)].value = value
+            rows[Int(family.rawValue)].put(key, value)
         case .dropRange(let family):
             deletedRanges[Int(family.rawValue)].removeLast()
         }
@@ -166,7 +150,7 @@ package struct Overlay: Sendable {
             batch.deletedRanges += deletedRanges[Int(family.rawValue)].map { (family, $0) }
         }
         for family in Family.allCases {
-            for row in rows[Int(family.rawValue)] {
+            for row in rows[Int(family.rawValue)].all {
                 batch.writes.append(.init(family: family, key: row.key, value: row.value))
             }
         }
@@ -174,18 +158,5 @@ package struct Overlay: Sendable {
             batch.writes.append(.init(family: Subspace.indexRow.family, key: key, value: value))
         }
         return batch
-    }
-
-    private static func firstIndex(
-        _ rows: [(key: Bytes, value: Bytes?)],
-        notBefore key: Bytes
-    ) -> Int {
-        var low = 0
-        var high = rows.count
-        while low < high {
-            let middle = (low + high) / 2
-            if precedes(rows[middle].key, key) { low = middle + 1 } else { high = middle }
-        }
-        return low
     }
 }
