@@ -73,8 +73,10 @@ package struct Limits: Hashable, Sendable {
     /// Requests, and bytes of them, that share one flush.
     package var writesPerBatch = 256
     package var batchBytes = 4 << 20
-    /// Records that one commit deletes; what a cascade takes beyond them goes into further commits
-    /// of the same flush.
+    /// Records that a request deletes in one commit.
+    ///
+    /// What a cascade takes beyond them goes in further turns of the writer, half as many at a
+    /// time, and others write in between. A thousand take it about 50 ms on a busy machine.
     package var cascadeRecords = 1_000
     /// Bytes of the puts of one commit, about; it travels in one frame, with room for the rest.
     package var commitBytes: Int { max(requestBytes, frameBytes / 4 * 3) }

@@ -47,13 +47,11 @@ extension OpenCalls {
             run { calls in
                 defer { calls.keepAnswer(shown) }
                 switch answer {
-                case .success(let answer):
-                    let messages = encode(answer)
-                    if let wait, case .modified(let outcome) = answer {
-                        calls.finish(stream, messages, of: outcome, wait)
-                    } else {
-                        calls.finish(stream, messages)
-                    }
+                case .success(.modified(let outcome)) where outcome.needsSurvey:
+                    calls.survey(call, request, wait, encode)
+                case .success(.modified(let outcome)) where outcome.owes:
+                    calls.awaitCascade(call, request.scope, outcome, wait, encode)
+                case .success(let answer): calls.finish(stream, answer, wait, encode)
                 case .failure(let error): calls.fail(stream, error)
                 }
             }
@@ -79,28 +77,82 @@ extension OpenCalls {
         room.hold(max(room.heldBytes, keptBytes + frames.unsentBytes))
     }
 
+    private func finish(
+        _ stream: UInt32,
+        _ answer: WriteRequest.Answer,
+        _ wait: ReplicaWait?,
+        _ encode: Encode
+    ) {
+        let messages = encode(answer)
+        if let wait, case .modified(let outcome) = answer {
+            finish(stream, messages, of: outcome, wait)
+        } else {
+            finish(stream, messages)
+        }
+    }
+
+    /// Looks through what a long cascade takes along, and queues its request again.
+    private func survey(
+        _ call: Call,
+        _ request: WriteRequest,
+        _ wait: ReplicaWait?,
+        _ encode: @escaping Encode
+    ) {
+        guard let time = time(of: call.stream) else { return }
+        perform(call.stream) { node in
+            let request = try await Cascades(node).survey(request, time)
+            return { $0.submit(call, request, wait, encode) }
+        }
+    }
+
+    /// Answers once nothing is left of what the request's deletions take along.
+    private func awaitCascade(
+        _ call: Call,
+        _ scope: ScopeID,
+        _ outcome: ModifyOutcome,
+        _ wait: ReplicaWait?,
+        _ encode: @escaping Encode
+    ) {
+        let stream = call.stream
+        guard let time = time(of: stream) else { return }
+        perform(stream) { node in
+            var outcome = outcome
+            let last = try await Cascades(node).waitForEnd(of: outcome.dots, in: scope, time)
+            if let last { outcome.dots.append(last) }
+            let answer = WriteRequest.Answer.modified(outcome)
+            return { $0.finish(stream, answer, wait, encode) }
+        }
+    }
+
     /// Answers when a task of the node is done.
     func answer(
         _ stream: UInt32,
         _ work: @escaping @Sendable (Node, TaskTime) async throws -> Bytes
     ) {
         guard let time = time(of: stream) else { return }
-        perform(stream) { node in try await work(node, time) }
+        perform(stream) { node in
+            let message = try await work(node, time)
+            return { $0.finish(stream, [message]) }
+        }
     }
 
     /// Answers with what a task of the node tells, until it is done or its caller cancels the call;
     /// a call that names no time has no deadline.
     func answer(_ call: Call, telling work: @escaping TellingTask) {
-        guard let time = time(of: call.stream) else { return }
+        let stream = call.stream
+        guard let time = time(of: stream) else { return }
         let hasDeadline = call.header.timeout > 0
         if !hasDeadline {
-            makeEndless(call.stream, patience: limits.stalledStateMilliseconds)
+            makeEndless(stream, patience: limits.stalledStateMilliseconds)
         }
         let refusal = { @Sendable in hasDeadline ? time.refusal : time.token.cancellation }
         let tell = { @Sendable [weak self] (part: Bytes) -> Void in
-            self?.onLoop { $0.tell(call.stream, part) }
+            self?.onLoop { $0.tell(stream, part) }
         }
-        perform(call.stream) { node in try await work(node, refusal, tell) }
+        perform(stream) { node in
+            let message = try await work(node, refusal, tell)
+            return { $0.finish(stream, [message]) }
+        }
     }
 
     private func time(of stream: UInt32) -> TaskTime? {
@@ -110,14 +162,15 @@ extension OpenCalls {
         return TaskTime(node: node, token: open.token, end: now + milliseconds)
     }
 
+    /// Goes on with what a task of the node returns, on the loop.
     private func perform(
         _ stream: UInt32,
-        _ work: @escaping @Sendable (Node) async throws -> Bytes
+        _ work: @escaping @Sendable (Node) async throws -> @Sendable (OpenCalls) -> Void
     ) {
         Task { [node, weak self] in
             do {
-                let message = try await work(node)
-                self?.onLoop { $0.finish(stream, [message]) }
+                let next = try await work(node)
+                self?.onLoop(next)
             } catch {
                 let error = node.serviceError(error)
                 self?.onLoop { $0.fail(stream, error) }

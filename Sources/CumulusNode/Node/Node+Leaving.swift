@@ -32,6 +32,7 @@ extension Node {
         }
         guard gate.stops.begin(Node.isLeaving) else { throw Node.isLeaving }
         do {
+            try await Cascades(self).waitForAll(by: deadline, unless: cancellation)
             // Behind what the writer was busy with.
             try await mark(isLeaving: true)
             try await handOver(withAssets: true, by: deadline, unless: cancellation)

@@ -93,6 +93,8 @@ package final class Node: Sendable {
     let isBackingUp = Atomic<Bool>(false)
     /// As the collector found it last.
     let logBudget = Mutex(LogBudget())
+    /// Long cascades that are looked through.
+    let surveys = Atomic<Int>(0)
     /// Addresses that an operator was warned of.
     private let refusedPeers = Mutex(RefusedPeers())
 
@@ -134,7 +136,8 @@ package final class Node: Sendable {
             mayLose: configuration.acceptsLostAssets
         )
         .run(made, now: environment.wallClock(), changesNothing: configuration.isReadOnly)
-        let state = found.state
+        var state = found.state
+        state.cascadeRecords = configuration.limits.cascadeRecords
         if found.missing > 0 {
             environment.logger.warning(
                 configuration.isReadOnly

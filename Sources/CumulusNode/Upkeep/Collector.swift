@@ -7,7 +7,7 @@
 // gives the writer small jobs with pauses between them, so that callers hardly notice.
 //
 // Folder: what a node does in the background to its own data. Read `Collector`, which forgets, then
-// `SchemaKeeper` and `Verification`.
+// `CascadeKeeper`, `SchemaKeeper` and `Verification`.
 
 import CumulusModel
 import CumulusOperations
@@ -29,8 +29,8 @@ package struct Collector: Sendable {
         package var purgeMilliseconds: Int64 = 3_600_000
         /// How long tombstones, conflicts, and log entries that a member lacks are kept.
         package var retentionMilliseconds: Int64 = 30 * 24 * 3_600_000
-        /// Bytes of disk for log entries; beyond it the oldest go earlier, first those that a member
-        /// lacks.
+        /// Bytes of disk for log entries; beyond it the oldest go earlier, first those that a
+        /// member lacks.
         package var logBytes = logBytes(onFileSystemOf: nil)
         /// Between two walks through all assets, in search of those that nothing names.
         package var assetMilliseconds: Int64 = 600_000
@@ -74,6 +74,8 @@ package struct Collector: Sendable {
             do throws(CancellationError) {
                 try await trying { try await truncateLogs() }
                 try await trying { try await reclaimDeletes() }
+                // Other nodes had their time for some of it.
+                node.gate.callForCascades()
                 let now = node.environment.now()
                 if began + Collector.settlingMilliseconds <= now {
                     try await trying { try await lookForMissing() }

@@ -27,6 +27,8 @@ struct WrittenBatch: Sendable {
         /// Requests and jobs whose changes others see.
         let count: Int
         let hasSchemaNews: Bool
+        /// A cascade left something to be done.
+        let hasCascadeNews: Bool
     }
 }
 
@@ -234,7 +236,8 @@ struct BatchWriter {
             ),
             scopes: state.scopes.values.filter { !$0.touched.isEmpty }.map(\.number),
             count: count,
-            hasSchemaNews: state.schemaWorkVersion != before.schemaWorkVersion
+            hasSchemaNews: state.schemaWorkVersion != before.schemaWorkVersion,
+            hasCascadeNews: state.cascadeVersion != before.cascadeVersion
         )
     }
 

@@ -34,6 +34,9 @@ package final class StoreGate: Sendable {
     /// Speaks up after every batch with which indexes came or went; for one listener.
     let schemaNews: AsyncStream<Void>
     private let schemaSource: AsyncStream<Void>.Continuation
+    /// Speaks up after every batch that left a cascade something to do; for one listener.
+    let cascadeNews: AsyncStream<Void>
+    private let cascadeSource: AsyncStream<Void>.Continuation
     private let environment: NodeEnvironment
     private let limits: Limits
     private let meter: NodeMeter
@@ -59,6 +62,7 @@ package final class StoreGate: Sendable {
     ) throws(EngineError) {
         stops = WriteStops(isReadOnly: isReadOnly)
         (schemaNews, schemaSource) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (cascadeNews, cascadeSource) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         self.engine = engine
         self.environment = environment
         self.limits = limits
@@ -255,11 +259,15 @@ package final class StoreGate: Sendable {
     private func show(_ change: WrittenBatch.Change) {
         visible.advance(to: change.next)
         if change.hasSchemaNews { schemaSource.yield() }
+        if change.hasCascadeNews { callForCascades() }
         guard change.count > 0 else { return }
         meter.commits.add(change.count)
         meter.flushes.add(1)
         bell.ring(for: change.scopes)
     }
+
+    /// Wakes whoever pays what cascades owe.
+    func callForCascades() { cascadeSource.yield() }
 
     /// Hands the outcomes out, one hop per loop.
     private func deliver(_ reports: [Report], for batch: ArraySlice<QueuedWrite>) {

@@ -62,6 +62,11 @@ package struct ModifyOutcome: Hashable, Sendable {
     package var dots: [Dot] = []
     /// The request was carried out before, and this is what it was told then.
     package var isRepeated = false
+    /// Some of what the request deletes is still there: it goes in further turns of the writer.
+    package var owes = false
+    /// Nothing was done: a deletion takes so much along that `CascadeSurvey` has to look through it
+    /// first.
+    package var needsSurvey = false
 
     /// Starts with every item done.
     package init(saves: Int, deletes: Int) {

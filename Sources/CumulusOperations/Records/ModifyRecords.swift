@@ -112,6 +112,9 @@ package struct ModifyRecords: Sendable {
     /// A type or field that the schema doesn't know is added to it, in development.
     var growsSchema = true
 
+    /// What was found of long cascades; nil: nobody looked.
+    package var survey: CascadeSurvey.Findings?
+
     /// Runs in the writer's transaction.
     ///
     /// Failures of the whole request change nothing.
@@ -135,6 +138,7 @@ package struct ModifyRecords: Sendable {
             let zone = try transaction.find(address, in: database, of: scope, by: caller)
             var batch = ZoneBatch(request: request, scope: scope, caller: caller, address: address)
             try batch.run(zone, requestID, in: &transaction, &outcome)
+            if outcome.needsSurvey { return .success(outcome) }
         }
         outcome.limitServerRecords(to: limits.answerBytes)
         return .success(outcome)
@@ -153,7 +157,7 @@ package struct ModifyRecords: Sendable {
     }
 
     /// The zones of the request, in the order in which they are first named.
-    private var zones: [ZoneAddress] {
+    var zones: [ZoneAddress] {
         let count = saves.count + deletes.count
         if count == 1 { return [saves.first?.address.zone ?? deletes[0].address.zone] }
         var seen: Set<ZoneAddress> = []

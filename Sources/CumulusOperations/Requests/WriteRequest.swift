@@ -141,9 +141,8 @@ package struct WriteRequest: Sendable {
             if let answer = try retried(requestID, number, &transaction) { return (answer, false) }
         }
         let outcome = try modify(number, &transaction)
-        guard case .success(let outcome) = outcome, !outcome.dots.isEmpty else {
-            return (outcome.map(Answer.modified), false)
-        }
+        guard case .success(let outcome) = outcome, !outcome.dots.isEmpty, !outcome.needsSurvey
+        else { return (outcome.map(Answer.modified), false) }
         if let requestID {
             let row = RequestRow(digest: digest, dots: outcome.dots, outcome: outcome.rowBytes)
             transaction.put(.request(requestID, number, caller.user), row)
@@ -247,6 +246,7 @@ package struct WriteRequest: Sendable {
         }
         outcome.dots = row.dots
         outcome.isRepeated = true
+        outcome.owes = try transaction.owes(row.dots, in: scope)
         if case .modifyRecords(let request) = operation {
             try request.addServerRecords(to: &outcome, scope, by: caller, in: &transaction)
         }
@@ -269,6 +269,7 @@ package struct WriteRequest: Sendable {
             }
         outcome.dots = row.dots
         outcome.isRepeated = true
+        outcome.owes = try transaction.owes(row.dots, in: scope)
         if done.tells(outcome, isAllOrNothing: isAllOrNothing) {
             return .success(.modified(outcome))
         }

@@ -19,8 +19,9 @@ struct ZoneBatch {
     private let caller: Caller
     private let zoneName: String
     private let saves: [Int]
-    private let deletes: [Int]
+    let deletes: [Int]
     private let savesByName: [String: Int]
+    private let deletesByName: [String: Int]
     /// Living rows of the records that the items name.
     private var rows: [String: RecordRow] = [:]
     /// Those of them whose types were dropped: to callers they aren't there.
@@ -36,6 +37,10 @@ struct ZoneBatch {
         deletes = request.deletes.indices.filter { request.deletes[$0].address.zone == address }
         savesByName = Dictionary(
             saves.map { (request.saves[$0].address.name, $0) },
+            uniquingKeysWith: { first, _ in first }
+        )
+        deletesByName = Dictionary(
+            deletes.map { (request.deletes[$0].address.name, $0) },
             uniquingKeysWith: { first, _ in first }
         )
     }
@@ -55,6 +60,10 @@ struct ZoneBatch {
         noteFaults()
         let isAtomic = request.isAtomic && found.capabilities.contains(.atomic)
         let plan = try settle(found, isAtomic: isAtomic, in: &transaction)
+        if plan.isLong, request.survey == nil {
+            outcome.needsSurvey = true
+            return
+        }
         if isAtomic && !failures.isEmpty {
             failRest(ModifyOutcome.atomicFailure)
             return report([], [], to: &outcome)
@@ -112,6 +121,8 @@ struct ZoneBatch {
         var savedItems: [Int] = []
         /// Deletions, with what they cascade to, in the order in which they were found.
         var deletions: [(name: String, birth: Dot)] = []
+        /// Those of them that own more than one commit has room for.
+        var open: Set<String> = []
         /// Item whose deletion reaches a record.
         var dying: [String: Int] = [:]
         /// Names that are saved.
@@ -119,6 +130,9 @@ struct ZoneBatch {
         var schemas: [String: TypeSchema] = [:]
         /// deleteSelf references, by the record that they refer to.
         var owned: [String: OwnerCount] = [:]
+
+        /// A cascade takes further turns of the writer.
+        var isLong: Bool { !open.isEmpty }
     }
 
     /// deleteSelf references to a record.
@@ -144,6 +158,7 @@ struct ZoneBatch {
         for _ in 0..<ZoneBatch.mostRounds {
             let known = failures.count
             var plan = try planDeletes(found, in: &transaction)
+            if plan.isLong, request.survey == nil { return plan }
             if failures.count > known, !isAtomic { continue }
             try planSaves(found, &plan, in: &transaction)
             if failures.count == known || isAtomic { return plan }
@@ -174,12 +189,20 @@ struct ZoneBatch {
         plan.saving = Set(
             saves.filter { failures[$0] == nil }.map { request.saves[$0].address.name }
         )
+        // All that is named goes with the first commit.
+        var room = transaction.state.cascadeRecords - deletes.count
         for index in deletes where failures[deleteKey(index)] == nil {
-            if let failure = try planDelete(index, found, &plan, in: &transaction) {
+            if let failure = try planDelete(index, found, &room, &plan, in: &transaction) {
                 failures[deleteKey(index)] = failure
             }
         }
-        try checkChildren(of: plan, found, in: &transaction)
+        if plan.isLong {
+            for (index, failure) in request.survey?.failures ?? [:] where deletes.contains(index) {
+                failures[deleteKey(index)] = failures[deleteKey(index)] ?? failure
+            }
+        } else {
+            try checkChildren(of: plan, found, in: &transaction)
+        }
         return plan
     }
 
@@ -230,6 +253,7 @@ struct ZoneBatch {
     private func planDelete(
         _ index: Int,
         _ found: FoundZone,
+        _ room: inout Int,
         _ plan: inout Plan,
         in transaction: inout WriteTransaction
     ) throws(EngineError) -> ModifyOutcome.Failure? {
@@ -256,6 +280,12 @@ struct ZoneBatch {
                     let row = try transaction.record(zone, child.name), !row.isDead,
                     try !transaction.lens(of: scope).hides(child.field, of: row.type)
                 else { continue }
+                let isNamed = deletesByName[child.name] != nil
+                guard isNamed || room > 0 else {
+                    plan.open.insert(target)
+                    break
+                }
+                if !isNamed { room -= 1 }
                 plan.dying[child.name] = index
                 pending.append((child.name, row.birth.dot))
             }
@@ -314,7 +344,7 @@ struct ZoneBatch {
         }
     }
 
-    private static func orphan(_ child: String, of parent: String) -> ServiceError {
+    static func orphan(_ child: String, of parent: String) -> ServiceError {
         ServiceError(
             .referenceViolation,
             """
@@ -335,16 +365,14 @@ struct ZoneBatch {
         return !lens.hides(row.type)
     }
 
-    private func moves(_ child: String, awayFrom parent: String) -> Bool {
+    func moves(_ child: String, awayFrom parent: String) -> Bool {
         content(named: child)?.parent.map { $0 != parent } ?? false
     }
 
     // MARK: Commit
 
-    /// Makes the commit, and further ones where a cascade is long; all are part of the same flush.
-    ///
-    /// All items of the request are in the first one: other nodes take a commit whole, one after
-    /// the other.
+    /// Makes the commit, with all items of the request; where a cascade is long, what it leaves for
+    /// further turns of the writer becomes a debt in the same transaction.
     private func perform(
         _ plan: Plan,
         in found: FoundZone,
@@ -358,30 +386,36 @@ struct ZoneBatch {
             device: caller.device,
             isGuarded: request.policy == .ifUnchanged && !plan.puts.isEmpty
         )
-        let items = Set(deletes.map { request.deletes[$0].address.name })
-        let isNamed = { (deletion: (name: String, birth: Dot)) in items.contains(deletion.name) }
-        let cascaded = plan.deletions.filter { !isNamed($0) }
-        var deletions: ArraySlice<Commit.Operation> = []
-        for (name, birth) in plan.deletions.filter(isNamed) + cascaded {
-            let births = try [birth] + otherLives(of: name, in: found.number, &transaction)
-            deletions.append(.delete(recordName: name, births: births))
-        }
+        let isNamed = { (name: String) in deletesByName[name] != nil }
+        let deletions =
+            plan.deletions.filter { isNamed($0.name) } + plan.deletions.filter { !isNamed($0.name) }
         var operations = plan.registers + plan.puts.map(Commit.Operation.put)
-        var rows: [RecordRow] = []
-        var room = max(request.limits.cascadeRecords, plan.deletions.count - cascaded.count)
-        while !operations.isEmpty || !deletions.isEmpty {
-            operations += deletions.prefix(room)
-            deletions = deletions.dropFirst(room)
-            room = request.limits.cascadeRecords
-            let (commit, written) = try transaction.perform(
-                operations,
-                in: scope,
+        var open: [(name: String, births: [Dot])] = []
+        for (name, birth) in deletions {
+            let births = try [birth] + otherLives(of: name, in: found.number, &transaction)
+            operations.append(.delete(recordName: name, births: births))
+            if plan.open.contains(name) { open.append((name, births)) }
+        }
+        if operations.isEmpty { return [] }
+        let (commit, rows) = try transaction.perform(
+            operations,
+            in: scope,
+            zone: found.zone,
+            author: author
+        )
+        outcome.dots.append(commit.stamp.dot)
+        for (name, births) in open {
+            let debt = CascadeDebt(
                 zone: found.zone,
-                author: author
+                births: births,
+                ended: commit.stamp,
+                user: author.user,
+                device: author.device
             )
-            outcome.dots.append(commit.stamp.dot)
-            rows += written
-            operations = []
+            guard let zone = found.number else { continue }
+            let dot = commit.stamp.dot
+            try transaction.owe(debt, around: name, of: zone, for: dot, in: scope)
+            outcome.owes = true
         }
         return rows
     }

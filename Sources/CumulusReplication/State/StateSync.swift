@@ -161,7 +161,8 @@ package struct StateSync: Sendable {
         for name in suspects[zone]?[first..<end] ?? [] {
             if try CascadeCompensation.isOwed(
                 around: name,
-                in: staged,
+                in: offer.zones[zone].commitZone,
+                staged,
                 of: scope,
                 &transaction
             ) {

@@ -1,9 +1,13 @@
 // Deletes that a node owes: children whose owner was deleted by somebody who didn't know of them.
 //
 // The node whose run wrote the child's reference deletes it, or its heir, so that one node does and
-// not all.
-// Called after each commit that a node applies; what it deletes may itself have owned records, and
-// is looked at again. A life that waits behind another is looked at when it is shown.
+// not all. Children that the deletion's origin knew of are deleted by the origin, if they are many
+// in further commits. If those don't come for a minute, the writer of the reference does it.
+// Called after each commit that a node applies. What it deletes takes along what it owned. A life
+// that waits behind another is looked at when it is shown.
+//
+// One turn of the writer deletes so many records (`CascadeStep`). The rest is a debt in the store,
+// which `CascadeKeeper` pays in further turns.
 
 package import CumulusModel
 package import CumulusStorage
@@ -18,6 +22,8 @@ package enum CascadeCompensation {
     }
 
     /// Deletes what a commit left without its owner.
+    ///
+    /// What its origin knew of goes by its own commits; this node waits for them.
     package static func run(
         after commit: Commit,
         in scope: ScopeNumber,
@@ -26,7 +32,21 @@ package enum CascadeCompensation {
         guard let zone = commit.zone, mayLeaveOrphans(commit, transaction.state) else {
             return
         }
-        try run(after: names(in: commit), of: zone, in: scope, &transaction)
+        var other: CascadeStep.Other?
+        if !transaction.state.owes(for: commit.stamp.dot.incarnation) {
+            other = CascadeStep.Other(
+                ended: endedLives(of: commit),
+                cut: try transaction.cut(of: commit, in: scope)
+            )
+        }
+        try run(after: names(in: commit), of: zone, in: scope, beside: other, &transaction)
+    }
+
+    /// The lives with which a commit's origin deletes what refers to them.
+    private static func endedLives(of commit: Commit) -> [String: Dot] {
+        var ended: [String: Dot] = [:]
+        for case .delete(let name, let births) in commit.operations { ended[name] = births.first }
+        return ended
     }
 
     /// Whether a commit ends lives, or brings back references that this node wrote in a run that it
@@ -42,22 +62,108 @@ package enum CascadeCompensation {
         }
     }
 
-    /// Deletes what changes of these records left without an owner, and what that one owned.
+    /// Deletes what changes of these records left without an owner, and what that one owned; what
+    /// is too much for one turn of the writer becomes a debt.
     package static func run(
         after names: [String],
         of zone: Commit.Zone,
         in scope: ScopeNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) {
+        try run(after: names, of: zone, in: scope, beside: nil, &transaction)
+    }
+
+    private static func run(
+        after names: [String],
+        of zone: Commit.Zone,
+        in scope: ScopeNumber,
+        beside other: CascadeStep.Other?,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) {
         if transaction.state.broken.contains(.compensation) { return }
         guard let number = try transaction.number(of: zone, in: scope) else { return }
+        let limit = transaction.state.cascadeRecords
         var names = names
-        while true {
-            names = try orphans(around: names, in: number, of: scope, &transaction)
-            if names.isEmpty { return }
-            try delete(names, in: scope, zone, number, &transaction)
+        while !names.isEmpty {
+            var step = CascadeStep(in: zone, number, of: scope, beside: other, limit: limit)
+            for name in names {
+                try step.begin(around: name, &transaction)
+            }
+            names = try step.perform(for: nil, by: Author(), &transaction)
         }
     }
+
+    // MARK: Debts
+
+    /// Deletes some of what a cascade owes; returns whether that was the rest.
+    ///
+    /// - Parameter cascade: The commit that began it.
+    package static func pay(
+        _ cascade: Dot,
+        in scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Bool {
+        let limit = transaction.state.turnRecords
+        guard let debts = try debts(of: cascade, in: scope, limit: limit, transaction) else {
+            return true
+        }
+        let zone = debts.zone
+        guard try transaction.number(of: zone, in: scope) == debts.number else {
+            // The zone is gone, and all that was in it.
+            for (key, _, _) in debts.rows { transaction.put(key, nil) }
+            return try !transaction.owes([cascade], in: scope)
+        }
+        var step = CascadeStep(in: zone, debts.number, of: scope, limit: limit)
+        for (key, name, debt) in debts.rows {
+            if step.isFull { break }
+            guard try step.follow(name, debt.births, before: debt.ended, &transaction),
+                try step.look(around: name, &transaction)
+            else { break }
+            transaction.put(key, nil)
+        }
+        let author = Author(user: debts.rows[0].debt.user, device: debts.rows[0].debt.device)
+        for name in try step.perform(for: cascade, by: author, &transaction) {
+            let debt = CascadeDebt(zone: zone)
+            try transaction.owe(debt, around: name, of: debts.number, for: cascade, in: scope)
+        }
+        return try !transaction.owes([cascade], in: scope)
+    }
+
+    /// What a cascade owes in one zone.
+    private struct Debts {
+        let zone: Commit.Zone
+        let number: ZoneNumber
+        /// At least one.
+        var rows: [(key: RowKey, name: String, debt: CascadeDebt)]
+    }
+
+    /// Some of what a cascade owes in the first of its zones; nil: nothing in any.
+    private static func debts(
+        of cascade: Dot,
+        in scope: ScopeNumber,
+        limit: Int,
+        _ transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> Debts? {
+        var debts: Debts?
+        let range = KeyRange.cascadeDebts(of: scope, cascade)
+        for (key, value) in try transaction.rows(.log, range, limit: limit) {
+            var parts = KeyReader(key)
+            _ = try parts.number(ScopeNumber.self)
+            _ = try parts.dot()
+            let number = try parts.number(ZoneNumber.self)
+            guard debts.map({ $0.number == number }) ?? true else { break }
+            let name = try parts.text()
+            let debt = try transaction.decoding(key) { () throws(MalformedBytes) in
+                try CascadeDebt(row: value)
+            }
+            let row = (RowKey(.cascadeDebt, bytes: key), name, debt)
+            if debts == nil { debts = Debts(zone: debt.zone, number: number, rows: []) }
+            debts?.rows.append(row)
+        }
+        return debts
+    }
+
+    // MARK: Sweeps
 
     /// Children of a zone whose owner is not there, of all nodes, and the key to go on from,
     /// nil at the zone's end; looks at some references.
@@ -96,26 +202,6 @@ package enum CascadeCompensation {
         return (names.sorted(), rows.count < limit ? nil : rows.last?.key)
     }
 
-    /// In commits of bounded size: each has to fit into a frame.
-    private static func delete(
-        _ orphans: [String],
-        in scope: ScopeNumber,
-        _ zone: Commit.Zone,
-        _ number: ZoneNumber,
-        _ transaction: inout WriteTransaction
-    ) throws(EngineError) {
-        var rest = orphans[...]
-        while !rest.isEmpty {
-            var deletes: [Commit.Operation] = []
-            for name in rest.prefix(Limits.standard.cascadeRecords) {
-                guard let row = try transaction.load(number, name) else { continue }
-                deletes.append(.delete(recordName: name, births: [row.birth.dot]))
-            }
-            rest = rest.dropFirst(Limits.standard.cascadeRecords)
-            _ = try transaction.perform(deletes, in: scope, zone: zone, author: Author())
-        }
-    }
-
     /// The records that a commit names.
     static func names(in commit: Commit) -> [String] {
         commit.operations.compactMap { operation in
@@ -127,67 +213,15 @@ package enum CascadeCompensation {
         }
     }
 
-    /// Names of records among `named` and those that refer to them whose shown life refers, by our
-    /// doing, to a life that is not there; ascending.
-    private static func orphans(
-        around named: [String],
-        in zone: ZoneNumber,
-        of scope: ScopeNumber,
-        _ transaction: inout WriteTransaction
-    ) throws(EngineError) -> [String] {
-        var names = Set(named)
-        for name in named {
-            for referrer in try transaction.referrers(to: name, born: nil, .deleteSelf, in: zone) {
-                names.insert(referrer.name)
-            }
-        }
-        var orphans: [String] = []
-        for name in names.sorted() {
-            if try isOrphan(name, in: zone, of: scope, &transaction) { orphans.append(name) }
-        }
-        return orphans
-    }
-
     /// Whether this node may have to delete that record, or records that go with it.
     package static func isOwed(
         around name: String,
-        in zone: ZoneNumber,
+        in zone: Commit.Zone,
+        _ number: ZoneNumber,
         of scope: ScopeNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Bool {
-        if try isOrphan(name, in: zone, of: scope, &transaction) { return true }
-        return try !transaction.referrers(to: name, born: nil, .deleteSelf, in: zone).isEmpty
-    }
-
-    private static func isOrphan(
-        _ name: String,
-        in zone: ZoneNumber,
-        of scope: ScopeNumber,
-        _ transaction: inout WriteTransaction
-    ) throws(EngineError) -> Bool {
-        guard let row = try transaction.load(zone, name), !row.isDead else { return false }
-        let owners = try transaction.decoding([]) { () throws(MalformedBytes) in
-            try row.backReferences().filter { $0.kind == .deleteSelf }
-        }
-        for owner in owners {
-            guard let birth = owner.birth, let stamp = row.stamp(of: owner.field),
-                transaction.state.owes(for: stamp.dot.incarnation),
-                // Nobody sees the reference.
-                try !transaction.lens(of: scope).hides(owner.field, of: row.type)
-            else { continue }
-            if try !isAlive(owner.target, birth, in: zone, &transaction) { return true }
-        }
-        return false
-    }
-
-    private static func isAlive(
-        _ name: String,
-        _ birth: Dot,
-        in zone: ZoneNumber,
-        _ transaction: inout WriteTransaction
-    ) throws(EngineError) -> Bool {
-        guard let row = try transaction.load(zone, name), !row.isDead else { return false }
-        if row.birth.dot == birth { return true }
-        return try transaction.siblings(of: row, named: name, in: zone).contains(birth)
+        var step = CascadeStep(in: zone, number, of: scope, limit: 1)
+        return try step.isOwed(around: name, &transaction)
     }
 }

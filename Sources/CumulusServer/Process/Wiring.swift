@@ -111,6 +111,7 @@ struct Wiring {
             Task { await links.run(plan.peers) },
             Task { await collector.run() },
             Task { await SchemaKeeper(node).run() },
+            Task { await CascadeKeeper(node).run() },
         ]
     }
 

@@ -30,3 +30,15 @@ package struct CausalCut: Hashable, Sendable {
         stamps.allSatisfy { covers($0.dot) }
     }
 }
+
+extension WriteTransaction {
+    /// What the origin of a commit knew that was just applied.
+    package mutating func cut(
+        of commit: Commit,
+        in scope: ScopeNumber
+    ) throws(EngineError) -> CausalCut {
+        let dot = commit.stamp.dot
+        let scope = try loadScope(scope)
+        return CausalCut(dep: scope.cuts[dot.incarnation] ?? VersionVector(), dot: dot)
+    }
+}

@@ -48,6 +48,7 @@ enum RowCheck {
         case .request: _ = try RequestRow(row: value)
         case .conflict: _ = try Conflict(row: value)
         case .stage: _ = try StagedRecord(row: value)
+        case .cascadeDebt: _ = try CascadeDebt(row: value)
         case .chunkList, .backReference, .indexRow, .assetUse, .assetLoss, .wantedAsset: break
         }
     }

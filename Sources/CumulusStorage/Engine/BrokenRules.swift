@@ -46,4 +46,6 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let knownEnds = BrokenRules(rawValue: 65536)
     /// Of two writes that don't know of each other the earlier one stands.
     package static let latest = BrokenRules(rawValue: 131072)
+    /// What a long cascade leaves for later turns is not written down.
+    package static let debts = BrokenRules(rawValue: 262144)
 }

@@ -64,6 +64,12 @@ package struct WriterState: Sendable {
     package var schemaWorkVersion = 0
     /// Rises when a record type or one of its indexes changes in any way.
     package var schemaVersion = 0
+    /// Rises when a cascade leaves something to be done, see `CascadeDebt`.
+    package var cascadeVersion = 0
+    /// Records that a request's commit deletes at most, and what its cascade leaves goes in turns.
+    package var cascadeRecords = Limits.standard.cascadeRecords
+    /// Records that such a turn deletes: less, since there are many of them.
+    package var turnRecords: Int { max(1, cascadeRecords / 2) }
     /// Read through: how records look where that is not how they are stored.
     var lenses: [ScopeNumber: RecordLens] = [:]
     /// Read through: what each scope is.

@@ -167,6 +167,20 @@ extension KeyRange {
         KeyRange(prefix: RowKey(.order) { $0.add(scope) }.bytes)
     }
 
+    /// What the cascades of a scope still owe.
+    package static func cascadeDebts(of scope: ScopeNumber) -> KeyRange {
+        KeyRange(prefix: RowKey(.cascadeDebt) { $0.add(scope) }.bytes)
+    }
+
+    /// What one cascade still owes.
+    package static func cascadeDebts(of scope: ScopeNumber, _ cascade: Dot) -> KeyRange {
+        let prefix = RowKey(.cascadeDebt) {
+            $0.add(scope)
+            $0.add(cascade)
+        }
+        return KeyRange(prefix: prefix.bytes)
+    }
+
     package static func registers(
         _ scope: ScopeNumber,
         _ namespace: String,

@@ -44,6 +44,7 @@
 // | log     | conflict       | scope, stamp of the commit, no.    | `Conflict`, local       |
 // | log     | stage          | scope, zone of the sync, name      | `StagedRecord`          |
 // | log     | wanted asset   | database, asset digest             | empty, local            |
+// | log     | cascade debt   | scope, first commit, zone, name    | `CascadeDebt`, local    |
 //
 // All of it is written by the release that introduced the format.
 //
@@ -89,6 +90,7 @@ package enum Subspace: UInt8, Sendable {
     case conflict = 100
     case stage = 101
     case wantedAsset = 102
+    case cascadeDebt = 103
 
     package var family: Family {
         switch self {
@@ -97,7 +99,8 @@ package enum Subspace: UInt8, Sendable {
             .meta
         case .record, .sibling, .asset, .chunkList, .chunk, .pack: .records
         case .change, .backReference, .indexRow, .assetUse, .assetLoss, .chunkUse, .packed: .index
-        case .commit, .order, .increment, .request, .conflict, .stage, .wantedAsset: .log
+        case .commit, .order, .increment, .request, .conflict, .stage, .wantedAsset, .cascadeDebt:
+            .log
         }
     }
 }
@@ -293,6 +296,23 @@ package struct RowKey: Hashable, Sendable {
         RowKey(.commit) {
             $0.add(scope)
             $0.add(dot)
+        }
+    }
+
+    /// A record around which a cascade still has something to delete.
+    ///
+    /// A cascade is named by the commit that began it.
+    package static func cascadeDebt(
+        _ scope: ScopeNumber,
+        _ cascade: Dot,
+        _ zone: ZoneNumber,
+        _ name: String
+    ) -> RowKey {
+        RowKey(.cascadeDebt) {
+            $0.add(scope)
+            $0.add(cascade)
+            $0.add(zone)
+            $0.add(name)
         }
     }
 

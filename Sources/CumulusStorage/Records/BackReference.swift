@@ -60,6 +60,17 @@ extension RowReader where Self: ~Copyable {
     }
 }
 
+extension RowReader where Self: ~Copyable {
+    /// Whether something may go with a record.
+    package borrowing func owns(
+        _ name: String,
+        in zone: ZoneNumber
+    ) throws(EngineError) -> Bool {
+        let range = KeyRange.backReferences(of: zone, to: name, .deleteSelf)
+        return try !rows(.index, range, limit: 1).isEmpty
+    }
+}
+
 extension RecordRow {
     /// This row's entries in the index: of several references from one field to one record, the
     /// first one's.

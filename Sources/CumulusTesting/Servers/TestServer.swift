@@ -25,6 +25,7 @@ package final class TestServer: Sendable {
     private let listener: NIOFrameListener
     private let following = Mutex<Task<Void, Never>?>(nil)
     private let indexing: Task<Void, Never>?
+    private let paying: Task<Void, Never>?
     private let lead: ClockLead
 
     /// Starts a node on a free port of loopback.
@@ -38,6 +39,7 @@ package final class TestServer: Sendable {
         port: Int = 0,
         clusterKey: Bytes? = nil,
         clockLead: Int64 = 0,
+        paysCascades: Bool = true,
         onFailure fail: @escaping @Sendable (String) -> Void = TestServer.endTest
     ) async throws {
         let lead = ClockLead(clockLead)
@@ -64,6 +66,7 @@ package final class TestServer: Sendable {
         endpoint = try await listener.start { link, now in node.accept(link, now: now) }
         self.node = node
         indexing = startsThreads ? Task { await SchemaKeeper(node).run() } : nil
+        paying = startsThreads && paysCascades ? Task { await CascadeKeeper(node).run() } : nil
         if clusterKey != nil { node.join(endpoint: endpoint) }
     }
 
@@ -96,6 +99,8 @@ package final class TestServer: Sendable {
         await unfollow()
         indexing?.cancel()
         await indexing?.value
+        paying?.cancel()
+        await paying?.value
         await listener.stopAccepting()
         node.stop()
         try await listener.stop()

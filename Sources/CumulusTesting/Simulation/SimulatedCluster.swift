@@ -16,6 +16,11 @@ package struct SimulatedCluster {
     private var indexDice: SeededGenerator
     /// Of connections that break under a state sync.
     var linkDice: SeededGenerator
+    var cascadeDice: SeededGenerator
+    /// Records that a cascade deletes at a time; nil: as many as in a node, so that none is long.
+    let cascadeRecords: Int?
+    /// What was left of cascades when all that they owed was paid.
+    package internal(set) var unpaid: [String] = []
     package let broken: SimulatedRule?
     /// What of a record changes as one.
     package let policy: MergePolicy
@@ -79,6 +84,8 @@ package struct SimulatedCluster {
         dice = SeededGenerator(seed: seed)
         indexDice = SeededGenerator(seed: seed &+ 0x1DE)
         linkDice = SeededGenerator(seed: seed &+ 0x114C)
+        cascadeDice = SeededGenerator(seed: seed &+ 0xCA5)
+        cascadeRecords = seed % 3 == 1 ? 1 + Int(seed / 3 % 2) : nil
         self.broken = broken
         self.collects = collects
         self.policy = policy
@@ -88,7 +95,7 @@ package struct SimulatedCluster {
         for number in 0..<count {
             let seed = seed &* 64 &+ UInt64(number) &+ 1
             works.append(try work(of: number, seed: seed))
-            stores[number].breakRules(broken?.inStores ?? [])
+            prepare(number)
             try acknowledge(number, since: [:])
         }
         for user in ["_alice", "_bob"] {
@@ -105,6 +112,11 @@ package struct SimulatedCluster {
                 )
             }
         }
+    }
+
+    private func prepare(_ one: Int) {
+        stores[one].breakRules(broken?.inStores ?? [])
+        if let cascadeRecords { stores[one].cascadeRecords = cascadeRecords }
     }
 
     package var stores: [TestStore] { works.map(\.store) }
@@ -143,6 +155,7 @@ package struct SimulatedCluster {
             }
             try stepPairs(one, other)
             try stepIndexes(one)
+            try stepCascades(one)
             for node in Set([one, other]) { try watch.look(at: node, stores[node]) }
         }
     }
@@ -160,24 +173,17 @@ package struct SimulatedCluster {
     package mutating func settle() throws {
         cuts = []
         tell("all links are healed")
+        if cascadeRecords != nil { try settleCascades() }
         // What nodes that are gone owed is for the sweeps of their heirs; all else must come right
         // by the exchange alone. What is made up for on the way travels too.
         for _ in 0..<20 {
             let before = acknowledged.count
             for one in works.indices {
                 while syncs[one] != nil { try goOn(one) }
+                try pay(one, due: .max)
                 try sweep(one)
             }
-            for _ in works.indices {
-                for one in works.indices {
-                    for other in works.indices {
-                        repeat {
-                            try pull(one, from: other, limit: .max)
-                        } while syncs[one] != nil
-                        try watch.look(at: one, stores[one])
-                    }
-                }
-            }
+            try exchange()
             if acknowledged.count == before { break }
         }
         for _ in 0..<200 { try fetchChanges(from: Int.random(in: works.indices, using: &dice)) }
@@ -185,6 +191,20 @@ package struct SimulatedCluster {
         let scope = try stores[0].scopeNumber()
         counts["types of mixed fields"] =
             try stores[0].reader.registers(scope, SchemaRegister.mixedNamespace).count
+    }
+
+    /// Everybody takes everything from everybody.
+    mutating func exchange() throws {
+        for _ in works.indices {
+            for one in works.indices {
+                for other in works.indices {
+                    repeat {
+                        try pull(one, from: other, limit: .max)
+                    } while syncs[one] != nil
+                    try watch.look(at: one, stores[one])
+                }
+            }
+        }
     }
 
     mutating func pick<Element>(_ choices: [Element]) -> Element {
@@ -234,6 +254,7 @@ package struct SimulatedCluster {
         let commits = try stores[one].commits(above: before)[incarnation] ?? []
         for (commit, bytes) in commits {
             let dot = commit.stamp.dot
+            tell("  \(dot): \(commit.story)")
             if let other = archive[dot], other != bytes { twins.insert(dot) }
             if archive[dot] == nil { watch.note(commit, after: others) }
             archive[dot] = bytes
@@ -297,7 +318,7 @@ package struct SimulatedCluster {
         let seed = UInt64.random(in: 0...(.max), using: &dice)
         works[one] = try work(of: one, seed: seed)
         stores[one].now = now
-        stores[one].breakRules(broken?.inStores ?? [])
+        prepare(one)
         try acknowledge(one, since: [:])
         try excuse(one, before)
         let ids = stores.map(\.state.node.nodeID)

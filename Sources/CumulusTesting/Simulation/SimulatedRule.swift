@@ -58,6 +58,8 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
     case repeats
     /// Of two writes that don't know of each other the later one stands; broken in the replay too.
     case latest
+    /// What a long cascade leaves for later turns of the writer is written down.
+    case debts
 
     /// The part of it that stores break.
     var inStores: BrokenRules {
@@ -80,6 +82,7 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
         case .losses: .losses
         case .knownEnds: .knownEnds
         case .latest: .latest
+        case .debts: .debts
         default: []
         }
     }

@@ -55,13 +55,13 @@ package final class TestStore {
     /// `isNewRun`: false breaks the rule that every run is an incarnation of its own.
     package func restore(_ backup: any StorageEngine, isNewRun: Bool = true) throws {
         guard let memory = backup as? MemoryEngine else { return }
-        let (broken, inherited) = (state.broken, state.inherited)
+        let before = state
         engine = MemoryEngine(reopening: memory)
         state = try OpenStore.open(engine, using: &dice)
         if !isNewRun {
             state = WriterState(incarnation: state.node.lastIncarnation, node: state.node)
         }
-        (state.broken, state.inherited) = (broken, inherited)
+        keepSettings(of: before)
     }
 
     /// Breaks rules, to see that it is noticed.
@@ -71,10 +71,21 @@ package final class TestStore {
 
     /// Ends this run of the node and begins another one over what was committed.
     package func restart() throws {
-        let (broken, inherited) = (state.broken, state.inherited)
+        let before = state
         if let memory = engine as? MemoryEngine { engine = MemoryEngine(reopening: memory) }
         state = try OpenStore.open(engine, using: &dice)
-        (state.broken, state.inherited) = (broken, inherited)
+        keepSettings(of: before)
+    }
+
+    private func keepSettings(of before: WriterState) {
+        (state.broken, state.inherited) = (before.broken, before.inherited)
+        state.cascadeRecords = before.cascadeRecords
+    }
+
+    /// Records that one turn of the writer deletes for a cascade.
+    package var cascadeRecords: Int {
+        get { state.cascadeRecords }
+        set { state.cascadeRecords = newValue }
     }
 
     /// Looks through the packs as a node does at its start.
@@ -104,16 +115,63 @@ package final class TestStore {
         var group = GroupCommit(engine: engine, state: state)
         var answers: [Answer] = []
         for request in requests {
-            let answer = try group.run(now: now) {
-                (transaction: inout WriteTransaction) throws(EngineError) in
-                let (answer, keep) = try request.run(in: &transaction)
-                if keep { try CascadeCompensation.run(&transaction) }
-                return (answer, keep)
+            var answer = try run(request, in: &group)
+            if case .success(.modified(let outcome)) = answer, outcome.needsSurvey {
+                answer = try run(try survey(request), in: &group)
             }
             answers.append(answer)
         }
         state = try group.commit()
         return answers
+    }
+
+    private func run(
+        _ request: WriteRequest,
+        in group: inout GroupCommit
+    ) throws(EngineError) -> Answer {
+        try group.run(now: now) { (transaction: inout WriteTransaction) throws(EngineError) in
+            let (answer, keep) = try request.run(in: &transaction)
+            if keep { try CascadeCompensation.run(&transaction) }
+            return (answer, keep)
+        }
+    }
+
+    /// The request with what is found of its cascades before the batch.
+    private func survey(_ request: WriteRequest) throws(EngineError) -> WriteRequest {
+        guard case .modifyRecords(var modify) = request.operation else { return request }
+        var request = request
+        do {
+            let (reader, scope) = (reader, try scopeNumber())
+            var survey = try CascadeSurvey(modify, of: scope, by: request.caller)
+            while modify.survey == nil { modify.survey = try survey.advance(reader, steps: 3) }
+        } catch {
+            throw .failed("a cascade can't be looked through: \(error)")
+        }
+        request.operation = .modifyRecords(modify)
+        return request
+    }
+
+    /// Deletes what long cascades owe, as the node does in the background.
+    ///
+    /// Returns whether nothing of what is due is left.
+    ///
+    /// - Parameters:
+    ///   - time: What is due by then; nil: by now.
+    ///   - turns: Stops after so many turns of the writer.
+    @discardableResult
+    package func payCascades(due time: Int64? = nil, turns: Int = .max) throws -> Bool {
+        let scope = try scopeNumber()
+        var last: Dot?
+        for _ in 0..<turns {
+            let next = try reader.cascade(of: scope, after: last, due: time ?? now)
+            guard let next = try next ?? reader.cascade(of: scope, after: nil, due: time ?? now)
+            else { return true }
+            try change { (transaction: inout WriteTransaction) throws(EngineError) in
+                _ = try CascadeCompensation.pay(next, in: scope, &transaction)
+            }
+            last = next
+        }
+        return try reader.cascade(of: scope, after: nil, due: time ?? now) == nil
     }
 
     /// Changes the store as the writer would, without a request.
@@ -248,13 +306,18 @@ package final class TestStore {
         WriteRequest(operation, scope: scope, caller: caller, requestID: newRequestID())
     }
 
-    /// Saves and deletes records; throws what fails the whole request.
+    /// Saves and deletes records, with all that goes along; throws what fails the whole request.
     @discardableResult
     package func modify(
         _ modify: ModifyRecords,
         by caller: Caller
     ) throws -> ModifyOutcome {
-        try outcome(of: try run(request(.modifyRecords(modify), by: caller)))
+        var outcome = try outcome(of: try run(request(.modifyRecords(modify), by: caller)))
+        guard outcome.owes, let first = outcome.dots.last else { return outcome }
+        try payCascades()
+        let last = try reader.runs(of: scopeNumber())[first.incarnation]?.seq ?? first.seq
+        for seq in first.seq..<last { outcome.dots.append(Dot(first.incarnation, seq + 1)) }
+        return outcome
     }
 
     /// Saves and deletes zones; throws what fails the whole request.

@@ -21,22 +21,33 @@ import Testing
         #expect(verdict.violations.isEmpty, "\(verdict.violations.first as Any)")
     }
 
+    /// Seed 469: what long cascades owed in two zones had one key, and in one of them a record
+    /// stayed whose owner was gone.
+    @Test func debtsOfTwoZonesAreKeptApart() throws {
+        let verdict = try Simulation().run(seed: 469)
+        #expect(verdict.violations.isEmpty, "\(verdict.violations.first as Any)")
+    }
+
     /// A batch of which one half is lost is noticed, and histories with pairs have some.
     @Test func halfABatchIsNoticed() throws {
-        var cluster = try SimulatedCluster(3, seed: 4, collecting: true, pairing: true)
-        try cluster.run(steps: 160)
-        #expect(cluster.pairs?.faults == [])
-        #expect(cluster.pairs?.found ?? 0 > 50)
-        let store = cluster.stores[0]
-        let rows = try store.reader.rows(.records, .all(.record)).filter {
-            String(decoding: $0.key, as: UTF8.self).contains("pair-b")
+        for seed in 4...20 as ClosedRange<UInt64> {
+            var cluster = try SimulatedCluster(3, seed: seed, collecting: true, pairing: true)
+            try cluster.run(steps: 160)
+            #expect(cluster.pairs?.faults == [])
+            let store = cluster.stores[0]
+            let rows = try store.reader.rows(.records, .all(.record)).filter {
+                String(decoding: $0.key, as: UTF8.self).contains("pair-b")
+            }
+            // In some histories the last pair went with its zone.
+            if rows.isEmpty || cluster.pairs?.found ?? 0 <= 50 { continue }
+            var batch = EngineBatch()
+            batch.writes = rows.map { .init(family: .records, key: $0.key, value: nil) }
+            try store.engine.commit(batch)
+            try cluster.checkPairs(0)
+            #expect(cluster.pairs?.faults.isEmpty == false)
+            return
         }
-        #expect(!rows.isEmpty)
-        var batch = EngineBatch()
-        batch.writes = rows.map { .init(family: .records, key: $0.key, value: nil) }
-        try store.engine.commit(batch)
-        try cluster.checkPairs(0)
-        #expect(cluster.pairs?.faults.isEmpty == false)
+        Issue.record("no history has pairs at its end")
     }
 
     /// Between two pages a newer life hid a record, and ended: it was as it had been, and on two
@@ -137,6 +148,7 @@ import Testing
         case .cursorSeen: .queries
         case .losses, .knownEnds: .losses
         case .latest, .repeats: .outcome
+        case .debts: .cascades
         }
     }
 
@@ -162,6 +174,7 @@ import Testing
         #expect(counts["types of mixed fields", default: 0] >= 6, "\(counts)")
         #expect(counts["queries", default: 0] > 100, "\(counts)")
         #expect(counts["increments forgotten", default: 0] > 10, "\(counts)")
+        #expect(counts["turns of cascades", default: 0] > 40, "\(counts)")
     }
 
     /// Histories in which nothing waits, is known or is lost would show little.

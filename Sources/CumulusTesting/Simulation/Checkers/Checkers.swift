@@ -15,7 +15,7 @@ package struct Checker: Sendable {
 
     package static let all = [
         convergence, replay, outcome, chains, acknowledged, dependencies, closed, deaths, orphans,
-        vectors, frontiers, risen, derived, changes, queries, batches, wholes, losses,
+        vectors, frontiers, risen, derived, changes, queries, batches, wholes, losses, cascades,
     ]
 
     /// All nodes hold the same.
@@ -130,6 +130,14 @@ package struct Checker: Sendable {
     /// Nobody is shown whose owner died.
     package static let orphans = Checker(name: "orphans") { cluster in
         try orphans(StoredRecords.all(in: cluster.stores[0].reader))
+    }
+
+    /// Nothing of a long cascade stays, also where nobody sweeps, and no node owes anything.
+    package static let cascades = Checker(name: "cascades") { cluster in
+        let owing = try cluster.stores.enumerated().filter { _, store in
+            try store.reader.cascade(of: store.scopeNumber(), after: nil, due: .max) != nil
+        }
+        return cluster.unpaid + owing.map { "node \($0.offset) still owes some of a cascade" }
     }
 
     static func orphans(

@@ -99,6 +99,7 @@ final class SimulatedNode: @unchecked Sendable {
         let collector = Collector(node, schedule: schedule)
         process.run { await collector.run() }
         process.run { await SchemaKeeper(node).run() }
+        process.run { await CascadeKeeper(node).run() }
     }
 
     private var configuration: Node.Configuration {

@@ -1,0 +1,209 @@
+// Deletes what long cascades still owe, a turn of the writer at a time; begins with what the last
+// process left.
+//
+// Run beside the listener until it is cancelled. Between two turns others write for as long as the
+// last one took. What is owed stands in the store (`CascadeDebt`): cascades take their turns, and
+// each turn deletes its debts in the transaction in which it does what they say. `Cascades` is for
+// calls that begin a cascade or wait for its end.
+
+import CumulusModel
+import CumulusOperations
+import CumulusReplication
+import CumulusStorage
+import CumulusWire
+import Logging
+import Synchronization
+
+package struct CascadeKeeper: Sendable {
+    /// Milliseconds between two tries of what failed.
+    private static let retryPause: Int64 = 1_000
+    private static let longestPause: Int64 = 60_000
+
+    private let node: Node
+
+    package init(_ node: Node) {
+        self.node = node
+    }
+
+    /// Returns when the task is cancelled.
+    package func run() async {
+        await tryWork()
+        for await _ in node.gate.cascadeNews { await tryWork() }
+    }
+
+    private func tryWork() async {
+        var pause = CascadeKeeper.retryPause
+        while !Task.isCancelled {
+            do {
+                return try await work()
+            } catch is CancellationError {
+                return
+            } catch {
+                node.environment.logger.warning(
+                    "what long cascades owe can't be deleted now",
+                    metadata: ["problem": "\(error)", "nextTryInMilliseconds": "\(pause)"]
+                )
+            }
+            try? await node.environment.sleep(pause)
+            pause = min(2 * pause, CascadeKeeper.longestPause)
+        }
+    }
+
+    /// Pays all that is due; what fails in one scope holds nothing up in others.
+    package func work() async throws {
+        var problem: (any Error)?
+        let all = try await node.gate.reading { reader in try ScopeDirectory.all(in: reader) }
+        for (scope, number) in all {
+            do {
+                try await work(scope, number)
+            } catch let error as CancellationError {
+                throw error
+            } catch {
+                problem = error
+            }
+        }
+        if let problem { throw problem }
+    }
+
+    private func work(_ scope: ScopeID, _ number: ScopeNumber) async throws {
+        var last: Dot?
+        while true {
+            try Task.checkCancellation()
+            let (after, now) = (last, node.clock)
+            let next = try await node.gate.reading(.prompt) { reader in
+                try reader.cascade(of: number, after: after, due: now)
+            }
+            guard let next else {
+                // The first one has its turn again.
+                if last == nil { return }
+                last = nil
+                continue
+            }
+            try await pay(next, in: scope, number)
+            last = next
+        }
+    }
+
+    private func pay(_ cascade: Dot, in scope: ScopeID, _ number: ScopeNumber) async throws {
+        let start = node.environment.now()
+        let isHeld = try await node.gate.change(.deletes) {
+            [node] transaction throws(EngineError) in
+            // While another node's state is merged in, nothing else changes.
+            if node.gate.stops.isHeld(scope) { return true }
+            _ = try CascadeCompensation.pay(cascade, in: number, &transaction)
+            return false
+        }
+        let milliseconds = node.environment.now().milliseconds - start.milliseconds
+        try await node.environment.sleep(isHeld ? CascadeKeeper.retryPause : max(1, milliseconds))
+    }
+}
+
+/// What calls do about long cascades.
+struct Cascades {
+    /// Records that are looked at on a reader thread before others may read.
+    private static let looksAtOnce = 1_000
+    /// Milliseconds between two looks at whether a cascade is at its end.
+    private static let pause: Int64 = 20
+    /// Cascades that are looked through at a time: each may take 40 MB of memory.
+    private static let mostSurveys = 4
+
+    private let node: Node
+
+    init(_ node: Node) {
+        self.node = node
+    }
+
+    /// The request with what is known of its cascades.
+    func survey(_ request: WriteRequest, _ time: TaskTime) async throws -> WriteRequest {
+        guard case .modifyRecords(var modify) = request.operation else { return request }
+        defer { node.surveys.subtract(1, ordering: .relaxed) }
+        guard node.surveys.add(1, ordering: .relaxed).newValue <= Cascades.mostSurveys else {
+            throw Cascades.tooMany
+        }
+        let reader = node.gate.latest(reach: .disk)
+        guard let scope = try reader.scope(request.scope) else { return request }
+        let survey = Survey(try CascadeSurvey(modify, of: scope, by: request.caller))
+        while modify.survey == nil {
+            if let refusal = time.refusal { throw refusal }
+            modify.survey = try await node.gate.reading { _ in
+                try survey.state.withLock { try $0.advance(reader, steps: Cascades.looksAtOnce) }
+            }
+        }
+        var surveyed = request
+        surveyed.operation = .modifyRecords(modify)
+        return surveyed
+    }
+
+    /// One that goes from one reader thread to another.
+    private final class Survey: Sendable {
+        let state: Mutex<CascadeSurvey>
+
+        init(_ survey: CascadeSurvey) { state = Mutex(survey) }
+    }
+
+    /// Returns when nothing is left of what these commits began: the last commit with which it
+    /// went.
+    func waitForEnd(
+        of dots: [Dot],
+        in scope: ScopeID,
+        _ time: TaskTime
+    ) async throws -> Dot? {
+        while true {
+            if let end = try await end(of: dots, in: scope) { return end.last }
+            if node.isDraining { throw Cascades.goesOn }
+            if time.refusal != nil { throw time.token.cancellation ?? Cascades.goesOn }
+            try await node.environment.sleep(Cascades.pause)
+        }
+    }
+
+    /// Returns when this node owes nothing that is due: it is about to leave.
+    func waitForAll(
+        by deadline: Instant,
+        unless cancellation: @Sendable () -> ServiceError?
+    ) async throws {
+        while true {
+            let now = node.clock
+            let owes = try await node.gate.reading(.prompt) { reader in
+                try ScopeDirectory.all(in: reader).contains { _, number in
+                    try reader.cascade(of: number, after: nil, due: now) != nil
+                }
+            }
+            if !owes { return }
+            if let cancellation = cancellation() { throw cancellation }
+            if deadline <= node.environment.now() { throw Cascades.stillOwes }
+            try await node.environment.sleep(Cascades.pause)
+        }
+    }
+
+    private static let stillOwes = ServiceError(
+        .serviceUnavailable,
+        .deadline,
+        "a long cascade is still being deleted here; try again, with more time"
+    )
+
+    /// The node's last commit, once nothing is owed any more.
+    private func end(of dots: [Dot], in scope: ScopeID) async throws -> (last: Dot?, Void)? {
+        let run = node.incarnation
+        return try await node.gate.reading(.prompt) { reader in
+            guard let number = try reader.scope(scope) else { return (nil, ()) }
+            if try reader.owes(dots, in: number) { return nil }
+            return (try reader.runs(of: number)[run].map { Dot(run, $0.seq) }, ())
+        }
+    }
+
+    private static let tooMany = ServiceError(
+        .requestRateLimited,
+        .overloaded,
+        "too many long cascades are about to begin; try again in a moment"
+    )
+
+    /// The records are deleted, and what they own still goes.
+    private static let goesOn = ServiceError(
+        .serviceUnavailable,
+        .deadline,
+        """
+        the records are deleted, and what refers to them is still being deleted; repeat the \
+        request with the same request id to wait for the end
+        """
+    )
+}

@@ -1,0 +1,166 @@
+// Looks through all that a long cascade takes along, before the writer's turn: whether a record in
+// it is the parent of one that stays, which forbids the deletion.
+//
+// Begun when `ModifyRecords` says that it needs one, run on reader threads a few records at a time,
+// over one snapshot. What is saved after the snapshot counts as concurrent: a child that comes then
+// is left with a parent that is gone, as one that another node saves at the same time. It keeps 8
+// bytes of each name, not the names; two that share them would hide one from the check, once in
+// 10^7 cascades of a million records, and from nothing else.
+
+package import CumulusModel
+package import CumulusStorage
+
+package struct CascadeSurvey: Sendable {
+    /// The items that must not be deleted, and why.
+    package struct Findings: Sendable {
+        package internal(set) var failures: [Int: ModifyOutcome.Failure] = [:]
+    }
+
+    /// The most records that are looked through: about 40 MB.
+    package static let mostRecords = 1_000_000
+
+    private let request: ModifyRecords
+    private let scope: ScopeNumber
+    private let caller: Caller
+    private let database: DatabaseID
+    private let recordLimit: Int
+    private var findings = Findings()
+    /// Zones that were not looked at.
+    private var zones: ArraySlice<ZoneAddress>
+    private var walk: Walk?
+
+    /// What is known of one zone.
+    private struct Walk {
+        let batch: ZoneBatch
+        let zone: ZoneNumber
+        let lens: RecordLens
+        /// By the hashes of their names, the items whose deletion reaches them.
+        var reached: [Int: Int] = [:]
+        /// Reached, and not looked at.
+        var pending: [(name: String, birth: Dot, item: Int)] = []
+        /// Children of reached records by parent, by their hashes, that were not reached.
+        var waiting: [Int: (child: String, parent: String, item: Int)] = [:]
+    }
+
+    package init(
+        _ request: ModifyRecords,
+        of scope: ScopeNumber,
+        by caller: Caller,
+        recordLimit: Int = CascadeSurvey.mostRecords
+    ) throws(ServiceError) {
+        self.request = request
+        self.scope = scope
+        self.caller = caller
+        self.recordLimit = recordLimit
+        database = try Authorisation.database(request.database, for: caller)
+        zones = request.zones[...]
+    }
+
+    /// Looks at some records; returns what was found once it has seen all.
+    package mutating func advance(
+        _ reader: ReadTransaction,
+        steps: Int
+    ) throws -> Findings? {
+        for _ in 0..<steps {
+            if walk == nil {
+                guard let zone = zones.popFirst() else { return findings }
+                try begin(zone, reader)
+            } else if let next = walk?.pending.popLast() {
+                try look(at: next, reader)
+            } else {
+                try end(reader)
+            }
+        }
+        return nil
+    }
+
+    private mutating func begin(_ address: ZoneAddress, _ reader: ReadTransaction) throws {
+        guard let found = try reader.find(address, in: database, of: scope, by: caller),
+            let zone = found.number
+        else { return }
+        let lens = try RecordLens(of: scope, in: reader)
+        let batch = ZoneBatch(request: request, scope: scope, caller: caller, address: address)
+        var walk = Walk(batch: batch, zone: zone, lens: lens)
+        for item in batch.deletes where findings.failures[item] == nil {
+            let name = request.deletes[item].address.name
+            guard request.deletes[item].fault == nil, let row = try reader.record(zone, name),
+                !row.isDead, !lens.hides(row.type)
+            else { continue }
+            if walk.reached.updateValue(item, forKey: name.hashValue) == nil {
+                walk.pending.append((name, row.birth.dot, item))
+            }
+        }
+        self.walk = walk
+    }
+
+    private mutating func look(
+        at owner: (name: String, birth: Dot, item: Int),
+        _ reader: ReadTransaction
+    ) throws {
+        guard var walk else { return }
+        self.walk = nil
+        defer { self.walk = walk }
+        let (name, birth, item) = owner
+        let zone = walk.zone
+        for child in try reader.referrers(to: name, born: birth, .deleteSelf, in: zone) {
+            let hash = child.name.hashValue
+            guard walk.reached[hash] == nil, try walk.batch.goes(child, with: name),
+                let row = try reader.record(zone, child.name), !row.isDead,
+                !walk.lens.hides(child.field, of: row.type)
+            else { continue }
+            walk.reached[hash] = item
+            walk.waiting[hash] = nil
+            walk.pending.append((child.name, row.birth.dot, item))
+        }
+        if walk.lens.hasDrops, try !isShown(name, in: walk, reader) { return }
+        for child in try reader.referrers(to: name, born: birth, .parent, in: zone) {
+            let hash = child.name.hashValue
+            guard walk.reached[hash] == nil, walk.waiting[hash] == nil,
+                !walk.batch.moves(child.name, awayFrom: name),
+                try isShown(child.name, in: walk, reader)
+            else { continue }
+            walk.waiting[hash] = (child.name, name, item)
+        }
+        if walk.reached.count + walk.waiting.count > recordLimit {
+            refuse(walk.batch.deletes)
+            (walk.pending, walk.waiting) = ([], [:])
+        }
+    }
+
+    /// Children by parent that were not reached stay, and forbid what they hang on.
+    ///
+    /// Without that others may stay: the zone is looked through again.
+    private mutating func end(_ reader: ReadTransaction) throws {
+        guard let walk else { return }
+        self.walk = nil
+        let staying = walk.waiting.values.sorted { ($0.child, $0.parent) < ($1.child, $1.parent) }
+        if staying.isEmpty { return }
+        for (child, parent, item) in staying where findings.failures[item] == nil {
+            findings.failures[item] = ModifyOutcome.Failure(ZoneBatch.orphan(child, of: parent))
+        }
+        guard let item = walk.batch.deletes.first else { return }
+        zones.insert(request.deletes[item].address.zone, at: zones.startIndex)
+    }
+
+    private mutating func refuse(_ items: [Int]) {
+        let failure = ModifyOutcome.Failure(
+            ServiceError(
+                .limitExceeded,
+                """
+                the deletion would take more than \(recordLimit) records along; delete some of \
+                what the record owns first
+                """
+            )
+        )
+        for item in items { findings.failures[item] = failure }
+    }
+
+    private func isShown(
+        _ name: String,
+        in walk: Walk,
+        _ reader: ReadTransaction
+    ) throws -> Bool {
+        guard walk.lens.hasDrops, let row = try reader.record(walk.zone, name) else { return true }
+        return !walk.lens.hides(row.type)
+    }
+}

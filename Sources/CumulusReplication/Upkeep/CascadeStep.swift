@@ -1,0 +1,250 @@
+// What one turn of the writer deletes along references with deleteSelf: at most so many records, in
+// one commit. What there is no room for is written down as a debt, in the same transaction.
+//
+// Made by `CascadeCompensation`, which finds out where to begin.
+
+import CumulusModel
+import CumulusStorage
+
+struct CascadeStep {
+    /// A deletion of another node, which goes on with what it takes along in commits of its own.
+    struct Other {
+        /// The lives that its commit ended, by the names of their records.
+        let ended: [String: Dot]
+        /// What it knew: what was saved without its knowledge is not its business.
+        let cut: CausalCut
+    }
+
+    private enum Verdict {
+        case stays
+        case goes
+        /// Unless another node deletes it.
+        case later
+    }
+
+    /// Looks at records that stay, for each that is deleted at most.
+    private static let looksPerRecord = 4
+    /// How long another node has to delete what it takes along, before this one does what it owes.
+    private static let patience: Int64 = 60_000
+
+    private let scope: ScopeNumber
+    private let zone: Commit.Zone
+    private let number: ZoneNumber
+    private let other: Other?
+    private let limit: Int
+    private var looks = 0
+    /// What is deleted, in the order in which it was found.
+    private var deletions: [(name: String, births: [Dot])] = []
+    private var dying: Set<String> = []
+    /// Those of them whose children were looked for.
+    private var followed = 0
+    /// Records around which something may be left to delete.
+    private var rest: [String] = []
+    /// Records of which another life is shown after this.
+    private var reshown: [String] = []
+
+    init(
+        in zone: Commit.Zone,
+        _ number: ZoneNumber,
+        of scope: ScopeNumber,
+        beside other: Other? = nil,
+        limit: Int
+    ) {
+        (self.zone, self.number, self.scope) = (zone, number, scope)
+        (self.other, self.limit) = (other, limit)
+    }
+
+    /// Nothing more is to be begun in this turn.
+    var isFull: Bool {
+        deletions.count >= limit || looks >= limit * CascadeStep.looksPerRecord
+    }
+
+    // MARK: What goes
+
+    /// Takes along what refers to lives of a record that ended; false: not all of it had room.
+    ///
+    /// - Parameter end: When they did, if not just now. A reference that names no life and was not
+    ///   written before means another record.
+    mutating func follow(
+        _ name: String,
+        _ births: [Dot],
+        before end: Stamp? = nil,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Bool {
+        for birth in births {
+            let children = try transaction.referrers(
+                to: name,
+                born: birth,
+                .deleteSelf,
+                in: number
+            )
+            for child in children where !dying.contains(child.name) {
+                guard let row = try transaction.load(number, child.name), !row.isDead,
+                    try !transaction.lens(of: scope).hides(child.field, of: row.type)
+                else { continue }
+                if let end, try !refers(row, child.field, to: name, before: end, transaction) {
+                    continue
+                }
+                guard deletions.count < limit else { return false }
+                let others = try transaction.siblings(of: row, named: child.name, in: number)
+                delete(child.name, [row.birth.dot] + others)
+            }
+        }
+        return true
+    }
+
+    /// Takes along what a change of a record left without its owner, of what this node owes; false:
+    /// not all of it had room.
+    mutating func look(
+        around name: String,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Bool {
+        let children = try transaction.referrers(to: name, born: nil, .deleteSelf, in: number)
+        var isLater = false
+        for candidate in [name] + children.map(\.name) where !dying.contains(candidate) {
+            looks += 1
+            guard let row = try transaction.load(number, candidate), !row.isDead else { continue }
+            switch try verdict(on: row, &transaction) {
+            case .stays: break
+            case .later: isLater = true
+            case .goes:
+                guard deletions.count < limit else { return false }
+                if row.hasSiblings { reshown.append(candidate) }
+                delete(candidate, [row.birth.dot])
+            }
+        }
+        if isLater { rest.append(name) }
+        return true
+    }
+
+    /// The same where there is room; what has none is left.
+    mutating func begin(
+        around name: String,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        if isFull {
+            rest.append(name)
+        } else if try !look(around: name, &transaction) {
+            rest.append(name)
+        }
+    }
+
+    private mutating func delete(_ name: String, _ births: [Dot]) {
+        dying.insert(name)
+        deletions.append((name, births))
+    }
+
+    /// Whether a field that holds a reference to `name` named a life, or was written before it
+    /// ended.
+    private func refers(
+        _ row: RecordRow,
+        _ field: String,
+        to name: String,
+        before end: Stamp,
+        _ transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> Bool {
+        if row.stamp(of: field) ?? .zero < end { return true }
+        return try transaction.decoding([]) { () throws(MalformedBytes) in
+            try row.backReferences().contains { reference in
+                reference.kind == .deleteSelf && reference.field == field
+                    && reference.target == name && reference.birth != nil
+            }
+        }
+    }
+
+    /// Whether the life that is shown refers, by our doing, to a life that is not there.
+    private func verdict(
+        on row: RecordRow,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Verdict {
+        let owners = try transaction.decoding([]) { () throws(MalformedBytes) in
+            try row.backReferences().filter { $0.kind == .deleteSelf }
+        }
+        var verdict = Verdict.stays
+        for owner in owners {
+            guard let birth = owner.birth, let stamp = row.stamp(of: owner.field),
+                transaction.state.owes(for: stamp.dot.incarnation),
+                // Nobody sees the reference.
+                try !transaction.lens(of: scope).hides(owner.field, of: row.type)
+            else { continue }
+            if try isAlive(owner.target, birth, &transaction) { continue }
+            guard let other, other.ended[owner.target] == birth, other.cut.covers(stamp.dot) else {
+                return .goes
+            }
+            verdict = .later
+        }
+        return verdict
+    }
+
+    private func isAlive(
+        _ name: String,
+        _ birth: Dot,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Bool {
+        guard let row = try transaction.load(number, name), !row.isDead else { return false }
+        if row.birth.dot == birth { return true }
+        return try transaction.siblings(of: row, named: name, in: number).contains(birth)
+    }
+
+    // MARK: The end of the turn
+
+    /// Follows what is deleted as far as there is room, makes the commit, and writes down what is
+    /// left.
+    ///
+    /// Returns the records of which another life is shown now, to be looked at again.
+    ///
+    /// - Parameter cascade: The commit that began it; nil: the next one does.
+    mutating func perform(
+        for cascade: Dot?,
+        by author: Author,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> [String] {
+        while followed < deletions.count {
+            let (name, births) = deletions[followed]
+            guard try follow(name, births, &transaction) else { break }
+            followed += 1
+        }
+        let first = try transaction.nextDot(scope)
+        let cascade = cascade ?? first
+        let due = other == nil ? 0 : transaction.now + CascadeStep.patience
+        for name in rest {
+            let debt = CascadeDebt(zone: zone, due: due)
+            try transaction.owe(debt, around: name, of: number, for: cascade, in: scope)
+        }
+        guard !deletions.isEmpty else { return [] }
+        let operations = deletions.map {
+            Commit.Operation.delete(recordName: $0.name, births: $0.births)
+        }
+        let (commit, _) = try transaction.perform(
+            operations,
+            in: scope,
+            zone: zone,
+            author: author
+        )
+        for (name, births) in deletions[followed...] {
+            guard try transaction.owns(name, in: number) else { continue }
+            let debt = CascadeDebt(
+                zone: zone,
+                births: births,
+                ended: commit.stamp,
+                user: author.user,
+                device: author.device
+            )
+            try transaction.owe(debt, around: name, of: number, for: cascade, in: scope)
+        }
+        return reshown
+    }
+
+    /// Whether this node may have to delete that record, or records that go with it.
+    mutating func isOwed(
+        around name: String,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Bool {
+        if let row = try transaction.load(number, name), !row.isDead,
+            try verdict(on: row, &transaction) == .goes
+        {
+            return true
+        }
+        return try transaction.owns(name, in: number)
+    }
+}

@@ -1,0 +1,133 @@
+// What a long cascade still has to delete: rows of this node alone, written in the transaction that
+// leaves something undone, and gone in the one that does it.
+//
+// Written by the operation that deletes a record and by `CascadeCompensation`, which also pays.
+// They outlive the process: whatever a kill interrupts goes on after the next start.
+
+package import CumulusModel
+
+/// A record around which there is something left to delete.
+package struct CascadeDebt: RowValue, Equatable {
+    package var zone: Commit.Zone
+    /// The lives that ended, the shown one first: all that refers to them goes.
+    ///
+    /// Empty: another node ended them, and only that goes which this node owes.
+    package var births: [Dot]
+    /// When they ended; a reference that names no life and is not older means another record.
+    package var ended: Stamp
+    /// Whose deletion it was.
+    package var user: String
+    package var device: Bytes
+    /// Milliseconds since 1970 UTC before which another node may still do it.
+    package var due: Int64
+
+    package init(
+        zone: Commit.Zone,
+        births: [Dot] = [],
+        ended: Stamp = .zero,
+        user: String = "",
+        device: Bytes = [],
+        due: Int64 = 0
+    ) {
+        self.zone = zone
+        self.births = births
+        self.ended = ended
+        self.user = user
+        self.device = device
+        self.due = due
+    }
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.varint(UInt64(zone.database.kind.rawValue))
+        writer.delimited(zone.database.owner.utf8)
+        writer.delimited(zone.name.utf8)
+        writer.varint(zone.generation)
+        writer.varint(UInt64(births.count))
+        for birth in births { writer.dot(birth) }
+        writer.stamp(ended)
+        writer.delimited(user.utf8)
+        writer.delimited(device)
+        writer.varint(zigzag(due))
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        let kind = DatabaseScope(rawValue: UInt8(try reader.count(limit: 255)))
+        guard let kind else { throw MalformedBytes("a cascade in an unknown database") }
+        let database = DatabaseID(kind: kind, owner: try reader.text())
+        zone = Commit.Zone(
+            database: database,
+            name: try reader.text(),
+            generation: try reader.varint()
+        )
+        births = try reader.list { (reader) throws(MalformedBytes) in try reader.dot() }
+        ended = try reader.stamp()
+        user = try reader.text()
+        device = try reader.delimitedBytes()
+        due = try reader.signed()
+    }
+}
+
+extension CascadeDebt {
+    /// Owes what the other one owes, too.
+    mutating func join(_ other: CascadeDebt) {
+        due = min(due, other.due)
+        guard !other.births.isEmpty else { return }
+        births += other.births.filter { !births.contains($0) }
+        ended = max(ended, other.ended)
+        (user, device) = (other.user, other.device)
+    }
+}
+
+extension WriteTransaction {
+    /// Writes down that something is left to delete around a record, beside what is already owed
+    /// there.
+    package mutating func owe(
+        _ debt: CascadeDebt,
+        around name: String,
+        of zone: ZoneNumber,
+        for cascade: Dot,
+        in scope: ScopeNumber
+    ) throws(EngineError) {
+        if state.broken.contains(.debts) { return }
+        let key = RowKey.cascadeDebt(scope, cascade, zone, name)
+        var sum = debt
+        if let known: CascadeDebt = try row(key) { sum.join(known) }
+        put(key, sum)
+        state.cascadeVersion += 1
+    }
+}
+
+extension RowReader where Self: ~Copyable {
+    /// The next cascade of a scope that owes something that is due, in the order of their names;
+    /// nil if there is none behind `last`.
+    package borrowing func cascade(
+        of scope: ScopeNumber,
+        after last: Dot?,
+        due now: Int64
+    ) throws(EngineError) -> Dot? {
+        var range = KeyRange.cascadeDebts(of: scope)
+        if let last { range.start = KeyRange.cascadeDebts(of: scope, last).end }
+        while let (key, value) = try rows(.log, range, limit: 1).first {
+            var parts = KeyReader(key)
+            _ = try parts.number(ScopeNumber.self)
+            let cascade = try parts.dot()
+            let debt = try decoding(key) { () throws(MalformedBytes) in
+                try CascadeDebt(row: value)
+            }
+            if debt.due <= now { return cascade }
+            range.start = KeyRange.cascadeDebts(of: scope, cascade).end
+        }
+        return nil
+    }
+
+    /// Whether one of the cascades that these commits began is not at its end.
+    package borrowing func owes(
+        _ cascades: [Dot],
+        in scope: ScopeNumber
+    ) throws(EngineError) -> Bool {
+        for cascade in cascades {
+            if try !rows(.log, .cascadeDebts(of: scope, cascade), limit: 1).isEmpty { return true }
+        }
+        return false
+    }
+}
