@@ -1319,7 +1319,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[42] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[43] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -1346,6 +1346,7 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[42] =
   { "OPERATOR_LIST_MERGE_POLICIES", "CUMULUS__V1__METHOD__OPERATOR_LIST_MERGE_POLICIES", 60 },
   { "OPERATOR_SET_MERGE_POLICY", "CUMULUS__V1__METHOD__OPERATOR_SET_MERGE_POLICY", 61 },
   { "OPERATOR_ZONE_STATUS", "CUMULUS__V1__METHOD__OPERATOR_ZONE_STATUS", 62 },
+  { "OPERATOR_RESCUE", "CUMULUS__V1__METHOD__OPERATOR_RESCUE", 63 },
   { "PEERS_PULL", "CUMULUS__V1__METHOD__PEERS_PULL", 64 },
   { "PEERS_STATE", "CUMULUS__V1__METHOD__PEERS_STATE", 65 },
   { "PEERS_REPORT", "CUMULUS__V1__METHOD__PEERS_REPORT", 66 },
@@ -1365,19 +1366,19 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[42] =
   { "ASSETS_DOWNLOAD", "CUMULUS__V1__METHOD__ASSETS_DOWNLOAD", 114 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 6},{32, 9},{48, 10},{64, 25},{80, 30},{96, 32},{112, 39},{0, 42}
+{0, 0},{16, 6},{32, 9},{48, 10},{80, 31},{96, 33},{112, 40},{0, 43}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[42] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[43] =
 {
   { "ACCOUNTS_WHO_AM_I", 9 },
-  { "ASSETS_DOWNLOAD", 41 },
-  { "ASSETS_PREPARE", 39 },
-  { "ASSETS_UPLOAD", 40 },
-  { "CHANGES_DATABASE", 30 },
-  { "CHANGES_ZONE", 31 },
-  { "INDEXES_LIST", 35 },
-  { "INDEXES_REBUILD", 36 },
-  { "INDEXES_VERIFY", 37 },
+  { "ASSETS_DOWNLOAD", 42 },
+  { "ASSETS_PREPARE", 40 },
+  { "ASSETS_UPLOAD", 41 },
+  { "CHANGES_DATABASE", 31 },
+  { "CHANGES_ZONE", 32 },
+  { "INDEXES_LIST", 36 },
+  { "INDEXES_REBUILD", 37 },
+  { "INDEXES_VERIFY", 38 },
   { "METHOD_UNKNOWN", 0 },
   { "OPERATOR_ADD_TOKEN", 15 },
   { "OPERATOR_ADD_USER", 14 },
@@ -1389,25 +1390,26 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[42
   { "OPERATOR_LIST_MERGE_POLICIES", 22 },
   { "OPERATOR_LIST_USERS", 13 },
   { "OPERATOR_REMOVE_MEMBER", 17 },
+  { "OPERATOR_RESCUE", 25 },
   { "OPERATOR_SET_MERGE_POLICY", 23 },
   { "OPERATOR_STATUS", 10 },
   { "OPERATOR_TRUNCATE", 19 },
   { "OPERATOR_VERIFY", 20 },
   { "OPERATOR_ZONE_STATUS", 24 },
-  { "PEERS_ASSET", 28 },
-  { "PEERS_PULL", 25 },
-  { "PEERS_REPORT", 27 },
-  { "PEERS_STATE", 26 },
-  { "PEERS_WANTED", 29 },
+  { "PEERS_ASSET", 29 },
+  { "PEERS_PULL", 26 },
+  { "PEERS_REPORT", 28 },
+  { "PEERS_STATE", 27 },
+  { "PEERS_WANTED", 30 },
   { "RECORDS_FETCH", 1 },
   { "RECORDS_LIST", 3 },
   { "RECORDS_LIST_CONFLICTS", 4 },
   { "RECORDS_MODIFY", 2 },
   { "RECORDS_QUERY", 5 },
-  { "SCHEMA_DEPLOY", 34 },
-  { "SCHEMA_IMPORT", 33 },
-  { "SCHEMA_READ", 32 },
-  { "SCHEMA_RESET", 38 },
+  { "SCHEMA_DEPLOY", 35 },
+  { "SCHEMA_IMPORT", 34 },
+  { "SCHEMA_READ", 33 },
+  { "SCHEMA_RESET", 39 },
   { "ZONES_FETCH", 7 },
   { "ZONES_LIST", 6 },
   { "ZONES_MODIFY", 8 },
@@ -1419,11 +1421,11 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  42,
+  43,
   cumulus__v1__method__enum_values_by_number,
-  42,
+  43,
   cumulus__v1__method__enum_values_by_name,
-  8,
+  7,
   cumulus__v1__method__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };

@@ -1897,6 +1897,96 @@ void   cumulus__v1__zone_status__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__zone_status__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__rescue_request__init
+                     (Cumulus__V1__RescueRequest         *message)
+{
+  static const Cumulus__V1__RescueRequest init_value = CUMULUS__V1__RESCUE_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__rescue_request__get_packed_size
+                     (const Cumulus__V1__RescueRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__rescue_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__rescue_request__pack
+                     (const Cumulus__V1__RescueRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__rescue_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__rescue_request__pack_to_buffer
+                     (const Cumulus__V1__RescueRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__rescue_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__RescueRequest *
+       cumulus__v1__rescue_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__RescueRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__rescue_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__rescue_request__free_unpacked
+                     (Cumulus__V1__RescueRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__rescue_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__rescue_response__init
+                     (Cumulus__V1__RescueResponse         *message)
+{
+  static const Cumulus__V1__RescueResponse init_value = CUMULUS__V1__RESCUE_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__rescue_response__get_packed_size
+                     (const Cumulus__V1__RescueResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__rescue_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__rescue_response__pack
+                     (const Cumulus__V1__RescueResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__rescue_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__rescue_response__pack_to_buffer
+                     (const Cumulus__V1__RescueResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__rescue_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__RescueResponse *
+       cumulus__v1__rescue_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__RescueResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__rescue_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__rescue_response__free_unpacked
+                     (Cumulus__V1__RescueResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__rescue_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 #define cumulus__v1__who_am_irequest__field_descriptors NULL
 #define cumulus__v1__who_am_irequest__field_indices_by_name NULL
 #define cumulus__v1__who_am_irequest__number_ranges NULL
@@ -4344,6 +4434,160 @@ const ProtobufCMessageDescriptor cumulus__v1__zone_status__descriptor =
   cumulus__v1__zone_status__field_indices_by_name,
   1,  cumulus__v1__zone_status__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__zone_status__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__rescue_request__field_descriptors[5] =
+{
+  {
+    "commits",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Cumulus__V1__RescueRequest, n_commits),
+    offsetof(Cumulus__V1__RescueRequest, commits),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "database",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__RescueRequest, database),
+    &cumulus__v1__database__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "owner",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__RescueRequest, owner),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "lists",
+    4,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Cumulus__V1__RescueRequest, n_lists),
+    offsetof(Cumulus__V1__RescueRequest, lists),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "chunks",
+    5,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__RescueRequest, n_chunks),
+    offsetof(Cumulus__V1__RescueRequest, chunks),
+    &cumulus__v1__chunk__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__rescue_request__field_indices_by_name[] = {
+  4,   /* field[4] = chunks */
+  0,   /* field[0] = commits */
+  1,   /* field[1] = database */
+  3,   /* field[3] = lists */
+  2,   /* field[2] = owner */
+};
+static const ProtobufCIntRange cumulus__v1__rescue_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 5 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__rescue_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.RescueRequest",
+  "RescueRequest",
+  "Cumulus__V1__RescueRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__RescueRequest),
+  5,
+  cumulus__v1__rescue_request__field_descriptors,
+  cumulus__v1__rescue_request__field_indices_by_name,
+  1,  cumulus__v1__rescue_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__rescue_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__rescue_response__field_descriptors[3] =
+{
+  {
+    "vector",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__RescueResponse, n_vector),
+    offsetof(Cumulus__V1__RescueResponse, vector),
+    &cumulus__v1__vector_entry__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "applied",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__RescueResponse, applied),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "missing",
+    3,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__RescueResponse, n_missing),
+    offsetof(Cumulus__V1__RescueResponse, missing),
+    &cumulus__v1__missing_chunks__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__rescue_response__field_indices_by_name[] = {
+  1,   /* field[1] = applied */
+  2,   /* field[2] = missing */
+  0,   /* field[0] = vector */
+};
+static const ProtobufCIntRange cumulus__v1__rescue_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__rescue_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.RescueResponse",
+  "RescueResponse",
+  "Cumulus__V1__RescueResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__RescueResponse),
+  3,
+  cumulus__v1__rescue_response__field_descriptors,
+  cumulus__v1__rescue_response__field_indices_by_name,
+  1,  cumulus__v1__rescue_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__rescue_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCEnumValue cumulus__v1__agreement__enum_values_by_number[3] =

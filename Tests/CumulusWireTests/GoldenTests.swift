@@ -110,6 +110,8 @@ import Testing
         "AddTokenResponse": { OperatorMessages.token(try OperatorMessages.token(wire: $0)) },
         "PullRequest": { try PullRequest(wire: $0).encoded() },
         "PullResponse": { try PullResponse(wire: $0).encoded() },
+        "RescueRequest": { try RescueRequest(wire: $0).encoded() },
+        "RescueResponse": { try RescueResponse(wire: $0).encoded() },
         "ZoneStatusResponse": {
             WireZoneStatus.answer(try WireZoneStatus.list(wire: $0))
         },

@@ -74,6 +74,8 @@ enum LibraryCodec {
         "NodeStatusResponse": repack(cumulus__v1__node_status_response__unpack),
         "PullRequest": repack(cumulus__v1__pull_request__unpack),
         "PullResponse": repack(cumulus__v1__pull_response__unpack),
+        "RescueRequest": repack(cumulus__v1__rescue_request__unpack),
+        "RescueResponse": repack(cumulus__v1__rescue_response__unpack),
         "ZoneStatusRequest": repack(cumulus__v1__zone_status_request__unpack),
         "ZoneStatusResponse": repack(cumulus__v1__zone_status_response__unpack),
         "ListMembersRequest": repack(cumulus__v1__list_members_request__unpack),

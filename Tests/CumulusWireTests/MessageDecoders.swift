@@ -64,6 +64,8 @@ enum MessageDecoders {
         "AddTokenRequest": { _ = try OperatorMessages.tokenUserName(wire: $0) },
         "PullRequest": { _ = try PullRequest(wire: $0) },
         "PullResponse": { _ = try PullResponse(wire: $0) },
+        "RescueRequest": { _ = try RescueRequest(wire: $0) },
+        "RescueResponse": { _ = try RescueResponse(wire: $0) },
         "ZoneStatusResponse": { _ = try WireZoneStatus.list(wire: $0) },
         "ListMembersResponse": { _ = try OperatorMessages.members(wire: $0) },
         "RemoveMemberRequest": { _ = try OperatorMessages.removedMember(wire: $0) },

@@ -25,7 +25,9 @@ def step(text, actual, expected):
 
 
 def load_protocol(folder):
-    files = ("connection.proto", "records.proto", "zones.proto", "operator.proto")
+    files = (
+        "connection.proto", "records.proto", "zones.proto", "assets.proto", "operator.proto",
+    )
     with tempfile.TemporaryDirectory() as out:
         subprocess.run(["protoc", f"-I{folder}", f"--python_out={out}", *files], check=True)
         sys.path.insert(0, out)

@@ -81,6 +81,7 @@ typedef enum _Cumulus__V1__Method {
   CUMULUS__V1__METHOD__OPERATOR_LIST_MERGE_POLICIES = 60,
   CUMULUS__V1__METHOD__OPERATOR_SET_MERGE_POLICY = 61,
   CUMULUS__V1__METHOD__OPERATOR_ZONE_STATUS = 62,
+  CUMULUS__V1__METHOD__OPERATOR_RESCUE = 63,
   /*
    * server stream without an end
    */

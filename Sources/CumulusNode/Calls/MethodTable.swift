@@ -44,6 +44,8 @@ struct MethodEntry: Sendable {
     let needs: Needs
     /// The caller may send messages after the first one.
     let takesMessages: Bool
+    /// The message may fill a frame: it brings commits, which may be larger than requests.
+    let takesCommits: Bool
     let begin: Handler
 
     init(
@@ -51,12 +53,14 @@ struct MethodEntry: Sendable {
         _ answer: Answer,
         _ needs: Needs = [],
         takesMessages: Bool = false,
+        takesCommits: Bool = false,
         begin: @escaping Handler
     ) {
         self.method = method
         self.answer = answer
         self.needs = needs
         self.takesMessages = takesMessages
+        self.takesCommits = takesCommits
         self.begin = begin
     }
 
@@ -111,6 +115,13 @@ enum MethodTable {
         ),
         .init(.operatorSetMergePolicy, .message, .operator, begin: SchemaCalls.setMergePolicy),
         .init(.operatorZoneStatus, .parts, [.operator, .credit], begin: ZoneCalls.status),
+        .init(
+            .operatorRescue,
+            .message,
+            .operator,
+            takesCommits: true,
+            begin: OperatorCalls.rescue
+        ),
 
         .init(.peersPull, .endlessParts, [.peer, .credit], begin: PeerCalls.pull),
         .init(.peersState, .parts, [.peer, .credit], begin: PeerCalls.state),

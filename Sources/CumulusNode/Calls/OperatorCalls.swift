@@ -1,5 +1,5 @@
 // An operator's calls on the node and its cluster: status, members, backup, truncation,
-// verification and leaving.
+// verification, leaving, and what a removed node left behind.
 //
 // Called through `MethodTable`, which refuses other callers.
 
@@ -75,5 +75,25 @@ enum OperatorCalls {
                 unless: refusal
             ).encoded()
         })
+    }
+
+    /// Takes part of what the directory of a removed node holds.
+    static func rescue(_ context: CallContext) throws {
+        let (scope, message) = (try context.peerScope(), context.message)
+        let parser = context.parser
+        // Not on the loop: it may fill a frame.
+        context.task { node, _ in
+            let request = try rescued(message)
+            let kind = request.database == 0 ? nil : try parser.database(request.database)
+            return try await node.take(request, in: kind, of: scope).encoded()
+        }
+    }
+
+    private static func rescued(_ message: Bytes) throws(ServiceError) -> RescueRequest {
+        do throws(MalformedMessage) {
+            return try RescueRequest(wire: message)
+        } catch {
+            throw ServiceError(.invalidArguments, .protocolError, error.message)
+        }
     }
 }

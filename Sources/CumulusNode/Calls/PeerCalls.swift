@@ -11,8 +11,9 @@ import CumulusStorage
 import CumulusWire
 
 extension CallContext {
-    /// The scope that a peer means; the cluster's own has no container.
-    fileprivate func peerScope() throws(ServiceError) -> ScopeID {
+    /// The scope that a peer means, or an operator who brings commits; the cluster's own has no
+    /// container.
+    func peerScope() throws(ServiceError) -> ScopeID {
         header.container.isEmpty ? .cluster : try scope()
     }
 }

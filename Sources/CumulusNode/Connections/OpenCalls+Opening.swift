@@ -82,12 +82,11 @@ extension OpenCalls {
     }
 
     private func checkAndBegin(_ call: Call) throws {
-        guard call.message.count <= limits.requestBytes else {
+        let entry = MethodTable.entry(call.header.method)
+        guard call.message.count <= limits.requestBytes || entry?.takesCommits == true else {
             throw ServiceError.requestTooLarge(call.message.count, limit: limits.requestBytes)
         }
-        guard let entry = MethodTable.entry(call.header.method) else {
-            throw ServiceError.unknownMethod(call.header.method)
-        }
+        guard let entry else { throw ServiceError.unknownMethod(call.header.method) }
         // What a caller saw now could be gone with this node.
         if showsNothing { throw Node.isLeaving }
         // What a caller sends behind its call was not seen on another node, and can't wait.

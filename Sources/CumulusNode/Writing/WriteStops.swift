@@ -50,6 +50,13 @@ package final class WriteStops: Sendable {
         held.withLock { !$0.isEmpty && $0.contains(scope) }
     }
 
+    /// Why commits that an operator brings are not to be applied to a scope now; nil means they may
+    /// be.
+    func refusal(of scope: ScopeID) -> ServiceError? {
+        if isReadOnly { return WriteStops.readOnly }
+        return stop.withLock { $0 } ?? (isHeld(scope) ? WriteStops.merging : nil)
+    }
+
     /// Why a request is not to be done now; nil means it may be.
     func refusal(of request: WriteRequest) -> ServiceError? {
         if isReadOnly {

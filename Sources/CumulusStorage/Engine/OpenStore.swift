@@ -90,13 +90,8 @@ package enum OpenStore {
         using dice: inout some RandomNumberGenerator
     ) throws -> WriterState {
         let reader = ReadTransaction(engine, reach: .disk)
-        guard let format: NumberRow = try reader.row(.format) else {
+        guard let node = try node(in: reader) else {
             return try create(engine, clusterID, using: &dice)
-        }
-        guard format.number <= formatVersion else { throw Failure.newerFormat(format.number) }
-        guard format.number >= oldestVersion else { throw Failure.olderFormat(format.number) }
-        guard let node: NodeRow = try reader.row(.node) else {
-            throw EngineError.corrupt("the node's own row is missing")
         }
         guard clusterID == nil || clusterID == node.clusterID else {
             throw Failure.otherCluster(node.clusterID)
@@ -105,12 +100,25 @@ package enum OpenStore {
         state.inherited = try reader.inheritance(of: node.nodeID)
         var transaction = WriteTransaction(engine: engine, state: state)
         try transaction.dropStages()
-        if format.number < formatVersion {
+        if let format: NumberRow = try reader.row(.format), format.number < formatVersion {
             transaction.put(.format, NumberRow(number: formatVersion))
         }
         let (batch, cleaned) = transaction.finish()
         if !batch.isEmpty { try engine.commit(batch) }
         return cleaned
+    }
+
+    /// The node whose store it is, if this release can read it; nil if the store is new.
+    ///
+    /// Changes nothing.
+    package static func node(in reader: ReadTransaction) throws -> NodeRow? {
+        guard let format: NumberRow = try reader.row(.format) else { return nil }
+        guard format.number <= formatVersion else { throw Failure.newerFormat(format.number) }
+        guard format.number >= oldestVersion else { throw Failure.olderFormat(format.number) }
+        guard let node: NodeRow = try reader.row(.node) else {
+            throw EngineError.corrupt("the node's own row is missing")
+        }
+        return node
     }
 
     /// Makes the copy of another node's store one of a new node, which has its own name.

@@ -134,7 +134,7 @@ package enum PrepareAssetsResponse {
 
 extension CanonicalWriter {
     /// proto3 packs numbers into one run.
-    fileprivate mutating func field(_ field: Int, packed numbers: [Int]) {
+    mutating func field(_ field: Int, packed numbers: [Int]) {
         var run = CanonicalWriter(reserving: 2 * numbers.count)
         for number in numbers { run.varint(UInt64(number)) }
         self.field(field, bytes: run.bytes)

@@ -217,6 +217,7 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case operatorListMergePolicies = 60
     case operatorSetMergePolicy = 61
     case operatorZoneStatus = 62
+    case operatorRescue = 63
     case peersPull = 64
     case peersState = 65
     case peersReport = 66
