@@ -148,7 +148,8 @@ let package = Package(
         .executableTarget(
             name: "CumulusCLI",
             dependencies: [
-                "Cumulus", "CumulusAssets", "CumulusModel", arguments, crypto,
+                "Cumulus", "CumulusAssets", "CumulusModel", "CumulusReplication", "CumulusStorage",
+                "RocksDBStorage", arguments, crypto,
                 .product(name: "X509", package: "swift-certificates"),
                 .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "Histogram", package: "hdrhistogram-swift"),

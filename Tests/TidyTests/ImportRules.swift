@@ -68,8 +68,9 @@ enum ImportRules {
             "CumulusWire", "Logging", "RocksDBStorage", "UnixSignals",
         ]),
         "CumulusCLI": system.union([
-            "ArgumentParser", "Crypto", "Cumulus", "CumulusAssets", "CumulusModel", "Histogram",
-            "SwiftASN1", "X509",
+            "ArgumentParser", "Crypto", "Cumulus", "CumulusAssets", "CumulusModel",
+            "CumulusReplication", "CumulusStorage", "Histogram", "RocksDBStorage", "SwiftASN1",
+            "X509",
         ]),
         "CumulusSimulator": system.union([
             "ArgumentParser", "CumulusStorage", "CumulusTesting", "RocksDBStorage",

@@ -24,7 +24,7 @@ struct ClusterCommand: AsyncParsableCommand {
             """,
         subcommands: [
             Initialise.self, Join.self, Status.self, VerifyCommand.self, Leave.self, Remove.self,
-            TruncateMarker.self, CertificateCommand.self,
+            RescueCommand.self, TruncateMarker.self, CertificateCommand.self,
         ]
     )
 }
@@ -40,9 +40,10 @@ extension ClusterCommand {
                     What a member lacks is counted when it reports, every ten seconds while there \
                     is news; LAG is the age of the oldest such commit. Logs are kept for members \
                     that lack something: LOG is what they take for one, and about when they drop \
-                    it, at the pace so far: that member then takes a state. CLOCK is how far its clock is ahead of this node's. When \
-                    it has read as much as this node, what both hold is compared: if that differs, \
-                    one of the stores is damaged; 'cumulus cluster verify' finds what. Two \
+                    it, at the pace so far: that member then takes a state. CLOCK is how far its \
+                    clock is ahead of this node's. When it has read as much as this node, what \
+                    both hold is compared: if that differs, one of the stores is damaged; \
+                    'cumulus cluster verify' finds what. Two \
                     processes have the id of one node when its data directory was copied: the one \
                     that came second is refused, until one of them is stopped. --json tells \
                     how many commits of each run a member has read. --zones shows instead \
@@ -134,15 +135,17 @@ extension ClusterCommand {
             discussion: help(
                 "cumulus cluster remove 5d25f33e --operator-token-file operator.token",
                 note: """
-                    What only that node had is lost, so one that the node that is asked is \
-                    connected to is not removed: let it leave, or say --force. It can come back \
-                    with an empty data directory, as a new node.
+                    What only that node had stays in its data directory, so one that the node \
+                    that is asked is connected to is not removed: let it leave, or say --force. \
+                    'cumulus cluster rescue' hands over what the directory holds. The node can \
+                    come back with an empty one, as a new node.
                     """
             )
         )
 
         @Argument(help: "The node's id, or the first digits of it.") var node: String
-        @Flag(help: "Also if the node is up: what only it has is lost.") var force = false
+        @Flag(help: "Also if the node is up: what only it has stays in its directory.")
+        var force = false
         @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
@@ -152,7 +155,7 @@ extension ClusterCommand {
                 guard force || !found.isConnected else {
                     throw InputProblem(
                         """
-                        node \(found.nodeID) is up, and what only it has would be lost: ask it to \
+                        node \(found.nodeID) is up, and may have what no other has: ask it to \
                         leave by 'cumulus cluster leave', or say --force
                         """
                     )
