@@ -306,7 +306,7 @@ struct Binder {
         }
     }
 
-    private func resolved(_ name: String) -> String {
+    func resolved(_ name: String) -> String {
         name == Names.currentUser ? context.user : name
     }
 

@@ -1,0 +1,122 @@
+// What the notifications of a subscription show and carry, part by part as in CloudKit.
+//
+// Part of the client's surface. The tables at the end name each part once: its place in them is its
+// number on the wire and on disks, and its name is that of CloudKit and of the command line's JSON.
+
+extension Subscription {
+    /// What a notification shows and carries.
+    ///
+    /// An empty text is the same as none. Arguments are names of fields, whose values take the
+    /// places of a localised text's placeholders.
+    public struct NotificationInfo: Hashable, Sendable {
+        /// The text of the alert.
+        public var alertBody: String?
+        /// Key of the alert's text in the app's strings.
+        public var alertLocalizationKey: String?
+        /// Fields whose values that text has placeholders for.
+        public var alertLocalizationArgs: [String] = []
+        /// The title of the alert.
+        public var title: String?
+        /// Key of the title in the app's strings.
+        public var titleLocalizationKey: String?
+        /// Fields whose values the title has placeholders for.
+        public var titleLocalizationArgs: [String] = []
+        /// The line below the title.
+        public var subtitle: String?
+        /// Key of that line in the app's strings.
+        public var subtitleLocalizationKey: String?
+        /// Fields whose values that line has placeholders for.
+        public var subtitleLocalizationArgs: [String] = []
+        /// Key of the title of the alert's button in the app's strings.
+        public var alertActionLocalizationKey: String?
+        /// The image that the app shows while it starts.
+        public var alertLaunchImage: String?
+        /// The sound that is played.
+        public var soundName: String?
+        /// The number on the app's icon grows by one.
+        public var shouldBadge = false
+        /// The app is woken to fetch what changed; with nothing to show, silently.
+        public var shouldSendContentAvailable = false
+        /// The app may change the notification before it is shown.
+        public var shouldSendMutableContent = false
+        /// Names the actions that the app offers with it.
+        public var category: String?
+        /// A later notification with the same one takes the place of an earlier one.
+        public var collapseIDKey: String?
+        /// Fields that a notification of a query subscription carries: at most 3, of type STRING,
+        /// INT64, DOUBLE, TIMESTAMP, LOCATION or REFERENCE.
+        public var desiredKeys: [String] = []
+
+        /// Nothing is shown and nothing is carried.
+        public init() {}
+    }
+}
+
+// MARK: - The parts
+
+extension Subscription.NotificationInfo {
+    package typealias Text = (name: String, path: WritableKeyPath<Self, String?>)
+    package typealias Names = (name: String, path: WritableKeyPath<Self, [String]>)
+    package typealias Flag = (name: String, path: WritableKeyPath<Self, Bool>)
+
+    /// Numbered from 1.
+    package static var texts: [Text] {
+        [
+            ("alertBody", \.alertBody), ("alertLocalizationKey", \.alertLocalizationKey),
+            ("title", \.title), ("titleLocalizationKey", \.titleLocalizationKey),
+            ("subtitle", \.subtitle), ("subtitleLocalizationKey", \.subtitleLocalizationKey),
+            ("alertActionLocalizationKey", \.alertActionLocalizationKey),
+            ("alertLaunchImage", \.alertLaunchImage), ("soundName", \.soundName),
+            ("category", \.category), ("collapseIDKey", \.collapseIDKey),
+        ]
+    }
+
+    /// Numbered from 12.
+    package static var lists: [Names] {
+        [
+            ("alertLocalizationArgs", \.alertLocalizationArgs),
+            ("titleLocalizationArgs", \.titleLocalizationArgs),
+            ("subtitleLocalizationArgs", \.subtitleLocalizationArgs),
+            ("desiredKeys", \.desiredKeys),
+        ]
+    }
+
+    /// Numbered from 16.
+    package static var flags: [Flag] {
+        [
+            ("shouldBadge", \.shouldBadge),
+            ("shouldSendContentAvailable", \.shouldSendContentAvailable),
+            ("shouldSendMutableContent", \.shouldSendMutableContent),
+        ]
+    }
+
+    /// Writes the content of a `NotificationInfo`, on the wire and on disks.
+    package func encode(to writer: inout CanonicalWriter) {
+        for (index, part) in Self.texts.enumerated() {
+            writer.field(1 + index, text: self[keyPath: part.path] ?? "")
+        }
+        for (index, part) in Self.lists.enumerated() {
+            for name in self[keyPath: part.path] { writer.present(12 + index, bytes: name.utf8) }
+        }
+        for (index, part) in Self.flags.enumerated() {
+            writer.field(16 + index, varint: self[keyPath: part.path] ? 1 : 0)
+        }
+    }
+
+    /// Reads what `encode` wrote.
+    package init(reading message: CanonicalReader) throws(MalformedBytes) {
+        self.init()
+        var reader = message
+        while let (number, type) = try reader.nextField() {
+            switch (number, type) {
+            case (1...11, .delimited):
+                self[keyPath: Self.texts[number - 1].path] = try reader.text()
+            case (12...15, .delimited):
+                self[keyPath: Self.lists[number - 12].path].append(try reader.text())
+            case (16...18, .varint):
+                self[keyPath: Self.flags[number - 16].path] = try reader.varint() == 1
+            default: throw MalformedBytes("a subscription's notification holds something unknown")
+            }
+        }
+    }
+}

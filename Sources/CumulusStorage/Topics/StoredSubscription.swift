@@ -1,0 +1,176 @@
+// A subscription as nodes keep it: a register of its scope, which replicates like the schema's; of
+// two that are saved at the same time under one id the later one stands.
+//
+// Written by `ModifySubscriptions`. Keys begin with the user and the database, so that what a user
+// has, or everybody in a scope, is one range. A value's bytes are a function of what it says: equal
+// subscriptions have equal bytes, and any other bytes are damage.
+//
+// Folder: subscriptions as nodes keep them. Read `StoredSubscription`, then `CanonicalPredicate`.
+
+package import CumulusModel
+
+package struct StoredSubscription: Hashable, Sendable {
+    /// User record name of whom it belongs to.
+    package var user: String
+    package var database: DatabaseID
+    /// Zones of the user's own have `currentUserName` as owner; the predicate is canonical.
+    package var subscription: Subscription
+
+    package init(user: String, database: DatabaseID, _ subscription: Subscription) {
+        self.user = user
+        self.database = database
+        self.subscription = subscription
+    }
+
+    /// Of registers: (user, database, id) → the value.
+    package static let namespace = "subscription"
+
+    // MARK: Keys
+
+    package var key: [Bytes] {
+        StoredSubscription.key(user, database) + [Bytes(subscription.id.utf8)]
+    }
+
+    /// What the keys of a user's subscriptions of a database begin with.
+    package static func key(_ user: String, _ database: DatabaseID) -> [Bytes] {
+        var content = [database.kind.rawValue]
+        // The owner of the private one is the user.
+        if database.kind == .shared { content += database.owner.utf8 }
+        return [Bytes(user.utf8), content]
+    }
+
+    /// Reads a register.
+    package init(key: [Bytes], value: Bytes) throws(MalformedBytes) {
+        guard key.count == 3, let user = String(utf8: key[0][...]), let number = key[1].first,
+            let kind = DatabaseScope(rawValue: number), kind == .shared || key[1].count == 1,
+            let owner = String(utf8: key[1][1...]), let id = String(utf8: key[2][...])
+        else { throw MalformedBytes("a subscription has a key of another form") }
+        self.user = user
+        switch kind {
+        case .public: database = .public
+        case .private: database = DatabaseID(kind: .private, owner: user)
+        case .shared: database = DatabaseID(kind: .shared, owner: owner)
+        }
+        subscription = try Subscription(id: id, stored: value)
+        guard subscription.storedBytes == value else {
+            throw MalformedBytes("a subscription is not in its canonical form")
+        }
+    }
+}
+
+extension RowReader where Self: ~Copyable {
+    /// The subscriptions of a scope, those of a user, or those of a user in one database, in the
+    /// order of their keys.
+    package borrowing func subscriptions(
+        in scope: ScopeNumber,
+        of user: String? = nil,
+        _ database: DatabaseID? = nil
+    ) throws(EngineError) -> [StoredSubscription] {
+        var prefix: [Bytes] = []
+        if let user {
+            prefix = database.map { StoredSubscription.key(user, $0) } ?? [Bytes(user.utf8)]
+        }
+        let registers = try registers(scope, StoredSubscription.namespace, below: prefix)
+        return try registers.map { rest, value throws(EngineError) in
+            try decoding(value) { () throws(MalformedBytes) in
+                try StoredSubscription(key: prefix + rest, value: value)
+            }
+        }
+    }
+}
+
+// MARK: - Values
+
+extension Subscription {
+    /// The form of the values that this release writes.
+    private static let form: UInt64 = 1
+
+    /// The value of its register: all but the id.
+    package var storedBytes: Bytes {
+        var writer = CanonicalWriter(reserving: 128)
+        writer.varint(Subscription.form)
+        writer.delimited(essence)
+        writer.varint(allowsExtensions ? 1 : 0)
+        writer.varint(notificationInfo == nil ? 0 : 1)
+        notificationInfo?.encode(to: &writer)
+        return writer.bytes
+    }
+
+    /// What it watches, and which changes it fires on: two with the same essence are equivalent.
+    ///
+    /// How it tells of them, and whether its predicate may use extensions, is not part of it.
+    package var essence: Bytes {
+        var writer = CanonicalWriter(reserving: 96)
+        switch kind {
+        case .query(let type, let predicate, let zone):
+            writer.varint(1)
+            writer.delimited(type.utf8)
+            predicate.write(to: &writer)
+            writer.zone(zone)
+            writer.varint(UInt64(options.rawValue))
+        case .zone(let zone, let type):
+            writer.varint(2)
+            writer.zone(zone)
+            writer.delimited((type ?? "").utf8)
+        case .database(let type):
+            writer.varint(3)
+            writer.delimited((type ?? "").utf8)
+        }
+        return writer.bytes
+    }
+
+    fileprivate init(id: ID, stored value: Bytes) throws(MalformedBytes) {
+        var reader = CanonicalReader(value)
+        guard try reader.varint() == Subscription.form else {
+            throw MalformedBytes("a subscription was written by a later release")
+        }
+        var essence = try reader.message()
+        switch try essence.varint() {
+        case 1:
+            let kind = Kind.query(
+                recordType: try essence.text(),
+                predicate: try Query.Predicate(reading: &essence),
+                zone: try essence.zone()
+            )
+            let bits = UInt32(try essence.count(limit: Int(UInt32.max)))
+            self.init(id: id, kind: kind, options: Options(rawValue: bits))
+        case 2:
+            guard let zone = try essence.zone() else {
+                throw MalformedBytes("a subscription names no zone")
+            }
+            self.init(id: id, kind: .zone(zone, recordType: try essence.optionalText()))
+        case 3: self.init(id: id, kind: .database(recordType: try essence.optionalText()))
+        default: throw MalformedBytes("a subscription is of an unknown kind")
+        }
+        guard essence.isAtEnd else { throw MalformedBytes("a subscription is too long") }
+        allowsExtensions = try reader.varint() == 1
+        if try reader.varint() == 1 {
+            let rest = CanonicalReader(value, reader.position..<value.count)
+            notificationInfo = try NotificationInfo(reading: rest)
+        } else if !reader.isAtEnd {
+            throw MalformedBytes("a subscription is too long")
+        }
+    }
+}
+
+extension CanonicalWriter {
+    fileprivate mutating func zone(_ zone: RecordZone.ID?) {
+        delimited((zone?.zoneName ?? "").utf8)
+        let owner = zone?.ownerName ?? RecordZone.ID.currentUserName
+        delimited((owner == RecordZone.ID.currentUserName ? "" : owner).utf8)
+    }
+}
+
+extension CanonicalReader {
+    fileprivate mutating func zone() throws(MalformedBytes) -> RecordZone.ID? {
+        let (name, owner) = (try text(), try text())
+        if name.isEmpty { return nil }
+        if owner.isEmpty { return RecordZone.ID(zoneName: name) }
+        return RecordZone.ID(zoneName: name, ownerName: owner)
+    }
+
+    fileprivate mutating func optionalText() throws(MalformedBytes) -> String? {
+        let text = try text()
+        return text.isEmpty ? nil : text
+    }
+}
