@@ -14,12 +14,21 @@ package enum Names {
         _ name: ArraySlice<UInt8>,
         _ what: String
     ) throws(ServiceError) -> String {
+        let text = try checkASCII(name, what)
+        guard text.utf8.first != UInt8(ascii: "_") else {
+            throw invalid("\(what) '\(text)' must not begin with an underscore")
+        }
+        return text
+    }
+
+    /// Ids of subscriptions: 1 to 255 printable ASCII characters.
+    package static func checkASCII(
+        _ name: ArraySlice<UInt8>,
+        _ what: String
+    ) throws(ServiceError) -> String {
         let text = try checkText(name, what)
         guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) else {
             throw invalid("\(what) '\(text)' must consist of printable ASCII characters")
-        }
-        guard text.utf8.first != UInt8(ascii: "_") else {
-            throw invalid("\(what) '\(text)' must not begin with an underscore")
         }
         return text
     }

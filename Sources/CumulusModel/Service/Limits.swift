@@ -23,6 +23,10 @@ package struct Limits: Hashable, Sendable {
     /// deleteSelf references to one record.
     package var ownersPerRecord = 750
     package var zonesPerDatabase = 1_000
+    /// Subscriptions of one user in one database.
+    package var subscriptionsPerDatabase = 1_000
+    /// Bytes of one subscription as it is stored.
+    package var subscriptionBytes = 16 << 10
     /// Plain bytes of one asset.
     package var assetBytes = 1 << 30
     /// Plain bytes of all assets of one user in one database.

@@ -36,7 +36,8 @@ public struct ServiceError: Error, Sendable {
         case invalidArguments = 12
         /// The record changed on the server since it was fetched; `serverRecord` is what it is now.
         case serverRecordChanged = 14
-        /// Another node carried the request out without this item: send it in a new one.
+        /// An equal subscription has another id; or another node carried the request out without
+        /// this item: send it in a new one.
         case serverRejectedRequest = 15
         /// The file of an asset that is to be saved can't be read.
         case assetFileNotFound = 16

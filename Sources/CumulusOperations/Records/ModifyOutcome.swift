@@ -8,7 +8,8 @@ package import CumulusModel
 import CumulusStorage
 
 package struct ModifyOutcome: Hashable, Sendable {
-    /// What the server decided about a saved record; of a zone, only that it was saved.
+    /// What the server decided about a saved record; of a zone or a subscription, only that it was
+    /// saved.
     package struct Saved: Hashable, Sendable {
         package var changeTag: Bytes
         package var created: Int64

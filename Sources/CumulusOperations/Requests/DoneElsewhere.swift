@@ -16,6 +16,8 @@ struct DoneElsewhere {
     private var generations: [String: UInt64] = [:]
     /// Zones that they made or deleted.
     private var zones: Set<String> = []
+    /// Subscriptions that they saved or deleted.
+    private var subscriptions: Set<Bytes> = []
     /// Some of the commits are no longer in the log.
     private(set) var isForgotten = false
     /// The origin went on to another request: no commit of this one is still to come.
@@ -47,7 +49,7 @@ struct DoneElsewhere {
         if let last = dots.max() {
             // Those of one request follow each other in their run.
             let next = Dot(last.incarnation, last.seq + 1)
-            isWhole = try transaction.get(.commit(scope, next)) != nil
+            if try transaction.get(.commit(scope, next)) != nil { isWhole = true }
         }
     }
 
@@ -64,6 +66,7 @@ struct DoneElsewhere {
 
     private mutating func note(_ commit: Commit) {
         guard let (zone, generation) = commit.zone.map({ ($0.name, $0.generation) }) else {
+            noteSubscriptions(in: commit)
             return
         }
         generations[zone] = generation
@@ -74,6 +77,15 @@ struct DoneElsewhere {
             case .zoneCreate, .zoneDelete: zones.insert(zone)
             case .register: break
             }
+        }
+    }
+
+    private mutating func noteSubscriptions(in commit: Commit) {
+        for case .register(let register) in commit.operations
+        where register.namespace == StoredSubscription.namespace {
+            subscriptions.insert(register.key.last ?? [])
+            // All that a request does to subscriptions is one commit.
+            isWhole = true
         }
     }
 
@@ -161,6 +173,50 @@ struct DoneElsewhere {
             return .failure(DoneElsewhere.failed)
         }
         return .success(ModifyOutcome.Saved())
+    }
+
+    func outcome(
+        of request: ModifySubscriptions,
+        _ environment: Environment,
+        _ transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> ModifyOutcome {
+        var outcome = ModifyOutcome(saves: request.saves.count, deletes: request.deletes.count)
+        for (index, save) in request.saves.enumerated() {
+            guard case .success(let subscription) = save,
+                try isDone(subscription, in: request, environment, transaction)
+            else {
+                outcome.saves[index] = .failure(DoneElsewhere.failed)
+                continue
+            }
+        }
+        for (index, id) in request.deletes.enumerated() {
+            guard case .success(let id) = id, isForgotten || subscriptions.contains(Bytes(id.utf8))
+            else {
+                outcome.deletes[index] = .failure(DoneElsewhere.failed)
+                continue
+            }
+        }
+        return outcome
+    }
+
+    /// Whether a subscription was saved, or is there already as it is to be saved: that makes no
+    /// register.
+    private func isDone(
+        _ subscription: Subscription,
+        in request: ModifySubscriptions,
+        _ environment: Environment,
+        _ transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> Bool {
+        if isForgotten || subscriptions.contains(Bytes(subscription.id.utf8)) { return true }
+        guard let database = try? Authorisation.subscriptions(request.database, of: caller) else {
+            return false
+        }
+        let judge = request.judge(scope, environment, caller, database)
+        let judged = try judge.judge(.success(subscription), transaction)
+        let key = StoredSubscription.key(caller.user, database) + [Bytes(subscription.id.utf8)]
+        let row = try transaction.register(scope, StoredSubscription.namespace, key)
+        guard case .success(let wanted) = judged, let value = row?.value else { return false }
+        return wanted.storedBytes == value
     }
 
     private func holds(_ address: RecordAddress) -> Bool {

@@ -15,6 +15,7 @@ package struct WriteRequest: Sendable {
     package enum Operation: Sendable {
         case modifyRecords(ModifyRecords)
         case modifyZones(ModifyZones)
+        case modifySubscriptions(ModifySubscriptions)
         // Of this node alone: what they do to its assets is in no log.
         case prepareAssets(PrepareAssets)
         case enterChunks(EnterChunks)
@@ -90,11 +91,13 @@ package struct WriteRequest: Sendable {
         self.digest = digest
     }
 
-    /// Whether it deletes records or zones and does nothing else: in the end that makes room.
+    /// Whether it deletes records, zones or subscriptions and does nothing else: in the end that
+    /// makes room.
     package var onlyDeletes: Bool {
         switch operation {
         case .modifyRecords(let request): request.saves.isEmpty
         case .modifyZones(let request): request.saves.isEmpty
+        case .modifySubscriptions(let request): request.saves.isEmpty
         case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
             .importSchema, .resetSchema, .prepareAssets, .enterChunks:
             false
@@ -198,6 +201,9 @@ package struct WriteRequest: Sendable {
             return try request.run(scope, by: caller, requestID, in: &transaction)
         case .modifyZones(let request):
             return try request.run(scope, by: caller, requestID, in: &transaction)
+        case .modifySubscriptions(let request):
+            let environment = self.scope.environment
+            return try request.run(scope, environment, by: caller, requestID, in: &transaction)
         case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
             .importSchema, .resetSchema, .prepareAssets, .enterChunks:
             return .failure(
@@ -263,6 +269,8 @@ package struct WriteRequest: Sendable {
             switch operation {
             case .modifyRecords(let request): try done.outcome(of: request, transaction)
             case .modifyZones(let request): try done.outcome(of: request, transaction)
+            case .modifySubscriptions(let request):
+                try done.outcome(of: request, self.scope.environment, transaction)
             case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
                 .importSchema, .resetSchema, .prepareAssets, .enterChunks:
                 ModifyOutcome(saves: 0, deletes: 0)
@@ -289,6 +297,7 @@ package struct WriteRequest: Sendable {
         switch operation {
         case .modifyRecords(let request): request.isAllOrNothing
         case .modifyZones(let request): request.saves.count + request.deletes.count == 1
+        case .modifySubscriptions(let request): request.saves.count + request.deletes.count == 1
         case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
             .importSchema, .resetSchema, .prepareAssets, .enterChunks:
             true
@@ -323,8 +332,8 @@ package struct WriteRequest: Sendable {
             return (.success(.member(existed: existed)), existed)
         case .truncate:
             return (.success(.truncated(scopes: try Truncation.mark(in: &transaction))), true)
-        case .modifyRecords, .modifyZones, .setMergePolicy, .importSchema, .resetSchema,
-            .prepareAssets, .enterChunks:
+        case .modifyRecords, .modifyZones, .modifySubscriptions, .setMergePolicy, .importSchema,
+            .resetSchema, .prepareAssets, .enterChunks:
             return (.failure(Containers.unknown("")), false)
         }
     }

@@ -346,6 +346,8 @@ struct Configuration {
             "recordBytes": \.recordBytes,
             "fieldsPerType": \.fieldsPerType,
             "zonesPerDatabase": \.zonesPerDatabase,
+            "subscriptionsPerDatabase": \.subscriptionsPerDatabase,
+            "subscriptionBytes": \.subscriptionBytes,
             "assetBytes": \.assetBytes,
             "userAssetBytes": \.userAssetBytes,
             "assetsPerRequest": \.assetsPerRequest,

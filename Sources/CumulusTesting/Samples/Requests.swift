@@ -56,6 +56,20 @@ extension ModifyZones {
     }
 }
 
+extension ModifySubscriptions {
+    package init(
+        in database: DatabaseScope = .private,
+        saving saves: [Subscription] = [],
+        deleting deletes: [Subscription.ID] = []
+    ) {
+        self.init(
+            database: database,
+            saves: saves.map { .success($0) },
+            deletes: deletes.map { .success($0) }
+        )
+    }
+}
+
 extension FieldValue {
     /// A reference that takes its record along when the target goes.
     package static func owner(_ name: String) -> FieldValue {

@@ -117,6 +117,20 @@ extension TestStore {
         }
     }
 
+    /// All subscriptions that a user has in a database.
+    package func subscriptions(
+        in database: DatabaseScope = .private,
+        by caller: Caller = .alice
+    ) throws -> [Subscription] {
+        let fetch = FetchSubscriptions(database: database, wanted: .all)
+        do {
+            return try fetch.page(byteLimit: .max, of: scopeNumber(), by: caller, in: reader)
+                .results.map { try $0.get() }
+        } catch ReadFailure.service(let error) {
+            throw error
+        }
+    }
+
     /// The number under which a zone's rows stand.
     package func zoneNumber(
         _ zone: ZoneAddress,

@@ -329,6 +329,15 @@ package final class TestStore {
         try outcome(of: try run(request(.modifyZones(modify), by: caller)))
     }
 
+    /// Saves and deletes subscriptions; throws what fails the whole request.
+    @discardableResult
+    package func modify(
+        _ modify: ModifySubscriptions,
+        by caller: Caller = .alice
+    ) throws -> ModifyOutcome {
+        try outcome(of: try run(request(.modifySubscriptions(modify), by: caller)))
+    }
+
     /// Saves records, as one atomic request of Alice's that compares no tags.
     @discardableResult
     package func save(

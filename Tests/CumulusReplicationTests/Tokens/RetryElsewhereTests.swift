@@ -119,6 +119,33 @@ import Testing
         #expect(throws: Never.self) { try second.deletes[0].get() }
     }
 
+    /// They are one commit: what isn't in it was not done, also while it is the last of its run.
+    @Test func subscriptionsAreAnsweredAsDone() throws {
+        func query(_ id: String, _ format: String) throws -> Subscription {
+            let predicate = try Query.Predicate(format: format)
+            return Subscription(id: id, kind: .query(recordType: "Note", predicate: predicate))
+        }
+        try one.modify(ModifySubscriptions(saving: [try query("old", "a == 1")]))
+        try one.modify(ModifySubscriptions(saving: [try query("there", "a IN {3, 2}")]))
+        try other.take(from: one)
+        let modify = ModifySubscriptions(
+            saving: [
+                try query("new", "a == 5"), try query("there", "a IN {2, 3}"),
+                try query("twin", "a == 5"), try query("bad", "never == 5"),
+            ],
+            deleting: ["old", "never"]
+        )
+        let (first, second) = try repeatElsewhere(.modifySubscriptions(modify))
+        #expect(
+            first.codes == [
+                nil, nil, .serverRejectedRequest, .invalidArguments, nil, .unknownItem,
+            ]
+        )
+        let refused = ServiceError.Code.serverRejectedRequest
+        #expect(second.codes == [nil, nil, refused, refused, nil, refused])
+        #expect(first.dots == second.dots)
+    }
+
     /// What the commits held is forgotten: only where one item done means all done can it be told.
     @Test func whatIsForgottenIsNotSaidToBeDone() throws {
         let zone = ZoneAddress(name: "z")

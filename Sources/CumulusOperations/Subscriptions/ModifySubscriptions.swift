@@ -1,0 +1,119 @@
+// Saves and deletes subscriptions of the caller in one database.
+//
+// Run by the writer, in request order: saves first, each judged by itself. What changes is one
+// commit of the whole request, whose registers are the subscriptions.
+//
+// Folder: what requests about subscriptions mean. Read `ModifySubscriptions`, then
+// `SubscriptionJudge` and `SubscriptionSet`.
+
+package import CumulusModel
+package import CumulusStorage
+
+package struct ModifySubscriptions: Sendable {
+    package var database: DatabaseScope
+    /// A subscription, or why it can't be one.
+    package var saves: [Result<Subscription, ServiceError>]
+    /// An id, or why it can't be one.
+    package var deletes: [Result<Subscription.ID, ServiceError>]
+    package var limits: Limits
+
+    package init(
+        database: DatabaseScope,
+        saves: [Result<Subscription, ServiceError>] = [],
+        deletes: [Result<Subscription.ID, ServiceError>] = [],
+        limits: Limits = .standard
+    ) {
+        self.database = database
+        self.saves = saves
+        self.deletes = deletes
+        self.limits = limits
+    }
+
+    /// - Parameter environment: Of the scope: it decides which fields have indexes.
+    package func run(
+        _ scope: ScopeNumber,
+        _ environment: Environment,
+        by caller: Caller,
+        _ requestID: RequestID?,
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) -> Result<ModifyOutcome, ServiceError> {
+        let database: DatabaseID
+        do {
+            database = try Authorisation.subscriptions(self.database, of: caller)
+            try check()
+        } catch {
+            return .failure(error)
+        }
+        let judge = judge(scope, environment, caller, database)
+        var set = try SubscriptionSet(of: caller.user, database, limits, in: scope, transaction)
+        var outcome = ModifyOutcome(saves: saves.count, deletes: deletes.count)
+        for (index, save) in saves.enumerated() {
+            let judged = try judge.judge(save, transaction)
+            outcome.saves[index] = ModifyOutcome.item(judged.flatMap { set.save($0) })
+        }
+        for (index, id) in deletes.enumerated() {
+            outcome.deletes[index] = ModifyOutcome.item(id.flatMap { set.delete($0) })
+        }
+        let registers = set.changes
+        if registers.isEmpty { return .success(outcome) }
+        let (commit, _) = try transaction.perform(
+            registers.map(Commit.Operation.register),
+            in: scope,
+            zone: nil,
+            author: Author(requestID: requestID, user: caller.user, device: caller.device)
+        )
+        outcome.dots = [commit.stamp.dot]
+        return .success(outcome)
+    }
+
+    /// Judges the saves of this request.
+    func judge(
+        _ scope: ScopeNumber,
+        _ environment: Environment,
+        _ caller: Caller,
+        _ database: DatabaseID
+    ) -> SubscriptionJudge {
+        SubscriptionJudge(
+            scope: scope,
+            environment: environment,
+            caller: caller,
+            database: database,
+            limits: limits
+        )
+    }
+
+    private func check() throws(ServiceError) {
+        let count = saves.count + deletes.count
+        guard count <= limits.itemsPerRequest else {
+            throw .tooManyItems(count, limit: limits.itemsPerRequest)
+        }
+    }
+}
+
+extension Authorisation {
+    /// The database whose subscriptions a call is about: users have their own in each.
+    static func subscriptions(
+        _ kind: DatabaseScope,
+        of caller: Caller
+    ) throws(ServiceError) -> DatabaseID {
+        switch caller.role {
+        case .user: return try database(kind, for: caller)
+        case .anonymous:
+            throw ServiceError(
+                .notAuthenticated,
+                "subscriptions are a signed-in user's; connect with an access token"
+            )
+        case .operator:
+            throw ServiceError(
+                .permissionFailure,
+                "an operator has no subscriptions; use a user's access token"
+            )
+        }
+    }
+}
+
+extension ModifyOutcome {
+    fileprivate static func item(_ result: Result<Void, ServiceError>) -> Item {
+        result.map { Saved() }.mapError { Failure($0) }
+    }
+}

@@ -1,0 +1,192 @@
+// Whether a subscription may be saved: its place, its zone, its predicate, what it carries.
+//
+// Asked by `ModifySubscriptions` for each save. What may stand comes back in the form in which it
+// is stored. Reads only, so that a repetition on another node can ask again.
+
+import CumulusModel
+import CumulusStorage
+
+struct SubscriptionJudge {
+    let scope: ScopeNumber
+    let environment: Environment
+    let caller: Caller
+    let database: DatabaseID
+    let limits: Limits
+
+    /// Fields that a notification may carry, as in CloudKit.
+    private static let mostKeys = 3
+
+    func judge<Reader: RowReader & ~Copyable>(
+        _ save: Result<Subscription, ServiceError>,
+        _ reader: borrowing Reader
+    ) throws(EngineError) -> Result<Subscription, ServiceError> {
+        guard case .success(let subscription) = save else { return save }
+        do {
+            return .success(try judge(subscription, reader))
+        } catch {
+            switch ReadFailure(error) {
+            case .service(let error): return .failure(error)
+            case .engine(let error): throw error
+            }
+        }
+    }
+
+    private func judge<Reader: RowReader & ~Copyable>(
+        _ subscription: Subscription,
+        _ reader: borrowing Reader
+    ) throws -> Subscription {
+        try checkPlace(of: subscription.kind)
+        var subscription = subscription
+        switch subscription.kind {
+        case .query(let type, let predicate, let zone):
+            try check(subscription.options)
+            var named: RecordZone.ID?
+            if let zone { named = try find(zone, reader) }
+            // The public database has one zone.
+            if database.kind == .public { named = nil }
+            let schema = try reader.typeSchema(scope, type)
+            let canonical = try bind(subscription, type, predicate, schema)
+            try check(subscription.notificationInfo?.desiredKeys ?? [], of: type, schema)
+            subscription.kind = .query(recordType: type, predicate: canonical, zone: named)
+        case .zone(let zone, let type):
+            guard zone.zoneName != Names.defaultZone else {
+                throw invalid(
+                    """
+                    a zone subscription watches a custom zone; use a query subscription for the \
+                    default zone
+                    """
+                )
+            }
+            subscription.kind = .zone(try find(zone, reader), recordType: type)
+            try checkNoKeys(of: &subscription)
+        case .database: try checkNoKeys(of: &subscription)
+        }
+        return subscription
+    }
+
+    // MARK: Place
+
+    private func checkPlace(of kind: Subscription.Kind) throws(ServiceError) {
+        switch (kind, database.kind) {
+        case (.query, .public), (_, .private): return
+        case (_, .public):
+            throw ServiceError(
+                .badDatabase,
+                """
+                the public database has no custom zones to be told of; use a query subscription, \
+                or the private database
+                """
+            )
+        case (_, .shared):
+            throw ServiceError(
+                .badDatabase,
+                "the shared database is empty in this release; use the private database"
+            )
+        }
+    }
+
+    /// The zone as it is stored.
+    private func find<Reader: RowReader & ~Copyable>(
+        _ zone: RecordZone.ID,
+        _ reader: borrowing Reader
+    ) throws -> RecordZone.ID {
+        let address = ZoneAddress(name: zone.zoneName, owner: zone.ownerName)
+        guard try reader.find(address, in: database, of: scope, by: caller) != nil else {
+            throw ServiceError.zoneNotFound(zone.zoneName)
+        }
+        let isOwn = caller.isOwner(named: zone.ownerName)
+        return isOwn ? RecordZone.ID(zoneName: zone.zoneName) : zone
+    }
+
+    // MARK: Query subscriptions
+
+    private func check(_ options: Subscription.Options) throws(ServiceError) {
+        let known: Subscription.Options = [.standard, .firesOnce]
+        guard options.isSubset(of: known) else {
+            throw invalid("the options of a query subscription hold bits that are unknown here")
+        }
+        guard !options.isDisjoint(with: .standard) else {
+            throw invalid(
+                """
+                a query subscription fires on nothing; give at least one of \
+                firesOnRecordCreation, firesOnRecordUpdate and firesOnRecordDeletion
+                """
+            )
+        }
+    }
+
+    /// Holds the predicate against the schema as a query is.
+    private func bind(
+        _ subscription: Subscription,
+        _ type: String,
+        _ predicate: Query.Predicate,
+        _ schema: TypeSchema
+    ) throws(ServiceError) -> Query.Predicate {
+        guard type != UserRecords.type else {
+            throw invalid("records of type Users can't be subscribed to: no query finds them")
+        }
+        var query = Query(recordType: type, predicate: predicate)
+        query.allowsExtensions = subscription.allowsExtensions
+        // What NOW() is doesn't matter: nothing is looked for yet.
+        let context = BoundQuery.Context(
+            environment: environment,
+            user: caller.user,
+            now: 0,
+            limits: limits
+        )
+        _ = try BoundQuery(query, schema, context)
+        return predicate.canonical(in: schema, for: caller.user)
+    }
+
+    private func check(
+        _ keys: [String],
+        of type: String,
+        _ schema: TypeSchema
+    ) throws(ServiceError) {
+        guard keys.count <= SubscriptionJudge.mostKeys else {
+            throw invalid(
+                "a notification carries at most \(SubscriptionJudge.mostKeys) desired keys"
+            )
+        }
+        for key in keys {
+            guard let column = schema.fields[schema.fieldDrops.stored(key)] else {
+                throw invalid("Unknown field '\(key)': type \(type) has none of that name")
+            }
+            guard case .one(let kind) = column, kind.isCarried else {
+                throw ServiceError(
+                    .invalidArguments,
+                    .wrongType,
+                    """
+                    a notification can't carry field '\(key)' of type \(column.name); desired \
+                    keys are STRING, INT64, DOUBLE, TIMESTAMP, LOCATION or REFERENCE fields
+                    """
+                )
+            }
+        }
+    }
+
+    // MARK: Others
+
+    /// They don't tell of records, and so carry no fields and choose no changes.
+    private func checkNoKeys(of subscription: inout Subscription) throws(ServiceError) {
+        guard subscription.notificationInfo?.desiredKeys.isEmpty ?? true else {
+            throw invalid("only notifications of a query subscription carry desired keys")
+        }
+        subscription.options = .standard
+        subscription.allowsExtensions = false
+    }
+
+    private func invalid(_ message: String) -> ServiceError {
+        ServiceError(.invalidArguments, .invalidValue, message)
+    }
+}
+
+extension FieldKind {
+    /// Whether notifications carry such values.
+    fileprivate var isCarried: Bool {
+        switch self {
+        case .string, .int64, .double, .timestamp, .location, .reference: true
+        case .bytes, .asset: false
+        }
+    }
+}

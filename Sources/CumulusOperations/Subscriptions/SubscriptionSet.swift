@@ -1,0 +1,122 @@
+// The subscriptions that a user has in a database, while a request changes them.
+//
+// Read once per request by `ModifySubscriptions`. Holds what is true of all of them together: ids
+// stand once, no two are equivalent, and there are only so many. Nodes that save at the same time
+// don't know of each other: equivalent ones may then both stand, and a few too many.
+
+import CumulusModel
+import CumulusStorage
+
+struct SubscriptionSet {
+    private let user: String
+    private let database: DatabaseID
+    private let limits: Limits
+    /// Values by id, as they are stored.
+    private let stored: [Subscription.ID: Bytes]
+    private var values: [Subscription.ID: Bytes]
+    /// Which of them watches what.
+    private var ids: [Bytes: Subscription.ID] = [:]
+    private var essences: [Subscription.ID: Bytes] = [:]
+
+    init(
+        of user: String,
+        _ database: DatabaseID,
+        _ limits: Limits,
+        in scope: ScopeNumber,
+        _ transaction: borrowing WriteTransaction
+    ) throws(EngineError) {
+        self.user = user
+        self.database = database
+        self.limits = limits
+        var values: [Subscription.ID: Bytes] = [:]
+        for known in try transaction.subscriptions(in: scope, of: user, database) {
+            let subscription = known.subscription
+            values[subscription.id] = subscription.storedBytes
+            let essence = subscription.essence
+            essences[subscription.id] = essence
+            // Of equivalent ones the first is named.
+            if ids[essence] == nil { ids[essence] = subscription.id }
+        }
+        stored = values
+        self.values = values
+    }
+
+    /// Takes one in, in place of that with its id.
+    mutating func save(_ subscription: Subscription) -> Result<Void, ServiceError> {
+        let essence = subscription.essence
+        if let other = ids[essence], other != subscription.id {
+            return .failure(
+                ServiceError(
+                    .serverRejectedRequest,
+                    "subscription is duplicate of '\(other)'"
+                )
+            )
+        }
+        let value = subscription.storedBytes
+        guard value.count <= limits.subscriptionBytes else {
+            return .failure(
+                ServiceError(
+                    .limitExceeded,
+                    .tooLarge,
+                    """
+                    subscription '\(subscription.id)' takes \(value.count) bytes; at most \
+                    \(limits.subscriptionBytes) are allowed: shorten its predicate or its texts
+                    """
+                )
+            )
+        }
+        let isNew = values[subscription.id] == nil
+        guard !isNew || values.count < limits.subscriptionsPerDatabase else {
+            return .failure(
+                ServiceError(
+                    .limitExceeded,
+                    .tooManyItems,
+                    """
+                    a user has at most \(limits.subscriptionsPerDatabase) subscriptions in a \
+                    database; delete one first
+                    """
+                )
+            )
+        }
+        forgetEssence(of: subscription.id)
+        values[subscription.id] = value
+        essences[subscription.id] = essence
+        ids[essence] = subscription.id
+        return .success(())
+    }
+
+    mutating func delete(_ id: Subscription.ID) -> Result<Void, ServiceError> {
+        guard values.removeValue(forKey: id) != nil else {
+            return .failure(.subscriptionNotFound(id))
+        }
+        forgetEssence(of: id)
+        return .success(())
+    }
+
+    private mutating func forgetEssence(of id: Subscription.ID) {
+        guard let essence = essences.removeValue(forKey: id), ids[essence] == id else { return }
+        // Two nodes may have saved another one meanwhile.
+        ids[essence] = essences.filter { $0.value == essence }.keys.min()
+    }
+
+    /// The registers that make the stored ones what these are, in the order of their ids.
+    var changes: [Commit.Register] {
+        Set(stored.keys).union(values.keys).sorted().compactMap { id in
+            guard stored[id] != values[id] else { return nil }
+            return Commit.Register(
+                namespace: StoredSubscription.namespace,
+                key: StoredSubscription.key(user, database) + [Bytes(id.utf8)],
+                value: values[id]
+            )
+        }
+    }
+}
+
+extension ServiceError {
+    static func subscriptionNotFound(_ id: String) -> ServiceError {
+        ServiceError(
+            .unknownItem,
+            "Subscription '\(id)' does not exist; check its id, or list the subscriptions"
+        )
+    }
+}
