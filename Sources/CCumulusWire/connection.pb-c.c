@@ -825,7 +825,7 @@ const ProtobufCMessageDescriptor cumulus__v1__vector_entry__descriptor =
   (ProtobufCMessageInit) cumulus__v1__vector_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__limits__field_descriptors[15] =
+static const ProtobufCFieldDescriptor cumulus__v1__limits__field_descriptors[16] =
 {
   {
     "items_per_request",
@@ -1007,6 +1007,18 @@ static const ProtobufCFieldDescriptor cumulus__v1__limits__field_descriptors[15]
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "subscriptions_per_database",
+    16,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Limits, subscriptions_per_database),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__limits__field_indices_by_name[] = {
   12,   /* field[12] = asset_bytes */
@@ -1021,6 +1033,7 @@ static const unsigned cumulus__v1__limits__field_indices_by_name[] = {
   1,   /* field[1] = request_bytes */
   10,   /* field[10] = request_memory_ms */
   7,   /* field[7] = streams_per_connection */
+  15,   /* field[15] = subscriptions_per_database */
   8,   /* field[8] = unanswered_bytes */
   13,   /* field[13] = user_asset_bytes */
   11,   /* field[11] = zones_per_database */
@@ -1028,7 +1041,7 @@ static const unsigned cumulus__v1__limits__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__limits__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 15 }
+  { 0, 16 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__limits__descriptor =
 {
@@ -1038,7 +1051,7 @@ const ProtobufCMessageDescriptor cumulus__v1__limits__descriptor =
   "Cumulus__V1__Limits",
   "cumulus.v1",
   sizeof(Cumulus__V1__Limits),
-  15,
+  16,
   cumulus__v1__limits__field_descriptors,
   cumulus__v1__limits__field_indices_by_name,
   1,  cumulus__v1__limits__number_ranges,
@@ -1319,7 +1332,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[43] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[45] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -1364,11 +1377,13 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[43] =
   { "ASSETS_PREPARE", "CUMULUS__V1__METHOD__ASSETS_PREPARE", 112 },
   { "ASSETS_UPLOAD", "CUMULUS__V1__METHOD__ASSETS_UPLOAD", 113 },
   { "ASSETS_DOWNLOAD", "CUMULUS__V1__METHOD__ASSETS_DOWNLOAD", 114 },
+  { "SUBSCRIPTIONS_MODIFY", "CUMULUS__V1__METHOD__SUBSCRIPTIONS_MODIFY", 128 },
+  { "SUBSCRIPTIONS_FETCH", "CUMULUS__V1__METHOD__SUBSCRIPTIONS_FETCH", 129 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 6},{32, 9},{48, 10},{80, 31},{96, 33},{112, 40},{0, 43}
+{0, 0},{16, 6},{32, 9},{48, 10},{80, 31},{96, 33},{112, 40},{128, 43},{0, 45}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[43] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[45] =
 {
   { "ACCOUNTS_WHO_AM_I", 9 },
   { "ASSETS_DOWNLOAD", 42 },
@@ -1410,6 +1425,8 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[43
   { "SCHEMA_IMPORT", 34 },
   { "SCHEMA_READ", 33 },
   { "SCHEMA_RESET", 39 },
+  { "SUBSCRIPTIONS_FETCH", 44 },
+  { "SUBSCRIPTIONS_MODIFY", 43 },
   { "ZONES_FETCH", 7 },
   { "ZONES_LIST", 6 },
   { "ZONES_MODIFY", 8 },
@@ -1421,11 +1438,11 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  43,
+  45,
   cumulus__v1__method__enum_values_by_number,
-  43,
+  45,
   cumulus__v1__method__enum_values_by_name,
-  7,
+  8,
   cumulus__v1__method__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };

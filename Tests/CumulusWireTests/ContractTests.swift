@@ -93,6 +93,7 @@ import Testing
             ("fields_per_type", limits.fieldsPerType, "256"),
             ("owners_per_record", limits.ownersPerRecord, "750"),
             ("zones_per_database", limits.zonesPerDatabase / 1_000, "1,000"),
+            ("subscriptions_per_database", limits.subscriptionsPerDatabase / 1_000, "1,000"),
             ("frame_bytes", limits.frameBytes >> 20, "4 MiB"),
             ("streams_per_connection", limits.streamsPerConnection, "256"),
             ("unanswered_bytes", limits.unansweredBytes >> 20, "8 MiB"),
@@ -118,6 +119,7 @@ import Testing
         #expect(limits.requestLeadMilliseconds == 600_000)
         #expect(limits.assetGraceMilliseconds == 24 * 3_600_000)
         #expect(limits.deviceBytes == 64)
+        #expect(limits.subscriptionBytes == 16 << 10)
     }
 
     @Test func theExamplesOfTheReadmeAreGolden() throws {

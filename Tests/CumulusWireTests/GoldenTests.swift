@@ -7,7 +7,10 @@ import Testing
 
 @Suite struct GoldenTests {
     @Test func everyRequestAndResponseHasOne() throws {
-        let files = ["connection", "records", "zones", "changes", "operator", "peers", "assets"]
+        let files = [
+            "connection", "records", "zones", "changes", "operator", "peers", "assets",
+            "subscriptions",
+        ]
         let declared = try files.flatMap { file in
             try Golden.text("\(file).proto").matches(of: /message (\w+(?:Request|Response))\s/)
                 .map { String($0.output.1) }
@@ -53,6 +56,12 @@ import Testing
                 database: try #require(DatabaseScope(rawValue: UInt8(number)))
             )
         },
+        "FetchSubscriptionsRequest": { try FetchSubscriptionsRequest(wire: $0).encoded() },
+        "FetchSubscriptionsResponse": {
+            FetchSubscriptionsResponse.encoded(try FetchSubscriptionsResponse.results(wire: $0))
+        },
+        "ModifySubscriptionsRequest": { try ModifySubscriptionsRequest(wire: $0).encoded() },
+        "ModifySubscriptionsResponse": { try ModifySubscriptionsResponse(wire: $0).encoded() },
         "FetchDatabaseChangesRequest": { try FetchDatabaseChangesRequest(wire: $0).encoded() },
         "FetchDatabaseChangesResponse": { try FetchDatabaseChangesResponse(wire: $0).encoded() },
         "FetchZoneChangesRequest": { try FetchZoneChangesRequest(wire: $0).encoded() },
@@ -169,6 +178,30 @@ import Testing
     func ourTypesReadAndWriteThem(golden: Golden) throws {
         let recode = try #require(Self.recoded[golden.message])
         #expect(try recode(golden.bytes).hex == golden.bytes.hex)
+    }
+
+    /// Not only bytes that come back: each part is where the contract has it.
+    @Test func everyPartOfASubscription() throws {
+        let golden = try Golden("ModifySubscriptionsRequest-full").bytes
+        let save = try #require(try ModifySubscriptionsRequest(wire: golden).saves.first)
+        let subscription = try #require(save.subscription)
+        let trips = RecordZone.ID(zoneName: "Trips")
+        let predicate = try Query.Predicate(format: "TRUEPREDICATE OR population > 1000000")
+        let kind = Subscription.Kind.query(recordType: "City", predicate: predicate, zone: trips)
+        #expect(subscription.id == "s")
+        #expect(subscription.kind == kind)
+        #expect(subscription.options == .standard)
+        #expect(subscription.allowsExtensions)
+        let info = try #require(subscription.notificationInfo)
+        #expect(info.alertBody == "t1" && info.alertLocalizationKey == "t2")
+        #expect(info.title == "t3" && info.titleLocalizationKey == "t4")
+        #expect(info.subtitle == "t5" && info.subtitleLocalizationKey == "t6")
+        #expect(info.alertActionLocalizationKey == "t7" && info.alertLaunchImage == "t8")
+        #expect(info.soundName == "t9" && info.category == "t10" && info.collapseIDKey == "t11")
+        #expect(info.alertLocalizationArgs == ["f12"] && info.titleLocalizationArgs == ["f13"])
+        #expect(info.subtitleLocalizationArgs == ["f14"] && info.desiredKeys == ["f15"])
+        #expect(info.shouldBadge && info.shouldSendContentAvailable)
+        #expect(info.shouldSendMutableContent)
     }
 
     // MARK: Made by one side and read by the other

@@ -132,6 +132,8 @@ import Testing
         #expect(records.map(Self.code) == [.internalError, .internalError])
         let zones = try FetchZonesResponse.results(wire: response.bytes)
         #expect(zones.map(Self.code) == [.internalError, .internalError])
+        let subscriptions = try FetchSubscriptionsResponse.results(wire: response.bytes)
+        #expect(subscriptions.map(Self.code) == [.internalError, .internalError])
         #expect(try ListRecordsResponse.records(wire: [0x0A, 0]).isEmpty)
         #expect(try ListZonesResponse.zones(wire: [0x0A, 0]).isEmpty)
     }
@@ -150,6 +152,9 @@ import Testing
         let request = try NodeModifyRecordsRequest(wire: [0x22, 0, 0x22, 2, 0x0A, 0])
         #expect(request.saves.map(\.id.name) == [[], []])
         #expect(request.saves.map(\.parent) == [nil, nil])
+        // A subscription without a kind, and a zone subscription without a zone.
+        let saves = try ModifySubscriptionsRequest(wire: [0x12, 0, 0x12, 2, 0x1A, 0]).saves
+        #expect(saves.map(\.subscription?.kind) == [nil, .zone(.init(zoneName: ""))])
         let zones = try ModifyZonesRequest(wire: [0x12, 0, 0x1A, 0])
         #expect(zones.saves.map(\.name) == [[]])
         #expect(zones.deletes.map(\.name) == [[]])

@@ -46,6 +46,16 @@ enum LibraryCodec {
         "FetchRecordsResponse": repack(cumulus__v1__fetch_records_response__unpack),
         "FetchZoneChangesRequest": repack(cumulus__v1__fetch_zone_changes_request__unpack),
         "FetchZoneChangesResponse": repack(cumulus__v1__fetch_zone_changes_response__unpack),
+        "FetchSubscriptionsRequest": repack(cumulus__v1__fetch_subscriptions_request__unpack),
+        "FetchSubscriptionsResponse": repack(
+            cumulus__v1__fetch_subscriptions_response__unpack
+        ),
+        "ModifySubscriptionsRequest": repack(
+            cumulus__v1__modify_subscriptions_request__unpack
+        ),
+        "ModifySubscriptionsResponse": repack(
+            cumulus__v1__modify_subscriptions_response__unpack
+        ),
         "FetchZonesRequest": repack(cumulus__v1__fetch_zones_request__unpack),
         "FetchZonesResponse": repack(cumulus__v1__fetch_zones_response__unpack),
         "Field": repack(cumulus__v1__field__unpack),

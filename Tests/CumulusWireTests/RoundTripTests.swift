@@ -87,6 +87,45 @@ import Testing
         }
     }
 
+    /// A subscription that no node has to accept.
+    private static func subscription(using dice: inout SeededGenerator) -> WireSubscription {
+        var subscription = WireSubscription(id: bytes(using: &dice), kind: nil)
+        switch Int.random(in: 0..<4, using: &dice) {
+        case 0:
+            subscription.kind = .zone(zone(using: &dice), recordType: bytes(using: &dice))
+        case 1: subscription.kind = .database(recordType: bytes(using: &dice))
+        case 2: break
+        default:
+            subscription.kind = .query(
+                WireSubscription.QueryKind(
+                    recordType: bytes(using: &dice),
+                    predicate: list(using: &dice, node),
+                    zone: Bool.random(using: &dice) ? zone(using: &dice) : nil,
+                    options: number(using: &dice),
+                    allowsExtensions: Bool.random(using: &dice)
+                )
+            )
+        }
+        if Bool.random(using: &dice) { subscription.info = info(using: &dice) }
+        return subscription
+    }
+
+    private static func info(
+        using dice: inout SeededGenerator
+    ) -> Subscription.NotificationInfo {
+        var info = Subscription.NotificationInfo()
+        for part in Subscription.NotificationInfo.texts where Bool.random(using: &dice) {
+            info[keyPath: part.path] = "x" + text(using: &dice)
+        }
+        for part in Subscription.NotificationInfo.lists {
+            info[keyPath: part.path] = list(using: &dice, text)
+        }
+        for part in Subscription.NotificationInfo.flags {
+            info[keyPath: part.path] = Bool.random(using: &dice)
+        }
+        return info
+    }
+
     private static func expectLibraryAgrees(_ message: String, _ bytes: Bytes) {
         #expect(LibraryCodec.messages[message]?(bytes)?.hex == bytes.hex, "\(message)")
     }
@@ -345,6 +384,20 @@ import Testing
             )
             Self.expectLibraryAgrees("ModifyZonesRequest", modify.encoded())
             #expect(try ModifyZonesRequest(wire: modify.encoded()) == modify)
+
+            let subscriptions = ModifySubscriptionsRequest(
+                database: database,
+                saves: Self.list(using: &dice, Self.subscription),
+                deletes: Self.list(using: &dice, Self.bytes)
+            )
+            Self.expectLibraryAgrees("ModifySubscriptionsRequest", subscriptions.encoded())
+            #expect(
+                try ModifySubscriptionsRequest(wire: subscriptions.encoded()) == subscriptions
+            )
+
+            let wanted = FetchSubscriptionsRequest(database: database, ids: keys)
+            Self.expectLibraryAgrees("FetchSubscriptionsRequest", wanted.encoded())
+            #expect(try FetchSubscriptionsRequest(wire: wanted.encoded()) == wanted)
 
             let zoneChanges = FetchZoneChangesRequest(
                 database: database,

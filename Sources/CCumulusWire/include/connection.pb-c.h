@@ -116,7 +116,12 @@ typedef enum _Cumulus__V1__Method {
   /*
    * server stream
    */
-  CUMULUS__V1__METHOD__ASSETS_DOWNLOAD = 114
+  CUMULUS__V1__METHOD__ASSETS_DOWNLOAD = 114,
+  CUMULUS__V1__METHOD__SUBSCRIPTIONS_MODIFY = 128,
+  /*
+   * server stream
+   */
+  CUMULUS__V1__METHOD__SUBSCRIPTIONS_FETCH = 129
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__METHOD)
 } Cumulus__V1__Method;
 /*
@@ -409,10 +414,14 @@ struct  Cumulus__V1__Limits
    * lists in one PREPARE
    */
   uint32_t assets_per_request;
+  /*
+   * of one user
+   */
+  uint32_t subscriptions_per_database;
 };
 #define CUMULUS__V1__LIMITS__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__limits__descriptor) \
-    , 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    , 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 
 typedef enum {
@@ -433,7 +442,7 @@ struct  Cumulus__V1__CallHeader
    */
   uint32_t timeout_ms;
   /*
-   * 16 bytes; needed by RECORDS_MODIFY and ZONES_MODIFY
+   * 16 bytes; needed by RECORDS_, ZONES_ and SUBSCRIPTIONS_MODIFY
    */
   ProtobufCBinaryData request_id;
   /*

@@ -143,6 +143,14 @@ enum MethodTable {
         .init(.assetsPrepare, .message, begin: AssetCalls.prepare),
         .init(.assetsUpload, .message, .credit, takesMessages: true, begin: AssetCalls.upload),
         .init(.assetsDownload, .parts, .credit, begin: AssetCalls.download),
+
+        .init(
+            .subscriptionsModify,
+            .message,
+            [.requestID, .token],
+            begin: SubscriptionCalls.modify
+        ),
+        .init(.subscriptionsFetch, .parts, [.token, .credit], begin: SubscriptionCalls.fetch),
     ]
 
     private static let byNumber: [MethodEntry?] = {

@@ -64,15 +64,8 @@ struct RequestParser {
     ) throws(ServiceError) -> QueryRecords {
         var query = Query(
             recordType: try Names.checkText(request.recordType[...], "record type"),
-            predicate: .all
+            predicate: try predicate(request.predicate)
         )
-        guard request.predicate.count <= limits.predicateNodes else {
-            throw ServiceError.tooManyItems(request.predicate.count, limit: limits.predicateNodes)
-        }
-        for case .comparison(let comparison) in request.predicate where !comparison.key.isEmpty {
-            _ = try Names.checkText(Bytes(comparison.key.utf8)[...], "key of a comparison")
-        }
-        if !request.predicate.isEmpty { query.predicate.nodes = request.predicate }
         query.sortDescriptors = try request.sort.map { (key) throws(ServiceError) in
             var descriptor = Query.SortDescriptor(
                 key: try Names.checkText(key.key[...], "sort key"),
@@ -171,6 +164,17 @@ struct RequestParser {
             )
         }
         return scope
+    }
+
+    /// The predicate that a postfix list means; an empty one finds all records.
+    func predicate(_ nodes: [Query.Node]) throws(ServiceError) -> Query.Predicate {
+        guard nodes.count <= limits.predicateNodes else {
+            throw ServiceError.tooManyItems(nodes.count, limit: limits.predicateNodes)
+        }
+        for case .comparison(let comparison) in nodes where !comparison.key.isEmpty {
+            _ = try Names.checkText(Bytes(comparison.key.utf8)[...], "key of a comparison")
+        }
+        return nodes.isEmpty ? .all : Query.Predicate(nodes: nodes)
     }
 
     private func policy(_ number: UInt32) throws(ServiceError) -> SavePolicy {

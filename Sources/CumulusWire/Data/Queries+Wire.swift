@@ -109,7 +109,7 @@ package struct QueryRecordsRequest: Hashable, Sendable {
 // MARK: - Predicates
 
 extension Query.Node {
-    fileprivate func encode(to writer: inout CanonicalWriter) {
+    func encode(to writer: inout CanonicalWriter) {
         switch self {
         case .constant(let value): writer.present(1, varint: value ? 1 : 0)
         case .comparison(let comparison): writer.message(2) { comparison.encode(to: &$0) }
@@ -119,7 +119,7 @@ extension Query.Node {
         }
     }
 
-    fileprivate init(wire raw: Cumulus__V1__PredicateNode) throws(MalformedMessage) {
+    init(wire raw: Cumulus__V1__PredicateNode) throws(MalformedMessage) {
         switch raw.node_case {
         case CUMULUS__V1__PREDICATE_NODE__NODE_CONSTANT: self = .constant(raw.constant != 0)
         case CUMULUS__V1__PREDICATE_NODE__NODE_COMPARISON:

@@ -157,7 +157,7 @@ extension Limits {
             itemsPerRequest, requestBytes, recordBytes, nameBytes, fieldsPerType, ownersPerRecord,
             frameBytes, streamsPerConnection, unansweredBytes, initialCredit,
             Int(requestMemoryMilliseconds), zonesPerDatabase, assetBytes, userAssetBytes,
-            assetsPerRequest,
+            assetsPerRequest, subscriptionsPerDatabase,
         ]
         for (index, number) in numbers.enumerated() {
             writer.field(index + 1, varint: UInt64(number))
@@ -188,6 +188,7 @@ extension Limits {
         take(\.assetBytes, raw.asset_bytes)
         take(\.userAssetBytes, raw.user_asset_bytes)
         take(\.assetsPerRequest, raw.assets_per_request)
+        take(\.subscriptionsPerDatabase, raw.subscriptions_per_database)
     }
 }
 
@@ -235,6 +236,8 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case assetsPrepare = 112
     case assetsUpload = 113
     case assetsDownload = 114
+    case subscriptionsModify = 128
+    case subscriptionsFetch = 129
 }
 
 /// Stands before the first message of a call.

@@ -43,6 +43,7 @@ import Testing
             (.recordsFetch, 2), (.recordsFetch, 4), (.recordsModify, 4), (.recordsModify, 5),
             (.recordsList, 4), (.recordsQuery, 3), (.recordsQuery, 5), (.recordsQuery, 8),
             (.zonesFetch, 2), (.zonesModify, 2), (.zonesModify, 3), (.assetsPrepare, 2),
+            (.subscriptionsModify, 2), (.subscriptionsModify, 3), (.subscriptionsFetch, 3),
             (.changesZone, 4), (.changesDatabase, 9), (.zonesList, 9), (.assetsUpload, 9),
             (.assetsDownload, 6),
         ] as [(Method, UInt8)]

@@ -168,6 +168,10 @@ struct WireAttack {
                 (try? ModifyZonesRequest(wire: message)).map { request in
                     (try? ModifyZonesRequest(wire: request.encoded())) == request
                 }
+            case .subscriptionsModify:
+                (try? ModifySubscriptionsRequest(wire: message)).map { request in
+                    (try? ModifySubscriptionsRequest(wire: request.encoded())) == request
+                }
             case .changesDatabase:
                 (try? FetchDatabaseChangesRequest(wire: message)).map { request in
                     (try? FetchDatabaseChangesRequest(wire: request.encoded())) == request
