@@ -31,7 +31,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
             nouns == [
                 "record", "zone", "import", "export", "user", "container", "status", "bench",
                 "config", "cluster", "changes", "conflicts", "backup", "policy", "query", "schema",
-                "index", "asset",
+                "index", "asset", "subscription",
             ]
         )
     }
@@ -105,6 +105,52 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(command.policy.savePolicy == .changedKeys)
     }
 
+    @Test func aSubscriptionGathersItsParts() throws {
+        let command = try #require(
+            try Main.parseAsRoot(
+                """
+                subscription save s --query City --zone Z --on create --on delete --once \
+                --extensions --alert-key NEW --alert-arg name --alert-arg size --sound bell \
+                --badge --collapse-id c --keys name,size --where TRUEPREDICATE
+                """.split(separator: " ").map(String.init)
+            ) as? SubscriptionCommand.Save
+        )
+        let subscription = try command.subscription()
+        let zone = RecordZone.ID(zoneName: "Z")
+        let kind = Subscription.Kind.query(recordType: "City", predicate: .all, zone: zone)
+        #expect(subscription.id == "s" && subscription.kind == kind)
+        let options: Subscription.Options = [
+            .firesOnRecordCreation, .firesOnRecordDeletion, .firesOnce,
+        ]
+        #expect(subscription.options == options)
+        #expect(subscription.allowsExtensions)
+        var info = Subscription.NotificationInfo()
+        info.alertLocalizationKey = "NEW"
+        info.alertLocalizationArgs = ["name", "size"]
+        info.soundName = "bell"
+        info.shouldBadge = true
+        info.collapseIDKey = "c"
+        info.desiredKeys = ["name", "size"]
+        #expect(subscription.notificationInfo == info)
+    }
+
+    @Test(
+        arguments: [
+            ([], .database()), (["--type", "T"], .database(recordType: "T")),
+            (["--zone", "Z"], .zone(.init(zoneName: "Z"))),
+            (["--zone", "Z", "--type", "T"], .zone(.init(zoneName: "Z"), recordType: "T")),
+            (["--query", "T"], .query(recordType: "T", predicate: .all)),
+        ] as [([String], Subscription.Kind)]
+    )
+    func theOptionsSayWhatASubscriptionWatches(
+        words: [String],
+        kind: Subscription.Kind
+    ) throws {
+        let command = try Main.parseAsRoot(["subscription", "save", "s"] + words)
+        let save = try #require(command as? SubscriptionCommand.Save)
+        #expect(try save.subscription() == Subscription(id: "s", kind: kind))
+    }
+
     @Test func aSaveOverwritesUnlessToldOtherwise() throws {
         let command = try parse("record", "save", "T", "n", as: RecordCommand.Save.self)
         #expect(command.policy.savePolicy == .allKeys)
@@ -151,6 +197,9 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["import", "f", "--type", "T", "--batch", "401"],
         ["import", "f", "--type", "T", "--parallel", "0"], ["record", "list", "--limit", "0"],
         ["zone", "list", "--database", "theirs"], ["status", "--timeout", "0"],
+        ["subscription", "save"], ["subscription", "save", "s", "--query", "T", "--where", "a ="],
+        ["subscription", "save", "s", "--query", "T", "--on", "rename"],
+        ["subscription", "delete"],
         ["status", "--environment", "staging"], ["status", "--endpoint", ","],
         ["export", "--type", "T", "--json"], ["nonsense"],
     ])
@@ -175,6 +224,11 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["query", "T", "--count", "--limit", "5"], ["query", "T", "--count", "--sort", "a"],
         ["query", "T", "--count", "--keys", "a"], ["query", "T", "--count", "--near", "a,1,2"],
         ["query", "T", "--explain", "--keys", "a"],
+        ["subscription", "save", "s", "--zone", "Z", "--where", "a == 1"],
+        ["subscription", "save", "s", "--on", "create"], ["subscription", "save", "s", "--once"],
+        ["subscription", "save", "s", "--extensions"],
+        ["subscription", "save", "s", "--zone", "Z", "--keys", "a"],
+        ["subscription", "save", "s", "--query", "T", "--type", "T"],
         ["conflicts", "list", "--token", "t"], ["conflicts", "list", "--session", "f"],
         ["conflicts", "list", "--mine", "--operator-token-file", "f"],
         ["asset", "get", "r", "f", "-o", "-", "--force"],
