@@ -1,0 +1,148 @@
+// The records of one request of a sync engine, cut to the server's limits.
+
+public import CumulusModel
+
+extension SyncEngine {
+    /// How much one batch may hold.
+    public struct BatchLimits: Hashable, Sendable {
+        /// Records to save and delete.
+        public var itemCount: Int
+        /// Bytes of the records to save, without their assets.
+        public var byteCount: Int
+
+        /// Limits of so many records and bytes.
+        public init(itemCount: Int, byteCount: Int) {
+            self.itemCount = itemCount
+            self.byteCount = byteCount
+        }
+
+        init(_ limits: Limits) {
+            // Sizes are estimates.
+            self.init(
+                itemCount: limits.itemsPerRequest,
+                byteCount: limits.requestBytes / 8 * 7
+            )
+        }
+
+        /// Those of a server that was not told otherwise.
+        public static let standard = BatchLimits(Limits.standard)
+    }
+
+    /// Records to save and delete in one request.
+    public struct RecordZoneChangeBatch: Sendable {
+        /// New records, and changed ones.
+        public var recordsToSave: [Record]
+        /// Names of records to delete.
+        public var recordIDsToDelete: [Record.ID]
+        /// Whether all changes of a zone succeed or none.
+        public var atomicByZone: Bool
+
+        /// A batch of these records.
+        public init(
+            recordsToSave: [Record] = [],
+            recordIDsToDelete: [Record.ID] = [],
+            atomicByZone: Bool = false
+        ) {
+            self.recordsToSave = recordsToSave
+            self.recordIDsToDelete = recordIDsToDelete
+            self.atomicByZone = atomicByZone
+        }
+
+        /// The first of these changes, as many as one request may hold; nil if there are none.
+        ///
+        /// - Parameters:
+        ///   - pendingChanges: Changes to send: those of ``State/pendingRecordZoneChanges`` that
+        ///     are in the scope of the send.
+        ///   - limits: What the server takes: ``SendChangesContext/limits``.
+        ///   - recordProvider: The record of that name as it is to be saved. Where it returns nil,
+        ///     the change is left out and stays pending: remove it from the state if the record is
+        ///     gone.
+        public init?(
+            pendingChanges: [PendingRecordZoneChange],
+            limits: BatchLimits = .standard,
+            recordProvider: (Record.ID) async -> Record?
+        ) async {
+            self.init()
+            var bytes = 0
+            for change in pendingChanges where count < limits.itemCount {
+                switch change {
+                case .deleteRecord(let id): recordIDsToDelete.append(id)
+                case .saveRecord(let id):
+                    guard let record = await recordProvider(id) else { continue }
+                    bytes += record.estimatedSaveBytes
+                    // A record that is too large alone is for the server to refuse.
+                    if bytes > limits.byteCount, count > 0 { return }
+                    recordsToSave.append(record)
+                }
+            }
+            if count == 0 { return nil }
+        }
+
+        var count: Int { recordsToSave.count + recordIDsToDelete.count }
+
+        /// Two batches that do the same, each smaller; nil if it can't be cut.
+        ///
+        /// What is atomic is cut between zones only.
+        var halves: (RecordZoneChangeBatch, RecordZoneChangeBatch)? {
+            guard count > 1 else { return nil }
+            guard atomicByZone else {
+                return parts(
+                    saves: recordsToSave.count / 2 + recordsToSave.count % 2,
+                    deletes: recordIDsToDelete.count / 2
+                )
+            }
+            let ids = recordsToSave.map(\.recordID) + recordIDsToDelete
+            var zones: [RecordZone.ID] = []
+            for id in ids where !zones.contains(id.zoneID) { zones.append(id.zoneID) }
+            guard zones.count > 1 else { return nil }
+            let first = Set(zones.prefix(zones.count / 2))
+            return (within { first.contains($0) }, within { !first.contains($0) })
+        }
+
+        private func parts(saves: Int, deletes: Int) -> (Self, Self) {
+            (
+                RecordZoneChangeBatch(
+                    recordsToSave: Array(recordsToSave.prefix(saves)),
+                    recordIDsToDelete: Array(recordIDsToDelete.prefix(deletes))
+                ),
+                RecordZoneChangeBatch(
+                    recordsToSave: Array(recordsToSave.dropFirst(saves)),
+                    recordIDsToDelete: Array(recordIDsToDelete.dropFirst(deletes))
+                )
+            )
+        }
+
+        private func within(_ isWanted: (RecordZone.ID) -> Bool) -> Self {
+            RecordZoneChangeBatch(
+                recordsToSave: recordsToSave.filter { isWanted($0.recordID.zoneID) },
+                recordIDsToDelete: recordIDsToDelete.filter { isWanted($0.zoneID) },
+                atomicByZone: true
+            )
+        }
+    }
+}
+
+extension Record {
+    /// Bytes of a save of this record, about; an asset counts as what names it.
+    fileprivate var estimatedSaveBytes: Int {
+        let names = recordID.recordName.utf8.count + recordID.zoneID.zoneName.utf8.count
+        return changedKeys().reduce(names + recordType.utf8.count + 96) { sum, key in
+            let value = self[key] ?? encryptedValues[key]
+            return sum + key.utf8.count + 48 + (value?.estimatedBytes ?? 0)
+        }
+    }
+}
+
+extension FieldValue {
+    /// Bytes of the value in a request, about, with what stands around it.
+    fileprivate var estimatedBytes: Int {
+        switch self {
+        case .string(let text): text.utf8.count + 16
+        case .bytes(let bytes): bytes.count + 16
+        case .reference(let reference): reference.recordName.utf8.count + 16
+        case .asset: 512
+        case .list(let elements): elements.reduce(16) { $0 + $1.estimatedBytes }
+        case .int64, .double, .timestamp, .location: 16
+        }
+    }
+}

@@ -1,0 +1,315 @@
+// The sync engine: keeps an app's copy of a database and the server the same.
+//
+// A thin shell: one task takes the steps that `SyncState` says, one at a time. It makes the calls,
+// and hands events to the delegate. Every rule is in `SyncState`.
+//
+// Folder: the sync engine, a synchronous state machine and the shell around it. Read `SyncEngine`,
+// then `SyncState`, `SyncFetch`, `SyncSend` and `SyncLedger`.
+
+import CumulusModel
+import CumulusWire
+import Synchronization
+
+/// Keeps an app's copy of a private or shared database and the server the same.
+///
+/// The app adds what it changed to ``state``, gives the records when the engine asks for them, and
+/// applies the events that its delegate gets. The engine decides when to sync, cuts what it sends
+/// to the server's limits, keeps the change tokens, and waits and tries again after errors that
+/// pass. Its contract is that of CloudKit's `CKSyncEngine`. Use one engine for a database on a
+/// device.
+///
+/// ```swift
+/// let configuration = SyncEngine.Configuration(
+///     database: container.privateCloudDatabase,
+///     stateSerialization: savedState,
+///     delegate: app
+/// )
+/// let engine = SyncEngine(configuration)
+/// engine.state.add(pendingRecordZoneChanges: [.saveRecord(note.recordID)])
+/// ```
+///
+/// Saves are made if the record did not change on the server (`ifServerRecordUnchanged`). The
+/// default zone is not fetched: it keeps no changes. The engine stops when it is released.
+///
+/// It asks the server for news every 30 seconds, besides what it is told to do.
+public final class SyncEngine: Sendable {
+    /// How an engine is set up.
+    public struct Configuration: Sendable {
+        /// The database to keep the same; not the public one.
+        public var database: Database
+        /// The state that the last engine told to keep; nil means this is the first one.
+        public var stateSerialization: State.Serialization?
+        /// Gets events and gives records; the engine keeps a weak reference.
+        public var delegate: any SyncEngineDelegate
+        /// Whether the engine syncs by itself; false means only when it is asked to.
+        public var automaticallySync = true
+        /// Where news come from; nil means the server is asked at an interval.
+        package var news: (any SyncNews)?
+        /// That interval.
+        package var newsMilliseconds: Int64 = 30_000
+
+        /// An engine for that database and that delegate.
+        public init(
+            database: Database,
+            stateSerialization: State.Serialization?,
+            delegate: any SyncEngineDelegate
+        ) {
+            self.database = database
+            self.stateSerialization = stateSerialization
+            self.delegate = delegate
+        }
+    }
+
+    private struct WeakDelegate: Sendable {
+        weak var value: (any SyncEngineDelegate)?
+    }
+
+    /// What callers and the engine's task share.
+    private struct Desk {
+        var lastNumber = 0
+        /// Callers of `fetchChanges` and `sendChanges`.
+        var callers: [Int: CheckedContinuation<Void, any Error>] = [:]
+        /// The call to the server that is under way, and the run that makes it.
+        var call: (run: Int, task: Task<SyncState.Answer, Never>)?
+        var tasks: [Task<Void, Never>] = []
+    }
+
+    /// The database that is kept the same.
+    public let database: Database
+    /// What waits to be sent and to be fetched.
+    public let state: State
+    private let delegate: WeakDelegate
+    private let desk = Mutex(Desk())
+
+    private var environment: ClientEnvironment { database.core.environment }
+
+    /// An engine that begins at once.
+    public init(_ configuration: Configuration) {
+        precondition(
+            configuration.database.databaseScope != .public,
+            "the public database keeps no changes: a sync engine needs a private or shared one"
+        )
+        database = configuration.database
+        delegate = WeakDelegate(value: configuration.delegate)
+        let isAutomatic = configuration.automaticallySync
+        state = State(SyncState(configuration.stateSerialization, isAutomatic: isAutomatic))
+        let environment = database.core.environment
+        let state = state
+        let work = Task(executorPreference: environment.executor) { [weak self] in
+            while !Task.isCancelled {
+                guard let pause = await self?.work() else { return }
+                await state.bell.wait(milliseconds: pause.milliseconds, environment)
+            }
+        }
+        desk.withLock { $0.tasks = [work] }
+        guard isAutomatic else { return }
+        let news =
+            configuration.news
+            ?? PolledNews(database: database, milliseconds: configuration.newsMilliseconds)
+        let following = Task(executorPreference: environment.executor) {
+            await news.follow { state.change { $0.hear() } }
+        }
+        desk.withLock { $0.tasks.append(following) }
+    }
+
+    deinit {
+        for task in desk.withLock({ $0.tasks }) { task.cancel() }
+    }
+
+    // MARK: Asking
+
+    /// Fetches what changed on the server, at once; returns when the delegate has it.
+    ///
+    /// Don't await it in a method of the delegate.
+    public func fetchChanges(_ options: FetchChangesOptions = .init()) async throws {
+        try await perform(.fetch(options))
+    }
+
+    /// Sends what is pending, at once; returns when the delegate knows what became of it.
+    ///
+    /// Errors of single records and zones are in the events. Don't await it in a method of the
+    /// delegate.
+    ///
+    /// - Throws: What ended the send before all was sent; it is pending still.
+    public func sendChanges(_ options: SendChangesOptions = .init()) async throws {
+        try await perform(.send(options))
+    }
+
+    /// Ends the fetch or send that is under way, and those that wait.
+    ///
+    /// What was not sent stays pending. It returns at once; their callers get `operationCancelled`
+    /// when the delegate has the last event.
+    public func cancelOperations() async {
+        cancelCall(of: state.change { $0.cancelAll() })
+    }
+
+    private func perform(_ work: SyncState.Request.Work) async throws {
+        let number = desk.withLock { desk in
+            desk.lastNumber += 1
+            return desk.lastNumber
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { caller in
+                desk.withLock { $0.callers[number] = caller }
+                state.change { $0.request(number, work) }
+                if Task.isCancelled { cancel(number) }
+            }
+        } onCancel: {
+            cancel(number)
+        }
+    }
+
+    private func cancel(_ number: Int) {
+        cancelCall(of: state.change { $0.cancel(number) })
+    }
+
+    /// Cancels the call that is under way, if that run makes it.
+    private func cancelCall(of run: Int?) {
+        let call = desk.withLock { $0.call }
+        if let call, call.run == run { call.task.cancel() }
+    }
+
+    // MARK: Working
+
+    /// How long to wait for the bell; nil means without an end.
+    private struct Pause {
+        var milliseconds: Int64?
+    }
+
+    /// Takes steps until there is nothing to do.
+    private func work() async -> Pause {
+        while true {
+            let step = state.machine.withLock {
+                $0.next(now: environment.now(), dice: environment.random)
+            }
+            switch step {
+            case .wait(let time): return Pause(milliseconds: time.map { $0 - environment.now() })
+            case .deliver(let event): await delegate.value?.handleEvent(event, syncEngine: self)
+            case .chooseOptions(let context):
+                let options = await delegate.value?.nextFetchChangesOptions(
+                    context,
+                    syncEngine: self
+                )
+                receive(.options(options ?? context.options))
+            case .chooseBatch(let context):
+                let batch = await delegate.value?.nextRecordZoneChangeBatch(
+                    context,
+                    syncEngine: self
+                )
+                receive(.batch(batch))
+            case .call(let call): receive(await answer(to: call))
+            case .finish(let number, let error):
+                let caller = desk.withLock { $0.callers.removeValue(forKey: number) }
+                if let error { caller?.resume(throwing: error) } else { caller?.resume() }
+            }
+        }
+    }
+
+    private func receive(_ answer: SyncState.Answer) {
+        state.machine.withLock { $0.receive(answer) }
+    }
+
+    /// Makes a call, in a task that `cancelOperations` can cancel.
+    private func answer(to call: SyncState.Call) async -> SyncState.Answer {
+        let task = Task(executorPreference: environment.executor) { [database] in
+            do {
+                return try await database.answer(to: call)
+            } catch {
+                return SyncState.Answer.failed(ServiceError(any: error))
+            }
+        }
+        let run = state.machine.withLock { $0.run }
+        desk.withLock { $0.call = (run, task) }
+        // It may have been cancelled before the task could be seen.
+        if state.machine.withLock({ $0.isCancelled }) { task.cancel() }
+        let answer = await task.value
+        desk.withLock { $0.call = nil }
+        return answer
+    }
+}
+
+extension Database {
+    /// Makes a call of a sync engine.
+    fileprivate func answer(to call: SyncState.Call) async throws -> SyncState.Answer {
+        switch call {
+        case .identify:
+            let hello = try await core.hello()
+            let user = hello.callerUser.isEmpty ? nil : hello.callerUser
+            return .identity(user: user, SyncEngine.BatchLimits(hello.limits))
+        case .databaseChanges(let token):
+            let page = try await databaseChanges(since: token)
+            return .zones(
+                SyncState.DatabasePage(
+                    modifications: page.modifications,
+                    deletions: page.deletions,
+                    token: page.changeToken,
+                    moreComing: page.moreComing
+                )
+            )
+        case .zoneChanges(let zone, let token): return try await changes(in: zone, since: token)
+        case .modifyZones(let saves, let deletes):
+            let results = try await modifyRecordZones(saving: saves, deleting: deletes)
+            return .sentZones(
+                SyncState.ZoneOutcome(
+                    saves: saves.map { Database.outcome(results.saveResults[$0.zoneID]) },
+                    deletes: deletes.map { Database.failure(results.deleteResults[$0]) }
+                )
+            )
+        case .modifyRecords(let batch):
+            let results = try await modifyRecords(
+                saving: batch.recordsToSave,
+                deleting: batch.recordIDsToDelete,
+                atomically: batch.atomicByZone
+            )
+            return .sentRecords(
+                SyncState.RecordOutcome(
+                    saves: batch.recordsToSave.map { record in
+                        Database.outcome(results.saveResults[record.recordID])
+                    },
+                    deletes: batch.recordIDsToDelete.map { id in
+                        Database.failure(results.deleteResults[id])
+                    }
+                )
+            )
+        }
+    }
+
+    private func changes(
+        in zone: RecordZone.ID,
+        since token: ServerChangeToken?
+    ) async throws -> SyncState.Answer {
+        let page = try await recordZoneChanges(inZoneWith: zone, since: token)
+        let records = page.modificationResultsByID.sorted { left, right in
+            left.key.recordName < right.key.recordName
+        }
+        return .records(
+            SyncState.ZonePage(
+                modifications: records.compactMap { try? $0.value.get() },
+                deletions: page.deletions,
+                token: page.changeToken,
+                moreComing: page.moreComing
+            )
+        )
+    }
+
+    private static func outcome<Value>(
+        _ result: Result<Value, any Error>?
+    ) -> Result<Value, ServiceError> {
+        (result ?? .failure(missingResult)).mapError(ServiceError.init(any:))
+    }
+
+    private static func failure(_ result: Result<Void, any Error>?) -> ServiceError? {
+        if case .failure(let error) = outcome(result) { error } else { nil }
+    }
+}
+
+extension ServiceError {
+    /// The error itself, or what stands for one of another kind.
+    fileprivate init(any error: any Error) {
+        switch error {
+        case let error as ServiceError: self = error
+        case is CancellationError: self = SyncState.cancelled
+        default: self.init(.internalError, "\(error)")
+        }
+    }
+}
