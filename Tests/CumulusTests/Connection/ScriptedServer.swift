@@ -42,7 +42,13 @@ final class ScriptedServer: Sendable {
     /// - Parameters:
     ///   - steps: For one connection after the other; the last one holds for all that follow.
     ///   - clock: What it says of its clock; nil means what time it is.
-    init(_ steps: [Step], limits: Limits = .standard, clock: Int64? = nil) async throws {
+    ///   - user: Who it says the caller is; empty means anonymous.
+    init(
+        _ steps: [Step],
+        limits: Limits = .standard,
+        clock: Int64? = nil,
+        user: String = ""
+    ) async throws {
         let counts = Counts()
         self.counts = counts
         listener = NIOFrameListener(host: "127.0.0.1", port: 0, loops: EventLoops(threads: 1))
@@ -50,6 +56,7 @@ final class ScriptedServer: Sendable {
             let number = counts.connections.wrappingAdd(1, ordering: .relaxed).oldValue
             var hello = ServerHello()
             hello.limits = limits
+            hello.callerUser = user
             hello.clock = clock ?? Int64(Date().timeIntervalSince1970 * 1_000)
             return Handler(steps[min(number, steps.count - 1)], hello, now) {
                 counts.calls.add(1, ordering: .relaxed)
