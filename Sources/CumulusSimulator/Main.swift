@@ -24,6 +24,7 @@ struct Simulator: ParsableCommand {
               cumulus-sim --queries --seeds 1..200
               cumulus-sim --assets --seeds 1..10000
               cumulus-sim --whole --assets --seeds 1..100
+              cumulus-sim --whole --seeds 1..100 --break marks
 
             Without --whole it is stores that work and exchange commits, by the rules of \
             replication alone. With it, whole nodes run on simulated machines: their sessions, \
@@ -65,7 +66,10 @@ struct Simulator: ParsableCommand {
     @Option(help: "Seconds of each history of whole nodes, in virtual time.") var seconds = 30
     @Option(
         name: .customLong("break"),
-        help: "A rule to break: \(SimulatedRule.allCases.map(\.rawValue).joined(separator: ", "))."
+        help: """
+            A rule to break: \(names(of: SimulatedRule.self)). With --whole: \
+            \(names(of: SimulatedNodeRule.self)).
+            """
     )
     var broken: String?
 
@@ -99,11 +103,12 @@ struct Simulator: ParsableCommand {
         guard !assets || whole || !trace && broken == nil else {
             throw ValidationError("--assets: only with --whole, or with seeds and --steps")
         }
-        guard !whole || broken == nil else {
-            throw ValidationError("--break: rules are broken between stores; leave out --whole")
-        }
         _ = try seedList()
-        _ = try brokenRule()
+        if whole {
+            _ = try brokenRule(SimulatedNodeRule.self)
+        } else {
+            _ = try brokenRule(SimulatedRule.self)
+        }
     }
 
     private typealias Simulate = @Sendable (UInt64) throws -> Simulation.Verdict
@@ -112,7 +117,7 @@ struct Simulator: ParsableCommand {
         var simulation = Simulation()
         simulation.nodes = nodes
         simulation.steps = steps
-        simulation.broken = try brokenRule()
+        simulation.broken = try brokenRule(SimulatedRule.self)
         simulation.isTold = trace
         return { [simulation] seed in try simulation.run(seed: seed) }
     }
@@ -123,6 +128,7 @@ struct Simulator: ParsableCommand {
         simulation.seconds = Int64(seconds)
         simulation.isTold = trace
         simulation.hasAssets = assets
+        simulation.broken = try brokenRule(SimulatedNodeRule.self)
         return { [simulation] seed in try simulation.run(seed: seed) }
     }
 
@@ -172,12 +178,17 @@ struct Simulator: ParsableCommand {
         return first...last
     }
 
-    private func brokenRule() throws -> SimulatedRule? {
+    private func brokenRule<Rule: RawRepresentable<String>>(_: Rule.Type) throws -> Rule? {
         guard let broken else { return nil }
-        guard let rule = SimulatedRule(rawValue: broken) else {
+        guard let rule = Rule(rawValue: broken) else {
             throw ValidationError("--break: there is no rule '\(broken)'; see --help")
         }
         return rule
+    }
+
+    private static func names<Rule>(of: Rule.Type) -> String
+    where Rule: CaseIterable & RawRepresentable<String> {
+        Rule.allCases.map(\.rawValue).joined(separator: ", ")
     }
 
     // MARK: Running

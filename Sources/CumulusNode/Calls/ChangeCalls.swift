@@ -5,6 +5,7 @@
 
 import CumulusModel
 import CumulusOperations
+import CumulusStorage
 import CumulusWire
 
 enum ChangeCalls {
@@ -21,9 +22,10 @@ enum ChangeCalls {
         _ context: CallContext
     ) throws {
         let token = try token(request.token, try context.scope(), context)
-        let fetch = try context.parser.databaseChanges(request, since: token)
-        guard context.reaches(token?.needed) else { return }
-        try context.readFromDisk { context in
+        var fetch = try context.parser.databaseChanges(request, since: token)
+        fetch.broken = context.node.configuration.broken
+        guard mayGoOn(from: token, context) else { return }
+        try context.readFromDisk { [fetch] context in
             let page = try fetch.run(
                 context.scope,
                 context.number,
@@ -48,9 +50,10 @@ enum ChangeCalls {
         _ context: CallContext
     ) throws {
         let token = try token(request.token, try context.scope(), context)
-        let fetch = try context.parser.zoneChanges(request, since: token)
-        guard context.reaches(token?.needed) else { return }
-        try context.readFromDisk { context in
+        var fetch = try context.parser.zoneChanges(request, since: token)
+        fetch.broken = context.node.configuration.broken
+        guard mayGoOn(from: token, context) else { return }
+        try context.readFromDisk { [fetch] context in
             let page = try fetch.run(
                 context.scope,
                 context.number,
@@ -60,6 +63,11 @@ enum ChangeCalls {
             let token = context.node.mint.make(page.token)
             return Page(message: Answers.changes(page, of: fetch.zone, token: token))
         }
+    }
+
+    /// Whether this node has read what the token covers; if not, the call begins again later.
+    private static func mayGoOn(from token: ChangeToken?, _ context: CallContext) -> Bool {
+        context.node.configuration.broken.contains(.nodeBehind) || context.reaches(token?.needed)
     }
 
     /// Opens a change token; nil means the request has none.

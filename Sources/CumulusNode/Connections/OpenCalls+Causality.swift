@@ -85,7 +85,9 @@ extension OpenCalls {
     func isLost(_ vector: VersionVector, since truncation: HybridTime) -> Bool {
         guard let number = identity.scopeNumber, !node.gate.visible.covers(vector, number)
         else { return false }
-        return node.isAlone || node.gate.visible.isMarked(since: truncation, number)
+        if node.isAlone { return true }
+        return !node.configuration.broken.contains(.marks)
+            && node.gate.visible.isMarked(since: truncation, number)
     }
 
     /// - Parameter forgives: What is lost is left out.

@@ -43,6 +43,8 @@ package final class Node: Sendable {
         package var backUp: BackUp?
         /// Other nodes that are to hold a change before its answer, unless its caller says.
         package var replicas = 0
+        /// Always empty but in simulations that show that their checkers notice.
+        package var broken: BrokenRules = []
 
         package init(version: String, container: String?, operatorToken: Bytes) {
             self.version = version
@@ -138,6 +140,7 @@ package final class Node: Sendable {
         .run(made, now: environment.wallClock(), changesNothing: configuration.isReadOnly)
         var state = found.state
         state.cascadeRecords = configuration.limits.cascadeRecords
+        state.broken = configuration.broken
         if found.missing > 0 {
             environment.logger.warning(
                 configuration.isReadOnly

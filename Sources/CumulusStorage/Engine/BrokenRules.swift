@@ -48,4 +48,6 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let latest = BrokenRules(rawValue: 131072)
     /// What a long cascade leaves for later turns is not written down.
     package static let debts = BrokenRules(rawValue: 262144)
+    /// What a mark says is lost is waited for.
+    package static let marks = BrokenRules(rawValue: 524288)
 }

@@ -87,3 +87,22 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
         }
     }
 }
+
+/// A rule that simulated whole nodes can break, for the same end.
+package enum SimulatedNodeRule: String, CaseIterable, Sendable {
+    /// A change token from below a zone's horizon has expired.
+    case tokenHorizon = "token-horizon"
+    /// A node that has not read what a change token covers does not go on with it.
+    case nodeBehind = "node-behind"
+    /// What a mark says is lost is not waited for.
+    case marks
+
+    /// The part of it that nodes break.
+    var inNodes: BrokenRules {
+        switch self {
+        case .tokenHorizon: .tokenHorizon
+        case .nodeBehind: .nodeBehind
+        case .marks: .marks
+        }
+    }
+}

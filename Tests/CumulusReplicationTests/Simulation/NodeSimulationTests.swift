@@ -42,6 +42,34 @@ import Testing
         for (what, least) in wanted { #expect(counts[what, default: 0] >= least, "\(counts)") }
     }
 
+    /// Clients hold tokens and sessions of what went with a disk, or with all of them: once an
+    /// operator has marked it they go on, and hold what the nodes have.
+    @Test func callersOutliveRestores() throws {
+        var counts: [String: Int] = [:]
+        for seed in [2, 6, 10, 18, 22] as [UInt64] {
+            let verdict = try NodeSimulation().run(seed: seed)
+            #expect(verdict.violations.isEmpty, "seed \(seed): \(verdict.violations.first as Any)")
+            counts.merge(verdict.counts, uniquingKeysWith: +)
+        }
+        let wanted = [
+            "restores": 2, "restores of clusters": 2, "marks": 8, "saves": 50, "reads": 30,
+            "expired tokens": 5, "copies compared": 30, "saves that went with disks": 1,
+        ]
+        for (what, least) in wanted { #expect(counts[what, default: 0] >= least, "\(counts)") }
+    }
+
+    /// A checker that finds nothing here would find nothing ever.
+    @Test(arguments: SimulatedNodeRule.allCases)
+    func aBrokenRuleIsNoticed(rule: SimulatedNodeRule) throws {
+        var simulation = NodeSimulation()
+        simulation.broken = rule
+        let noticing = try ([2, 5, 6, 10, 11, 15, 18, 21, 22, 26, 27, 31] as [UInt64]).first {
+            seed in
+            try !simulation.run(seed: seed).violations.isEmpty
+        }
+        #expect(noticing != nil, "no seed shows that '\(rule.rawValue)' is broken")
+    }
+
     /// Files reach every node, outlive what happens to the others, and come back to a node that
     /// lost its packs.
     @Test func wholeNodesKeepTheirFiles() throws {

@@ -100,7 +100,7 @@ struct Outcome {
         return "[\(fields.joined(separator: ", "))] under '\(standing.parent)'"
     }
 
-    private func standing() throws -> [Life: Standing] {
+    func standing() throws -> [Life: Standing] {
         var standing: [Life: Standing] = [:]
         for (life, writes) in writes where !ended.contains(life) {
             let end = deleted[Outcome.zone(of: life.place)] ?? 0

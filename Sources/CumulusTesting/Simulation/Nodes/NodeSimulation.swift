@@ -16,6 +16,7 @@ package struct NodeSimulation {
     package var seconds: Int64 = 30
     /// Callers put files on their records; disks don't go back to backups then.
     package var hasAssets = false
+    package var broken: SimulatedNodeRule?
     /// Keep the story.
     package var isTold = false
 
@@ -26,6 +27,7 @@ package struct NodeSimulation {
             nodes,
             seed: seed,
             hasAssets: hasAssets,
+            breaking: broken?.inNodes ?? [],
             isTold: isTold
         )
         try world.begin()

@@ -3,7 +3,9 @@
 // It saves one record again and again, in some worlds with a file, reads it back through whichever
 // node it has come to, and keeps a copy of its zone by its changes. What it was told to be saved it
 // must see from then on: its session travels with it. In worlds with files other records come and
-// go: what is forgotten of them makes nodes that were away take their zone over in full.
+// go: what is forgotten of them makes nodes that were away take their zone over in full. In worlds
+// with notes two clients of one user write and delete each other's records, and now and then one
+// of them rests for so long that what it would have to be told is forgotten meanwhile.
 
 import Cumulus
 import CumulusAssets
@@ -20,6 +22,10 @@ final class SimulatedClient: @unchecked Sendable {
         let found: Int64
         /// What it was told to be saved.
         let saved: Int64
+        /// When it began to save that, in milliseconds of the world's time.
+        let began: Int64
+        /// Everything is healed by now.
+        let isLast: Bool
         let text: String
     }
 
@@ -31,36 +37,54 @@ final class SimulatedClient: @unchecked Sendable {
         let began: Int64
     }
 
+    /// What it does besides saving and reading its own record.
+    struct Habits {
+        /// Puts files on its record.
+        var hasFiles = false
+        /// Writes and deletes records that other clients of its user have, too, and rests.
+        var hasNotes = false
+        /// On how many other nodes each save has to be.
+        var replicas = 0
+    }
+
+    /// Who looks at it.
+    struct Observer {
+        /// Takes what must not be.
+        let report: (Surprise) -> Void
+        /// Takes what was saved on so many other nodes too.
+        let confirm: (Save, Int) -> Void
+        /// Takes the values of all records of its zone once it has all changes, and the token.
+        let compare: (_ copy: [String: Int64], _ token: ServerChangeToken) -> Void
+        /// Takes what happens.
+        let tell: (String) -> Void
+    }
+
     let number: Int
     let process: SimulatedProcess
     private let container: Container
     private let database: Database
     private let zoneID = RecordZone.ID(zoneName: "mine")
     private let recordID: Record.ID
-    private let report: (Surprise) -> Void
-    private let confirm: (Save, Int) -> Void
-    private let replicas: Int
+    private let habits: Habits
+    private let observer: Observer
     private let time: VirtualTime
-    private let tell: (String) -> Void
     private var dice: SeededGenerator
     /// The files that it put on its record, by their digests; nil means it has none.
     private var files: [Bytes: Bytes]?
     /// The value of the last save that was answered, and of the last one that was tried.
     private(set) var (saved, tried): (Int64, Int64) = (0, 0)
+    /// When the save began that was answered last.
+    private var began: Int64 = 0
     /// The zone, by its changes, and the token that stands for it; nil means nothing yet.
     private var copy: [String: Int64] = [:]
     private var token: ServerChangeToken?
     /// How often it saved, read, and had all changes.
     private(set) var counts: [String: Int] = [:]
     private(set) var isDone = false
+    private var isLast = false
     /// Why the last call that failed did.
     private(set) var lastFailure = ""
 
-    /// - Parameters:
-    ///   - replicas: On how many other nodes each save has to be.
-    ///   - report: Takes what must not be.
-    ///   - confirm: Takes what was saved on so many others too.
-    ///   - tell: Takes what happens.
     init(
         _ number: Int,
         _ time: VirtualTime,
@@ -68,27 +92,24 @@ final class SimulatedClient: @unchecked Sendable {
         nodes: Int,
         token: String,
         seed: UInt64,
-        hasAssets: Bool,
-        replicas: Int,
-        report: @escaping (Surprise) -> Void,
-        confirm: @escaping (Save, Int) -> Void,
-        tell: @escaping (String) -> Void
+        _ habits: Habits,
+        _ observer: Observer
     ) {
         self.number = number
-        self.replicas = replicas
+        self.habits = habits
+        self.observer = observer
         self.time = time
-        self.report = report
-        self.confirm = confirm
-        self.tell = tell
         dice = SeededGenerator(seed: seed)
-        files = hasAssets ? [:] : nil
+        files = habits.hasFiles ? [:] : nil
         let process = SimulatedProcess(time, seed: dice.next())
         self.process = process
         let endpoints = (0..<nodes).map { SimulatedNetwork.endpoint(of: ($0 + number) % nodes) }
         var configuration = Container.Configuration(endpoints: endpoints)
         configuration.accessToken = token
         configuration.timeout = .seconds(20)
-        if replicas > 0 { configuration.writeConcern = .replicated(replicas) }
+        if habits.replicas > 0 {
+            configuration.writeConcern = .replicated(habits.replicas)
+        }
         let environment = ClientEnvironment(
             now: { time.now },
             wallClock: { time.milliseconds },
@@ -112,11 +133,19 @@ final class SimulatedClient: @unchecked Sendable {
     /// Works until it is told to end.
     func start() {
         process.run { [self] in
-            while (try? await database.save(RecordZone(zoneID: zoneID))) == nil {
+            while await !makeZone() {
                 guard await pause(500) else { return }
             }
             while await pause(Int64.random(in: 10...400, using: &dice)) {
                 if files != nil, Int.random(in: 0..<6, using: &dice) == 0 { await churn() }
+                if habits.hasNotes {
+                    await write()
+                    if Int.random(in: 0..<80, using: &dice) == 0 {
+                        count("rests")
+                        observer.tell("client \(number) rests")
+                        guard await pause(30_000) else { return }
+                    }
+                }
                 switch Int.random(in: 0..<4, using: &dice) {
                 case 0, 1: await save()
                 case 2: _ = await fetch()
@@ -129,6 +158,7 @@ final class SimulatedClient: @unchecked Sendable {
     /// Looks once more at all of it, when everything is healed.
     func finish() {
         process.cancelTasks()
+        isLast = true
         process.run { [self] in
             // The token of its copy may have expired meanwhile.
             for _ in 0..<2 {
@@ -138,6 +168,10 @@ final class SimulatedClient: @unchecked Sendable {
                 if isDone { return }
             }
         }
+    }
+
+    private func makeZone() async -> Bool {
+        (try? await database.save(RecordZone(zoneID: zoneID))) != nil
     }
 
     private func pause(_ milliseconds: Int64) async -> Bool {
@@ -164,13 +198,31 @@ final class SimulatedClient: @unchecked Sendable {
             ),
             (try? results.saveResults[recordID]?.get()) != nil
         else { return count("saves that failed") }
-        saved = value
-        tell("client \(number) saved \(value)")
-        if replicas > 0 {
+        (saved, self.began) = (value, began)
+        observer.tell("client \(number) saved \(value)")
+        if habits.replicas > 0 {
             let name = recordID.recordName
-            confirm(Save(recordName: name, value: value, began: began), replicas)
+            let save = Save(recordName: name, value: value, began: began)
+            observer.confirm(save, habits.replicas)
         }
         count("saves")
+    }
+
+    /// Saves or deletes one of the records that several clients write.
+    private func write() async {
+        let name = "note\(Int.random(in: 0..<12, using: &dice))"
+        let id = Record.ID(recordName: name, zoneID: zoneID)
+        if Int.random(in: 0..<3, using: &dice) == 0 {
+            if (try? await database.deleteRecord(withID: id)) != nil { count("deletions") }
+            return
+        }
+        var record = Record(recordType: "Own", recordID: id)
+        record["value"] = .int64(Int64.random(in: 0...Int64.max, using: &dice))
+        _ = try? await database.modifyRecords(
+            saving: [record],
+            deleting: [],
+            savePolicy: .changedKeys
+        )
     }
 
     /// Saves another record, with a file, and deletes it.
@@ -192,14 +244,27 @@ final class SimulatedClient: @unchecked Sendable {
         do {
             let record = try await database.record(for: recordID)
             check(record["value"], atLeast: wanted, "read")
-            tell("client \(number) read \(record["value"].map { "\($0)" } ?? "nothing")")
+            observer.tell("client \(number) read \(record["value"].map { "\($0)" } ?? "nothing")")
             count("reads")
             return await readFile(of: record)
         } catch {
             lastFailure = "\(error)"
-            guard (error as? ServiceError)?.code == .unknownItem else { return false }
+            guard await isGone(error) else { return false }
             check(nil, atLeast: wanted, "read")
             return true
+        }
+    }
+
+    /// Whether a call failed because its record, or its zone, isn't there; the zone is made again.
+    private func isGone(_ error: any Error) async -> Bool {
+        switch (error as? ServiceError)?.code {
+        case .unknownItem: return true
+        case .zoneNotFound:
+            count("zones made again")
+            (copy, token) = ([:], nil)
+            _ = await makeZone()
+            return true
+        default: return false
         }
     }
 
@@ -219,7 +284,7 @@ final class SimulatedClient: @unchecked Sendable {
             count("files read")
             if files?[asset.digest] == bytes { return true }
             let text = "client \(number) read another file than it saved"
-            report(Surprise(recordName: recordID.recordName, found: 0, saved: 0, text: text))
+            observer.report(surprise(found: 0, saved: 0, text))
             return true
         } catch {
             lastFailure = "\(error)"
@@ -250,11 +315,17 @@ final class SimulatedClient: @unchecked Sendable {
                 moreComing = page.moreComing
             }
             check(copy[recordID.recordName].map { .int64($0) }, atLeast: wanted, "was told")
+            if let token { observer.compare(copy, token) }
             count("changes")
             return true
         } catch {
             lastFailure = "\(error)"
-            if (error as? ServiceError)?.code == .changeTokenExpired { (copy, token) = ([:], nil) }
+            if (error as? ServiceError)?.code == .changeTokenExpired {
+                count("expired tokens")
+                observer.tell("client \(number) begins anew: \(error)")
+                (copy, token) = ([:], nil)
+            }
+            _ = await isGone(error)
             return false
         }
     }
@@ -263,7 +334,17 @@ final class SimulatedClient: @unchecked Sendable {
         let found: Int64 = if case .int64(let found) = value { found } else { 0 }
         if found >= wanted && found <= tried { return }
         let text = "client \(number) \(how) \(found); it had saved \(wanted), and tried \(tried)"
-        let name = recordID.recordName
-        report(Surprise(recordName: name, found: found, saved: wanted, text: text))
+        observer.report(surprise(found: found, saved: wanted, text))
+    }
+
+    private func surprise(found: Int64, saved: Int64, _ text: String) -> Surprise {
+        Surprise(
+            recordName: recordID.recordName,
+            found: found,
+            saved: saved,
+            began: began,
+            isLast: isLast,
+            text: text
+        )
     }
 }

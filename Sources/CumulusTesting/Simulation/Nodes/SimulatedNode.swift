@@ -16,6 +16,7 @@ final class SimulatedNode: @unchecked Sendable {
 
     let machine: Int
     private let hasAssets: Bool
+    private let broken: BrokenRules
     private let time: VirtualTime
     private let network: SimulatedNetwork
     private let dice: Mutex<SeededGenerator>
@@ -38,7 +39,7 @@ final class SimulatedNode: @unchecked Sendable {
 
     static let container = "iCloud.simulated"
     static let scope = ScopeID(container: container, environment: .development)
-    private static let key = Bytes(repeating: 0xC5, count: 32)
+    static let key = Bytes(repeating: 0xC5, count: 32)
     /// When worlds begin, in milliseconds since 1970 UTC.
     private static let epoch: Int64 = 1_750_000_000_000
 
@@ -48,12 +49,14 @@ final class SimulatedNode: @unchecked Sendable {
         _ network: SimulatedNetwork,
         seed: UInt64,
         hasAssets: Bool,
+        breaking broken: BrokenRules,
         flushMilliseconds: Int64,
         left: @escaping @Sendable () -> Void,
         log: @escaping @Sendable (Logger.Level, String) -> Void
     ) {
         self.machine = machine
         self.hasAssets = hasAssets
+        self.broken = broken
         self.flushMilliseconds = flushMilliseconds
         self.time = time
         self.network = network
@@ -110,6 +113,7 @@ final class SimulatedNode: @unchecked Sendable {
         )
         configuration.clusterKey = Self.key
         configuration.reportMilliseconds = 500
+        configuration.broken = broken
         // So little that credit and pages matter with what histories save.
         configuration.limits.initialCredit = 4 << 10
         configuration.limits.pageBytes = 2 << 10
@@ -194,6 +198,13 @@ final class SimulatedNode: @unchecked Sendable {
         packs = SimulatedPacks(MemoryPacks(copying: backup.packs))
     }
 
+    /// What the next process finds, as a new node: `cumulusd --from-backup`.
+    func restoreAsNew(_ backup: Backup) throws {
+        restore(backup)
+        var dice = dice.withLock { SeededGenerator(seed: $0.next()) }
+        try OpenStore.rename(durable, using: &dice)
+    }
+
     /// Its packs are gone, as in a backup that was made without them; nothing may be running.
     func losePacks() {
         packs = SimulatedPacks()
@@ -208,6 +219,19 @@ final class SimulatedNode: @unchecked Sendable {
     /// What no power cut can take.
     func flushedVector() throws -> VersionVector {
         try vector(of: SimulatedNode.scope, MemoryEngine(reopening: durable))
+    }
+
+    /// The newest mark of what is lost that it knows.
+    func mark() throws -> HybridTime {
+        let reader = ReadTransaction(durable, reach: .disk)
+        guard let number = try reader.scope(SimulatedNode.scope) else { return HybridTime(0) }
+        return try reader.truncation(of: number)
+    }
+
+    /// Its name; nil means it has none yet.
+    func storedID() throws -> Bytes? {
+        let row: NodeRow? = try ReadTransaction(durable, reach: .disk).row(.node)
+        return row?.nodeID
     }
 
     private func vector(of scope: ScopeID, _ engine: MemoryEngine) throws -> VersionVector {

@@ -33,6 +33,7 @@ extension SimulatedWorld {
         case 17: try restores ? restore(node) : cutClient(node)
         case 18 where restores: try loseDisk(node)
         case 20 where restores: try restore(node)
+        case 21 where marks != nil: try restoreAll()
         case 18: leave(node)
         case 19:
             // Neither may count on the other.
@@ -167,57 +168,6 @@ extension SimulatedWorld {
         time.after(Int64.random(in: 500...8_000, using: &dice)) { disk.setFull(false) }
     }
 
-    func keepBackup(of node: SimulatedNode) {
-        guard node.isUp else { return }
-        tell("node \(node.machine) is backed up")
-        backups[node.machine] = node.backup()
-    }
-
-    /// Goes back to a backup: what nobody else has by then may be lost.
-    ///
-    /// A machine without a backup makes one.
-    func restore(_ node: SimulatedNode) throws {
-        guard let backup = backups[node.machine] else { return keepBackup(of: node) }
-        tell("node \(node.machine) goes back to its backup")
-        count("restores")
-        node.kill(tells: true)
-        try change(node, to: backup)
-        startLater(node)
-    }
-
-    /// Puts another disk into a machine; what only the old one held may be lost.
-    func change(_ node: SimulatedNode, to disk: SimulatedNode.Backup) throws {
-        lastLoss = time.milliseconds
-        try watch.keepLog(ReadTransaction(node.durable, reach: .disk))
-        let before = try node.vector()
-        node.restore(disk)
-        // What another one has and has not flushed can be gone with its power.
-        let held = try nodes.map { try $0.flushedVector() }
-        for dot in acknowledged where before.covers(dot) {
-            if !held.contains(where: { $0.covers(dot) }) { excused.insert(dot) }
-        }
-    }
-
-    /// A disk is gone; a new node begins on an empty one.
-    func loseDisk(_ node: SimulatedNode) throws {
-        guard let nodeID = node.node?.nodeID else { return }
-        tell("node \(node.machine) loses its disk")
-        count("lost disks")
-        node.kill(tells: true)
-        backups[node.machine] = nil
-        lost.insert(nodeID)
-        try change(node, to: SimulatedNode.Backup())
-        startLater(node)
-    }
-
-    /// An operator takes nodes off the list whose disks are gone.
-    func removeLost() {
-        guard let node = nodes.first(where: \.isUp) else { return }
-        for nodeID in lost.sorted(by: { precedes($0, $1) }) {
-            administer(.removeMember(nodeID), at: node)
-        }
-    }
-
     func leave(_ node: SimulatedNode) {
         guard let process = node.process, let running = node.node else { return }
         tell("node \(node.machine) is to leave")
@@ -240,8 +190,8 @@ extension SimulatedWorld {
         node.kill(tells: true)
         backups[machine] = nil
         let began = leaving.removeValue(forKey: machine) ?? 0
-        if lastLoss >= began {
-            try? change(node, to: SimulatedNode.Backup())
+        if losses.last.map({ $0.time >= began }) ?? false {
+            try? change([node]) { $0.restore(SimulatedNode.Backup()) }
         } else {
             try? watch.keepLog(ReadTransaction(node.durable, reach: .disk))
             node.restore(SimulatedNode.Backup())

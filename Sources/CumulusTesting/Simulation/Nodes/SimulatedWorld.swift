@@ -16,10 +16,18 @@ final class SimulatedWorld: @unchecked Sendable {
     let time = VirtualTime()
     let network: SimulatedNetwork
     var nodes: [SimulatedNode] = []
-    /// Callers with sessions; where disks go back to backups they would wait for what is lost.
+    /// Callers with sessions, who would wait for what went with disks.
+    ///
+    /// Where disks go back to backups there are either both clients and marks, or neither.
     var clients: [SimulatedClient] = []
     let restores: Bool
     let hasAssets: Bool
+    /// Clients write and delete each other's records, and rest.
+    let hasNotes: Bool
+    /// An operator marks what went with disks; nil means no client is there to wait for it.
+    var marks: MarkLoad?
+    /// Always empty but to show that a checker notices.
+    let broken: BrokenRules
     var dice: SeededGenerator
     /// For connections that break, in some histories: the others stay as they are.
     var resetDice: SeededGenerator
@@ -33,14 +41,13 @@ final class SimulatedWorld: @unchecked Sendable {
     var requests: RandomRequests
     /// Commits that callers were told of.
     var acknowledged: Set<Dot> = []
-    /// Those that only a disk held which is no longer.
-    var excused: Set<Dot> = []
+    /// What went with disks.
+    var losses: [DiskLoss] = []
     var backups: [Int: SimulatedNode.Backup] = [:]
     /// Nodes whose disks are gone: an operator takes them off the list.
     var lost: Set<Bytes> = []
-    /// When the machines' nodes began to leave, and when a disk last lost something.
+    /// When the machines' nodes began to leave.
     var leaving: [Int: Int64] = [:]
-    var lastLoss: Int64 = -1
     /// When nodes left whose disks are empty now.
     var leaves: [Int64] = []
     var violations: [(checker: String, text: String)] = []
@@ -56,10 +63,19 @@ final class SimulatedWorld: @unchecked Sendable {
     /// Things that happen in a second of virtual time, at most: more is somebody turning in place.
     static let eventsPerSecond = 200_000
 
-    init(_ count: Int, seed: UInt64, hasAssets: Bool, isTold: Bool) throws {
+    init(
+        _ count: Int,
+        seed: UInt64,
+        hasAssets: Bool,
+        breaking broken: BrokenRules = [],
+        isTold: Bool
+    ) throws {
         self.isTold = isTold
         self.hasAssets = hasAssets
+        self.broken = broken
         restores = seed % 2 == 0 && !hasAssets
+        marks = restores && [2, 6, 10].contains(seed % 16) ? MarkLoad(seed: ~seed &* 7) : nil
+        hasNotes = marks != nil || [5, 11, 15].contains(seed % 16) && !hasAssets
         dice = SeededGenerator(seed: seed)
         resets = [2, 4, 6].contains(seed % 7)
         resetDice = SeededGenerator(seed: ~seed)
@@ -77,6 +93,7 @@ final class SimulatedWorld: @unchecked Sendable {
                 network,
                 seed: dice.next(),
                 hasAssets: hasAssets,
+                breaking: broken,
                 flushMilliseconds: flushMilliseconds,
                 left: { [weak self] in self?.left(machine) },
                 log: { [weak self] in self?.note($0, $1, on: machine) }
@@ -128,6 +145,7 @@ final class SimulatedWorld: @unchecked Sendable {
             guard let reader = node.node?.gate.latest(reach: .disk) else { continue }
             try watch.look(at: node.machine, reader)
         }
+        try lookAtMarks()
     }
 
     struct Livelock: Error {
@@ -148,37 +166,53 @@ final class SimulatedWorld: @unchecked Sendable {
         )
         let save = ModifyRecords(database: .private, saves: [first])
         submit(.modifyRecords(save), by: caller, to: nodes[0])
-        if !restores { for number in 0..<2 { addClient(number) } }
+        if !restores || marks != nil { for number in 0..<2 { addClient(number) } }
         try run(milliseconds: 3_000)
         for client in clients { client.start() }
     }
 
     func addClient(_ number: Int) {
-        let (name, token) = ("client-\(number)", "token-of-client-\(number)")
-        let user = Bytes(repeating: UInt8(number + 1), count: 16)
+        // Who writes notes does it as one user.
+        let owner = hasNotes ? 0 : number
+        let (name, token) = ("client-\(owner)", "token-of-client-\(owner)")
+        let user = Bytes(repeating: UInt8(owner + 1), count: 16)
         administer(.addUser(name: name, id: user), at: nodes[0])
         administer(.addToken(Bytes(token.utf8), user: name), at: nodes[0])
-        clients.append(
-            SimulatedClient(
-                number,
-                time,
-                network,
-                nodes: nodes.count,
-                token: token,
-                seed: dice.next(),
-                hasAssets: hasAssets,
-                replicas: pairs == nil ? 0 : min(number + 1, nodes.count - 1),
-                report: { [weak self] in self?.judge($0) },
-                confirm: { [weak self] in self?.checkReplicas($0, $1) },
-                tell: { [weak self] in self?.tell($0) }
-            )
+        let habits = SimulatedClient.Habits(
+            hasFiles: hasAssets,
+            hasNotes: hasNotes,
+            replicas: pairs == nil ? 0 : min(number + 1, nodes.count - 1)
         )
+        let observer = SimulatedClient.Observer(
+            report: { [weak self] in self?.judge($0) },
+            confirm: { [weak self] in self?.checkReplicas($0, $1) },
+            compare: { [weak self] in self?.checkCopy($0, $1, of: number) },
+            tell: { [weak self] in self?.tell($0) }
+        )
+        let client = SimulatedClient(
+            number,
+            time,
+            network,
+            nodes: nodes.count,
+            token: token,
+            seed: dice.next(),
+            habits,
+            observer
+        )
+        clients.append(client)
     }
 
-    func administer(_ operation: WriteRequest.Operation, at node: SimulatedNode) {
+    func administer(
+        _ operation: WriteRequest.Operation,
+        at node: SimulatedNode,
+        _ done: @escaping @Sendable () -> Void = {}
+    ) {
         guard let process = node.process, let running = node.node else { return }
         let request = WriteRequest(operation, scope: .cluster, caller: Caller(role: .operator))
-        let work = StoreGate.Work.request(request, CallToken(deadline: time.now + 10_000)) { _ in }
+        let deadline = CallToken(deadline: time.now + 10_000)
+        let work = StoreGate.Work.request(request, deadline) { answer in
+            if !process.isDead, case .success = answer { done() }
+        }
         process.execute {
             _ = running.gate.submit(.init(work, byteCount: 200, loop: process))
         }
@@ -276,25 +310,11 @@ final class SimulatedWorld: @unchecked Sendable {
             node.process?.goOn()
             if !node.isUp { startNow(node) }
         }
-        let end = time.milliseconds + Self.settlingMilliseconds
-        var quiet: Int64 = 0
-        var last: [VersionVector] = []
         for client in clients { client.process.cancelTasks() }
-        while time.milliseconds < end, quiet < Self.quietMilliseconds {
-            removeLost()
-            try run(milliseconds: 500)
-            let vectors = try nodes.flatMap { [try $0.vector(), try $0.vector(of: .cluster)] }
-            let isEqual = try nodes.allSatisfy { try $0.isUp && agrees($0, with: nodes[0]) }
-            quiet = isEqual && vectors == last ? quiet + 500 : 0
-            last = vectors
-        }
-        counts["seconds to settle"] =
-            Int((time.milliseconds - end + Self.settlingMilliseconds - quiet) / 1_000)
-        counts["dials"] = network.dials
-        if quiet < Self.quietMilliseconds {
-            let lists = try nodes.map { try listed(by: $0).count }
-            let text = "the nodes don't come to hold the same: \(last), lists of \(lists)"
-            violations.append(("liveness", text))
+        try converge()
+        if marks != nil, !losses.isEmpty {
+            mark()
+            try converge()
         }
         for client in clients { client.finish() }
         try run(milliseconds: 60_000)
@@ -312,6 +332,29 @@ final class SimulatedWorld: @unchecked Sendable {
         try run(milliseconds: 60_000)
     }
 
+    /// Waits until all nodes hold the same, and have for a while.
+    func converge() throws {
+        let end = time.milliseconds + Self.settlingMilliseconds
+        var quiet: Int64 = 0
+        var last: [VersionVector] = []
+        while time.milliseconds < end, quiet < Self.quietMilliseconds {
+            removeLost()
+            try run(milliseconds: 500)
+            let vectors = try nodes.flatMap { [try $0.vector(), try $0.vector(of: .cluster)] }
+            let isEqual = try nodes.allSatisfy { try $0.isUp && agrees($0, with: nodes[0]) }
+            quiet = isEqual && vectors == last ? quiet + 500 : 0
+            last = vectors
+        }
+        counts["seconds to settle"] =
+            Int((time.milliseconds - end + Self.settlingMilliseconds - quiet) / 1_000)
+        counts["dials"] = network.dials
+        if quiet < Self.quietMilliseconds {
+            let lists = try nodes.map { try listed(by: $0).count }
+            let text = "the nodes don't come to hold the same: \(last), lists of \(lists)"
+            violations.append(("liveness", text))
+        }
+    }
+
     /// A node that comes back without its packs gets them from the others.
     func losePacks() throws {
         let node = pick(nodes)
@@ -324,101 +367,5 @@ final class SimulatedWorld: @unchecked Sendable {
             try run(milliseconds: 500)
         } while try node.lacksAssets() && time.milliseconds < end
         counts["files brought back"] = try node.packs.all().count
-    }
-
-    /// A caller sees what it saved, with one exception, and then the conflict logs name what fell.
-    ///
-    /// A save whose first node fell silent is sent to another one; when the first one comes back
-    /// with it and its clock was ahead, it wins over what was saved since.
-    func judge(_ surprise: SimulatedClient.Surprise) {
-        let lost = (try? nodes.flatMap { try self.lost(of: surprise.recordName, on: $0) }) ?? []
-        if lost.contains(where: { $0 > surprise.found && $0 <= surprise.saved }) {
-            tell("\(surprise.text): its own past won")
-            count("saves that lost to their own past")
-        } else {
-            violations.append(("session", surprise.text))
-        }
-    }
-
-    /// A caller was told that what it saved is on so many other nodes too.
-    ///
-    /// Any that left since the save began may be one of them: it handed over what it had to one
-    /// node, which may be the one that was asked.
-    func checkReplicas(_ save: SimulatedClient.Save, _ replicas: Int) {
-        do {
-            count("replicated saves")
-            try lookAround()
-            let held = try nodes.map { try $0.flushedVector() }
-            let copies = try watch.dots(of: save.recordName, value: save.value).map { dot in
-                held.count { $0.covers(dot) }
-            }
-            let gone = leaves.count { $0 >= save.began }
-            let most = copies.max() ?? 0
-            guard most + gone <= replicas else { return }
-            let text = "\(save.value) of \(save.recordName) is on \(most) disks"
-            violations.append(("replicas", text))
-        } catch {
-            violations.append(("replicas", "\(error)"))
-        }
-    }
-
-    /// Values of a record that its node's conflict log holds.
-    func lost(of name: String, on node: SimulatedNode) throws -> [Int64] {
-        let reader = ReadTransaction(node.durable, reach: .disk)
-        guard let number = try reader.scope(SimulatedNode.scope) else { return [] }
-        return try reader.rows(.log, .conflicts(of: number)).compactMap { _, value in
-            let conflict = try Conflict(row: value)
-            guard conflict.recordName == name else { return nil }
-            let body = try RecordBody(stored: conflict.lost)
-            return try body.entry(named: "value").flatMap { try body.int64($0) }
-        }
-    }
-
-    func agrees(_ one: SimulatedNode, with other: SimulatedNode) throws -> Bool {
-        for scope in [SimulatedNode.scope, .cluster] {
-            if try one.vector(of: scope) != other.vector(of: scope) { return false }
-        }
-        let reader = ReadTransaction(one.durable, reach: .disk)
-        let isReady =
-            try one.node?.state == "ready"
-            && Members.leaving(in: reader)
-                .isDisjoint(with: listed(by: one))
-        return try isReady && listed(by: one) == Set(nodes.compactMap { $0.node?.nodeID })
-            && !one.lacksAssets()
-    }
-
-    func listed(by node: SimulatedNode) throws -> Set<Bytes> {
-        let members = try Members.all(in: ReadTransaction(node.durable, reach: .disk))
-        return Set(members.filter { !$0.isRemoved }.map(\.nodeID))
-    }
-
-    func check() throws {
-        for scope in [SimulatedNode.scope, .cluster] {
-            let states = try nodes.map { node in
-                try ReplicatedState.rows(of: scope, in: node.durable, forgetting: true)
-            }
-            for state in states.dropFirst() {
-                let different = ReplicatedState.differences(states[0], state)
-                violations += different.map { ("convergence", $0) }
-            }
-        }
-        violations += watch.violations
-        if let texts = try watch.outcome(of: ReadTransaction(nodes[0].durable, reach: .disk)) {
-            count("outcomes")
-            violations += texts.map { ("outcome", $0) }
-        }
-        counts["pairs found"] = watch.pairsFound
-        for (machine, node) in nodes.enumerated() {
-            violations += try DerivedRows.differences(in: node.durable).map { ("derived", $0) }
-            violations += try node.unreadableAssets().map { ("assets", "node \(machine): \($0)") }
-            let vector = try node.vector()
-            let reader = ReadTransaction(node.durable, reach: .disk)
-            let records = try StoredRecords.all(in: reader)
-            violations += try Watch.beyond(vector, records, reader).map { ("vectors", $0) }
-            violations += Checker.frontiers(records).map { ("frontiers", $0) }
-            violations += try Checker.orphans(records).map { ("orphans", $0) }
-            violations += acknowledged.subtracting(excused).filter { !vector.covers($0) }.sorted()
-                .map { ("acknowledged", "node \(machine) lacks \($0)") }
-        }
     }
 }

@@ -6,6 +6,7 @@
 // simulated cluster, by `Watch` and `Outcome`.
 
 import CumulusModel
+import CumulusOperations
 import CumulusStorage
 
 struct WorldWatch {
@@ -94,16 +95,49 @@ struct WorldWatch {
 
     // MARK: What is asked
 
-    /// Commits that gave a record this value.
-    func dots(of name: String, value: Int64) throws -> [Dot] {
+    /// Commits that gave a record one of these values.
+    func dots(of name: String, _ values: ClosedRange<Int64>) throws -> [Dot] {
         try archive.filter { _, commit in
             try commit.operations.contains { operation in
-                guard case .put(let put) = operation, put.recordName == name,
-                    let entry = put.fields.entry(named: "value")
-                else { return false }
-                return try put.fields.int64(entry) == value
+                guard case .put(let put) = operation, put.recordName == name else { return false }
+                return try put.fields.value.map { values.contains($0) } ?? false
             }
         }.map(\.key)
+    }
+
+    /// What a caller holds whose token of a zone this is, by the commits that it covers: the values
+    /// of the records that have one.
+    ///
+    /// nil if one of them was never seen.
+    func shown(to token: ChangeToken) throws -> [String: Int64]? {
+        guard case .records(let zone) = token.subject, let vector = whole(token.base) else {
+            return nil
+        }
+        let commits = archive.values.filter { $0.zone == zone && vector.covers($0.stamp.dot) }
+        var born: [String: Stamp] = [:]
+        var shown: [String: Int64] = [:]
+        for (life, standing) in try Outcome(commits).standing() {
+            guard let birth = archive[life.birth]?.stamp else { return nil }
+            let name = life.place.name
+            if birth < born[name] ?? .zero { continue }
+            born[name] = birth
+            shown[name] = try standing.fields["value"].flatMap { try RecordBody(stored: $0).value }
+        }
+        return shown
+    }
+
+    /// The vector that a short one stands for; nil if not all of it is in the archive.
+    private func whole(_ short: VersionVector) -> VersionVector? {
+        var whole = VersionVector()
+        var open = short.dots
+        while let dot = open.popLast() {
+            guard archived.covers(dot) else { return nil }
+            let known = whole[dot.incarnation]
+            guard known < dot.seq else { continue }
+            whole.cover(dot)
+            if known == 0 { open += archive[Dot(dot.incarnation, 1)]?.dep ?? [] }
+        }
+        return whole
     }
 
     /// What was wrong at any instant, each fault once.
@@ -124,5 +158,12 @@ struct WorldWatch {
         guard archived.covers(vector) else { return nil }
         let commits = archive.values.filter { vector.covers($0.stamp.dot) }
         return try Outcome(commits).differences(from: StoredRecords.all(in: reader))
+    }
+}
+
+extension RecordBody {
+    /// The number that clients of simulated worlds save; nil if it has none.
+    fileprivate var value: Int64? {
+        get throws { try entry(named: "value").flatMap { try int64($0) } }
     }
 }
