@@ -58,6 +58,8 @@ struct Simulator: ParsableCommand {
     @Option(help: "One seed.") var seed: UInt64?
     @Flag(help: "Tell the story of the seed, a line per step.") var trace = false
     @Flag(help: "Simulate whole nodes, not only their stores.") var whole = false
+    @Flag(help: "With --whole: print a digest of each seed's story, to compare runs.")
+    var digests = false
     @Flag(help: "Hold random queries against a plain loop, in both stores.") var queries = false
     @Flag(help: "Race uploads and saves with the collection of assets; with --whole, use assets.")
     var assets = false
@@ -103,6 +105,7 @@ struct Simulator: ParsableCommand {
         guard !assets || whole || !trace && broken == nil else {
             throw ValidationError("--assets: only with --whole, or with seeds and --steps")
         }
+        guard !digests || whole else { throw ValidationError("--digests: only with --whole") }
         _ = try seedList()
         if whole {
             _ = try brokenRule(SimulatedNodeRule.self)
@@ -129,7 +132,12 @@ struct Simulator: ParsableCommand {
         simulation.isTold = trace
         simulation.hasAssets = assets
         simulation.broken = try brokenRule(SimulatedNodeRule.self)
-        return { [simulation] seed in try simulation.run(seed: seed) }
+        return { [simulation, digests] seed in
+            var verdict = try simulation.run(seed: seed)
+            let digest = String(verdict.digest, radix: 16)
+            if digests { verdict.story.append("seed \(seed): \(digest)") }
+            return verdict
+        }
     }
 
     private var assetRaces: Simulate {

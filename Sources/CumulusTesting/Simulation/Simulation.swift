@@ -20,6 +20,8 @@ package struct Simulation {
         /// Checker and what it found.
         package var violations: [(checker: String, text: String)] = []
         package var story: [String] = []
+        /// Of all lines of the story, which need not be kept; 0 where stores are simulated.
+        package var digest: UInt64 = 0
         /// How often each verdict of the intake was met.
         package var verdicts: [String: Int] = [:]
         /// How often nodes forgot, and took state.
@@ -28,11 +30,13 @@ package struct Simulation {
         package init(
             violations: [(checker: String, text: String)] = [],
             story: [String] = [],
+            digest: UInt64 = 0,
             verdicts: [String: Int] = [:],
             counts: [String: Int] = [:]
         ) {
             self.violations = violations
             self.story = story
+            self.digest = digest
             self.verdicts = verdicts
             self.counts = counts
         }

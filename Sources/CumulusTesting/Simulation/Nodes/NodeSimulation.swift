@@ -3,10 +3,10 @@
 // clocks jump.
 //
 // Called by `cumulus-sim --whole`, with `--assets` too, and by tests. The same seed tells the same
-// story in every process, however that orders its dictionaries.
+// story in every process, however that orders its dictionaries; the verdict has a digest of it.
 //
 // Folder: whole nodes in virtual time, over a network and disks that fail. Read `NodeSimulation`,
-// then `SimulatedWorld`, `SimulatedNode` and `SimulatedNetwork`.
+// then the folder World, then `SimulatedNode` and `SimulatedNetwork`.
 
 import CumulusModel
 
@@ -35,7 +35,8 @@ package struct NodeSimulation {
         try world.settle()
         return Simulation.Verdict(
             violations: world.violations,
-            story: world.story,
+            story: world.story.lines,
+            digest: world.story.digest,
             counts: world.counts
         )
     }

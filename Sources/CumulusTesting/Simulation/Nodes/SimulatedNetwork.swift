@@ -103,6 +103,7 @@ final class SimulatedNetwork: @unchecked Sendable {
         _ make: @escaping MakeFrameHandler,
         _ done: @escaping @Sendable ((any Error)?) -> Void
     ) {
+        guard !process.isDead else { return process.execute { done(SimulatedProblem.refused) } }
         if isCut(from: machine, to: other) || isCut(from: other, to: machine) {
             return process.after(3_000) { done(SimulatedProblem.noAnswer) }
         }
@@ -283,7 +284,9 @@ private final class SimulatedEnd: FrameLink, @unchecked Sendable {
     // MARK: Arrivals
 
     private func send(_ what: Arrival) {
-        guard let peer else { return }
+        // An end that is over may be there or not: that says who still holds it, which compilers
+        // decide.
+        guard let peer, !peer.isOver else { return }
         let delay = network.latency(from: from, to: to)
         lastArrival = max(lastArrival, network.time.milliseconds + delay)
         peer.arrivals.append((lastArrival, what))

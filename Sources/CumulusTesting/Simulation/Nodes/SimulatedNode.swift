@@ -140,9 +140,16 @@ final class SimulatedNode: @unchecked Sendable {
             now: { time.now },
             nanoseconds: { UInt64(time.milliseconds) * 1_000_000 },
             wallClock: { [self] in clock },
-            random: { [self] in dice.withLock { $0.next() } },
+            random: { [self] in
+                // What a ghost draws, and when it ends, is nothing to the machine's next process.
+                process.isDead ? process.random() : dice.withLock { $0.next() }
+            },
             sleep: { try await process.sleep($0) },
-            logger: Logger(label: "node") { _ in SimulatedLog(write: log) },
+            logger: Logger(label: "node") { _ in
+                SimulatedLog { level, text in
+                    if !process.isDead { log(level, text) }
+                }
+            },
             fail: { [self] reason in
                 guard !process.isDead else { return }
                 log(.info, "ends: \(reason)")

@@ -51,9 +51,8 @@ final class SimulatedWorld: @unchecked Sendable {
     /// When nodes left whose disks are empty now.
     var leaves: [Int64] = []
     var violations: [(checker: String, text: String)] = []
-    var story: [String] = []
+    var story: Story
     var counts: [String: Int] = [:]
-    let isTold: Bool
 
     /// Within which all nodes hold the same once everything is healed: some things are tried again
     /// after half a minute or a whole one only.
@@ -70,7 +69,7 @@ final class SimulatedWorld: @unchecked Sendable {
         breaking broken: BrokenRules = [],
         isTold: Bool
     ) throws {
-        self.isTold = isTold
+        story = Story(isKept: isTold)
         self.hasAssets = hasAssets
         self.broken = broken
         restores = seed % 2 == 0 && !hasAssets
@@ -102,8 +101,8 @@ final class SimulatedWorld: @unchecked Sendable {
         }
     }
 
-    func tell(_ line: @autoclosure () -> String) {
-        if isTold { story.append("\(time.milliseconds) ms: \(line())") }
+    func tell(_ line: String) {
+        story.add("\(time.milliseconds) ms: \(line)")
     }
 
     func count(_ what: String) {
