@@ -2,6 +2,10 @@
 //
 // Drawn from one seed. Faults come and go while callers save; then everything is healed, and the
 // nodes have to come to hold the same by themselves, within a bounded time.
+//
+// Folder: what happens to simulated machines, and what is looked at meanwhile. Read
+// `SimulatedWorld`, then `SimulatedWorld+Faults` and `SimulatedWorld+Restores`; `WorldWatch` and
+// `SimulatedWorld+Checks` judge.
 
 import CumulusModel
 import CumulusNode
@@ -116,7 +120,7 @@ final class SimulatedWorld: @unchecked Sendable {
         if text.hasPrefix("another peer doesn't send") { count("asked another peer") }
         // Whether a state was taken in the end is seen then.
         let isExpected =
-            text.contains("disk is nearly full")
+            text.contains("disk is nearly full") || text.contains("disk is full")
             || text.hasPrefix("the peer's state could not be taken")
         if text.contains("was forked") || level == .error && !isExpected {
             violations.append(("log", "node \(machine): \(text)"))
@@ -173,10 +177,7 @@ final class SimulatedWorld: @unchecked Sendable {
     func addClient(_ number: Int) {
         // Who writes notes does it as one user.
         let owner = hasNotes ? 0 : number
-        let (name, token) = ("client-\(owner)", "token-of-client-\(owner)")
-        let user = Bytes(repeating: UInt8(owner + 1), count: 16)
-        administer(.addUser(name: name, id: user), at: nodes[0])
-        administer(.addToken(Bytes(token.utf8), user: name), at: nodes[0])
+        addUser(owner, at: nodes[0])
         let habits = SimulatedClient.Habits(
             hasFiles: hasAssets,
             hasNotes: hasNotes,
@@ -193,13 +194,21 @@ final class SimulatedWorld: @unchecked Sendable {
             time,
             network,
             nodes: nodes.count,
-            token: token,
+            token: Self.token(of: owner),
             seed: dice.next(),
             habits,
             observer
         )
         clients.append(client)
     }
+
+    func addUser(_ number: Int, at node: SimulatedNode) {
+        let (name, id) = ("client-\(number)", Bytes(repeating: UInt8(number + 1), count: 16))
+        administer(.addUser(name: name, id: id), at: node)
+        administer(.addToken(Bytes(Self.token(of: number).utf8), user: name), at: node)
+    }
+
+    private static func token(of user: Int) -> String { "token-of-client-\(user)" }
 
     func administer(
         _ operation: WriteRequest.Operation,

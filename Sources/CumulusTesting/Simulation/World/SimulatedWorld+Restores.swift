@@ -135,12 +135,15 @@ extension SimulatedWorld {
     }
 
     /// An operator says at one of the nodes that nobody has what is lost; again until it is done.
+    ///
+    /// The clients' user may be lost too, and is added again.
     func mark() {
         guard var load = marks else { return }
         let made = load.made
         let node = nodes.filter(\.isUp).randomElement(using: &load.dice)
         marks = load
         if let node {
+            addUser(0, at: node)
             administer(.truncate, at: node) { [weak self] in
                 self?.tell("what is lost is marked at node \(node.machine)")
                 self?.count("marks")
