@@ -64,10 +64,13 @@ import Testing
         // Few histories show these: the search begins near one.
         let first: UInt64 =
             switch rule {
-            case .tokenHorizon, .laterHorizon: 284
-            case .losses: 142
-            case .seen: 49
-            case .repeats: 203
+            case .resumedSnapshot: 10
+            case .debts: 13
+            case .losses: 28
+            case .seen: 30
+            case .repeats: 205
+            case .tokenHorizon: 265
+            case .laterHorizon: 286
             default: 1
             }
         let noticing = (first...first + 400).first { seed in
