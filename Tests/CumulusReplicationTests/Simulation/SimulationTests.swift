@@ -68,7 +68,7 @@ import Testing
             case .debts: 13
             case .losses: 28
             case .seen: 30
-            case .repeats: 205
+            case .repeats: 426
             case .tokenHorizon: 265
             case .laterHorizon: 286
             default: 1
