@@ -48,7 +48,9 @@ extension SyncEngine {
             self.atomicByZone = atomicByZone
         }
 
-        /// The first of these changes, as many as one request may hold; nil if there are none.
+        /// A batch of the first of these changes, with as many as fit in one request.
+        ///
+        /// Fails if there is nothing to send.
         ///
         /// - Parameters:
         ///   - pendingChanges: Changes to send: those of ``State/pendingRecordZoneChanges`` that

@@ -10,7 +10,7 @@ public protocol SyncEngineDelegate: AnyObject, Sendable {
     /// Takes note of an event.
     func handleEvent(_ event: SyncEngine.Event, syncEngine: SyncEngine) async
 
-    /// The next records to save and delete; nil when there are none.
+    /// The next records to save and delete; nil ends the send.
     ///
     /// The engine asks again until the answer is nil or nothing is pending any more.
     func nextRecordZoneChangeBatch(

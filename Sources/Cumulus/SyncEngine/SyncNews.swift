@@ -43,7 +43,7 @@ final class SyncBell: Sendable {
 
     private let hook = Mutex(Hook())
 
-    /// Wakes who waits, or who waits next.
+    /// Ends the current wait; without one, the next wait ends at once.
     func ring() {
         let sleeper = hook.withLock { hook in
             let sleeper = hook.sleeper

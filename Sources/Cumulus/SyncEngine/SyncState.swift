@@ -155,7 +155,7 @@ struct SyncState: Sendable {
 
     /// Ends what is under way, and requests that have not begun.
     ///
-    /// Returns the run that ends; nil if there is none.
+    /// Returns the number of the run that ends; nil if the engine is idle.
     mutating func cancelAll() -> Int? {
         for number in requests.compactMap(\.number) { _ = cancel(number) }
         if case .none = activity { return nil }

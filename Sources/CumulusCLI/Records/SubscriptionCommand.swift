@@ -159,14 +159,13 @@ extension SubscriptionCommand {
 struct NotificationOptions: ParsableArguments {
     @Option(help: "Text of the alert.") var alert: String?
     @Option(help: "Key of the alert's text in the app's strings.") var alertKey: String?
-    @Option(help: "A field whose value that text has a placeholder for.") var alertArg: [String] =
-        []
+    @Option(help: "A field whose value stands in that text.") var alertArg: [String] = []
     @Option(help: "Title of the alert.") var title: String?
     @Option(help: "Key of the title in the app's strings.") var titleKey: String?
-    @Option(help: "A field for a placeholder of the title.") var titleArg: [String] = []
+    @Option(help: "A field whose value stands in that title.") var titleArg: [String] = []
     @Option(help: "Line below the title.") var subtitle: String?
     @Option(help: "Key of that line in the app's strings.") var subtitleKey: String?
-    @Option(help: "A field for a placeholder of that line.") var subtitleArg: [String] = []
+    @Option(help: "A field whose value stands in that line.") var subtitleArg: [String] = []
     @Option(help: "Key of the title of the alert's button.") var actionKey: String?
     @Option(help: "Image that the app shows while it starts.") var launchImage: String?
     @Option(help: "Sound that is played.") var sound: String?

@@ -6,26 +6,26 @@
 extension Subscription {
     /// What a notification shows and carries.
     ///
-    /// An empty text is the same as none. Arguments are names of fields, whose values take the
-    /// places of a localised text's placeholders.
+    /// An empty text is the same as none. Arguments are names of fields; the app puts their values
+    /// into its localised text, in their order.
     public struct NotificationInfo: Hashable, Sendable {
         /// The text of the alert.
         public var alertBody: String?
         /// Key of the alert's text in the app's strings.
         public var alertLocalizationKey: String?
-        /// Fields whose values that text has placeholders for.
+        /// Fields whose values stand in that text.
         public var alertLocalizationArgs: [String] = []
         /// The title of the alert.
         public var title: String?
         /// Key of the title in the app's strings.
         public var titleLocalizationKey: String?
-        /// Fields whose values the title has placeholders for.
+        /// Fields whose values stand in that title.
         public var titleLocalizationArgs: [String] = []
         /// The line below the title.
         public var subtitle: String?
         /// Key of that line in the app's strings.
         public var subtitleLocalizationKey: String?
-        /// Fields whose values that line has placeholders for.
+        /// Fields whose values stand in that line.
         public var subtitleLocalizationArgs: [String] = []
         /// Key of the title of the alert's button in the app's strings.
         public var alertActionLocalizationKey: String?

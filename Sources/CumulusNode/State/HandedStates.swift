@@ -67,7 +67,8 @@ final class HandedStates: Sendable {
 
     /// Makes room for a new snapshot; throws if others read all that there may be.
     ///
-    /// - Parameter peer: Who takes the state, and so goes on with no other one; nil: it compares.
+    /// - Parameter peer: The node that takes the state; nil for a comparison. Snapshots that were
+    ///   kept for the same peer are released.
     func lease(for peer: Bytes?) throws -> StateLease {
         makeRoom(for: peer)
         return try StateLease(meter)

@@ -266,7 +266,7 @@ package final class StoreGate: Sendable {
         bell.ring(for: change.scopes)
     }
 
-    /// Wakes whoever pays what cascades owe.
+    /// Wakes `CascadeKeeper`.
     func callForCascades() { cascadeSource.yield() }
 
     /// Hands the outcomes out, one hop per loop.

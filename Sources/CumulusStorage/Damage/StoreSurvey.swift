@@ -78,7 +78,7 @@ extension KeyRange {
 }
 
 extension ReadTransaction {
-    /// The first key that can be read behind `start`, at which a scan fails; nil if there is none.
+    /// The next readable key after `start`, where a scan failed; nil at the end of the family.
     ///
     /// Looks close by first: where several blocks are damaged, what lies between them is read.
     func firstRow(

@@ -77,8 +77,8 @@ package struct SortedRows: Sendable {
         pieces[piece].removeSubrange(middle...)
     }
 
-    /// The piece that has a key's place: the first whose last key is not before it; their count if
-    /// there is none.
+    /// The index of the first piece whose last key is not before `key`; `pieces.count` if all of
+    /// them end before it.
     private func piece(of key: Bytes) -> Int {
         var low = 0
         var high = pieces.count
