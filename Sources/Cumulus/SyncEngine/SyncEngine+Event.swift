@@ -60,6 +60,9 @@ extension SyncEngine {
         }
 
         /// Records that changed on the server; own changes are among them.
+        ///
+        /// A record whose save is still pending may come as it was before the edit. Keep the edit,
+        /// or merge the two.
         public struct FetchedRecordZoneChanges: Sendable {
             /// Records as they are now.
             public var modifications: [Database.RecordZoneChange.Modification]

@@ -27,8 +27,10 @@ import Testing
 
         func edit(_ name: String, _ text: String, _ engine: SyncEngine) {
             let id = Record.ID(recordName: name, zoneID: SyncEngineTests.zone)
-            store.withLock { $0.texts[id] = text }
-            engine.state.add(pendingRecordZoneChanges: [.saveRecord(id)])
+            store.withLock { store in
+                store.texts[id] = text
+                engine.state.add(pendingRecordZoneChanges: [.saveRecord(id)])
+            }
         }
 
         var state: SyncEngine.State.Serialization? {
@@ -53,7 +55,9 @@ import Testing
                 if store.handling > 1 { store.overlaps += 1 }
             }
             await Task.yield()
-            let again = store.withLock { store in store.take(event) }
+            let again = store.withLock { store in
+                store.take(event, unsent: Set(syncEngine.state.pendingRecordZoneChanges))
+            }
             syncEngine.state.add(pendingRecordZoneChanges: again.map { .saveRecord($0) })
             store.withLock { $0.handling -= 1 }
         }
@@ -238,7 +242,12 @@ import Testing
 
 extension SyncEngineTests.Device.Store {
     /// Applies an event; returns the records to save again.
-    fileprivate mutating func take(_ event: SyncEngine.Event) -> [Record.ID] {
+    ///
+    /// A text that was edited and not sent yet stays: its send merges the two.
+    fileprivate mutating func take(
+        _ event: SyncEngine.Event,
+        unsent: Set<SyncEngine.PendingRecordZoneChange>
+    ) -> [Record.ID] {
         switch event {
         case .stateUpdate(let update): kept = try? JSONEncoder().encode(update.stateSerialization)
         case .accountChange: events.append("signIn")
@@ -246,6 +255,7 @@ extension SyncEngineTests.Device.Store {
             events.append("records \(changes.modifications.count)")
             for modification in changes.modifications {
                 let record = modification.record
+                guard !unsent.contains(.saveRecord(record.recordID)) else { continue }
                 keep(record)
                 texts[record.recordID] = record["text"]?.string
             }
