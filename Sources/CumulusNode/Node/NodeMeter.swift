@@ -13,6 +13,9 @@ package final class NodeMeter: Sendable {
     package let heldBytes = Atomic<Int>(0)
     package let commits = Atomic<Int>(0)
     package let flushes = Atomic<Int>(0)
+    /// Microseconds that the writer was at work on a batch at most, without waiting for flushes:
+    /// meanwhile nobody else writes.
+    package let longestTurn = Atomic<Int>(0)
     /// Commits that peers sent, also those that were here already.
     package let receivedCommits = Atomic<Int>(0)
     /// Calls that reached the engine: reads begun and writes run.

@@ -10,6 +10,7 @@ import CumulusReplication
 import CumulusStorage
 import CumulusWire
 import Logging
+import Synchronization
 
 /// A batch that is written and not flushed yet.
 struct WrittenBatch: Sendable {
@@ -80,6 +81,7 @@ struct BatchWriter {
         _ batch: ArraySlice<StoreGate.QueuedWrite>,
         after flushed: () -> Void
     ) throws(EngineError) -> WrittenBatch {
+        let start = environment.nanoseconds()
         let moment = moment()
         var group = GroupCommit(engine: engine, state: state)
         try expireRequests(&group, moment)
@@ -107,14 +109,29 @@ struct BatchWriter {
         try runAgain(waiting, batch, &reports, &group, moment)
         // They counted the first time.
         housekeeping += group.count - before
+        let ran = environment.nanoseconds()
         flushed()
+        let resumed = environment.nanoseconds()
         do {
             let change = try write(group, housekeeping, moment)
+            noteTurn(ran - start + environment.nanoseconds() - resumed, batch.count)
             return WrittenBatch(batch: batch, reports: reports, change: change)
         } catch {
             guard case .full(let why) = error else { throw error }
             return refuse(batch, why, moment)
         }
+    }
+
+    /// Turns that are longer than all before are told, so that it can be seen what held others up.
+    private func noteTurn(_ nanoseconds: UInt64, _ count: Int) {
+        let microseconds = Int(clamping: nanoseconds / 1_000)
+        guard microseconds > meter.longestTurn.max(microseconds, ordering: .relaxed).oldValue else {
+            return
+        }
+        environment.logger.debug(
+            "the writer's longest turn so far",
+            metadata: ["microseconds": "\(microseconds)", "requests": "\(count)"]
+        )
     }
 
     /// The engine found no room: nothing of the batch was written, and everybody is told so.
