@@ -157,7 +157,7 @@ struct  Cumulus__V1__Put
   Cumulus__V1__Increment **reset_counters;
   Cumulus__V1__ParentChange *parent;
   /*
-   * of references in `fields` whose targets existed; sorted
+   * of deleteSelf references in `fields` whose targets existed; sorted
    */
   size_t n_targets;
   Cumulus__V1__TargetBirth **targets;

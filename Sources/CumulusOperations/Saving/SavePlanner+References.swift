@@ -12,29 +12,37 @@ extension SavePlanner {
         _ plan: inout ZoneBatch.Plan,
         in transaction: inout WriteTransaction
     ) throws(PlanFailure) {
-        let entries = put.fields.entries.filter { $0.type?.holdsReferences == true }
-        if entries.isEmpty { return }
+        let fields = try owningReferences(of: put)
+        if fields.isEmpty { return }
+        if Names.isUserRecordName(put.recordName) { throw .item(UserRecords.deletion) }
         var counted = try owners(in: row)
-        for entry in entries {
-            let field = put.fields.name(of: entry)
-            let references = try malformed { () throws(MalformedBytes) in
-                try put.fields.references(entry)
-            }
-            for (element, reference) in references.enumerated() {
-                let name = reference.recordName
-                if reference.action == .deleteSelf, Names.isUserRecordName(put.recordName) {
-                    throw .item(UserRecords.deletion)
-                }
+        for (field, references) in fields {
+            for reference in references {
+                let name = reference.target
                 if let birth = try birth(of: name, plan, in: &transaction) {
-                    put.targets.append(.init(field: field, element: element, birth: birth))
+                    put.targets.append(
+                        .init(field: field, element: reference.element, birth: birth)
+                    )
                 }
-                if reference.action == .deleteSelf,
-                    counted.insert(Owner(name: name, field: field)).inserted
-                {
+                if counted.insert(Owner(name: name, field: field)).inserted {
                     try addOwner(name, &plan, in: &transaction)
                 }
             }
         }
+    }
+
+    /// The deleteSelf references of a save, by field; what other references name may be missing.
+    private func owningReferences(
+        of put: Commit.Put
+    ) throws(PlanFailure) -> [(field: String, references: [RecordBody.OwningReference])] {
+        var fields: [(field: String, references: [RecordBody.OwningReference])] = []
+        for entry in put.fields.entries where entry.type?.holdsReferences == true {
+            let references = try malformed { () throws(MalformedBytes) in
+                try put.fields.owningReferences(entry)
+            }
+            if !references.isEmpty { fields.append((put.fields.name(of: entry), references)) }
+        }
+        return fields
     }
 
     /// A record whose deletion deletes another one, and the field that says so.
@@ -82,8 +90,7 @@ extension SavePlanner {
             count = ZoneBatch.OwnerCount()
             count.stored = try engine { () throws(EngineError) in
                 guard let zone = found.number else { return 0 }
-                let range = KeyRange.backReferences(of: zone, to: target, .deleteSelf)
-                return try transaction.rows(.index, range, limit: limit).count
+                return try transaction.countOwned(by: target, in: zone, limit: limit)
             }
         }
         if count.sum >= limit, !count.isExact, let zone = found.number {

@@ -300,9 +300,7 @@ struct ZoneBatch {
         else { return true }
         guard entry.type?.holdsReferences == true else { return false }
         do {
-            return try fields.references(entry).contains {
-                $0.recordName == target && $0.action == .deleteSelf
-            }
+            return try fields.owningReferences(entry).contains { $0.target == target }
         } catch {
             throw .corrupt("a canonical field is damaged: \(error.reason)")
         }

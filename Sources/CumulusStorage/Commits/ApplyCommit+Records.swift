@@ -231,6 +231,7 @@ extension WriteTransaction {
         _ new: RecordRow,
         at place: ZonePlace
     ) throws(EngineError) {
+        if let old, old.refersLike(new) { return }
         var before: Set<BackReference> = []
         if let old { before = try backReferences(of: old) }
         let after = try backReferences(of: new)

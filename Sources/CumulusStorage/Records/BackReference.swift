@@ -66,12 +66,27 @@ extension RowReader where Self: ~Copyable {
         _ name: String,
         in zone: ZoneNumber
     ) throws(EngineError) -> Bool {
+        try countOwned(by: name, in: zone, limit: 1) > 0
+    }
+
+    /// The deleteSelf references to a record: at most `limit` are counted.
+    package borrowing func countOwned(
+        by name: String,
+        in zone: ZoneNumber,
+        limit: Int
+    ) throws(EngineError) -> Int {
         let range = KeyRange.backReferences(of: zone, to: name, .deleteSelf)
-        return try !rows(.index, range, limit: 1).isEmpty
+        return try rows(.index, range, limit: limit).count
     }
 }
 
 extension RecordRow {
+    /// Whether this row has the same references as another one, and so the same entries.
+    func refersLike(_ other: RecordRow) -> Bool {
+        guard parent == other.parent, targets == other.targets else { return false }
+        return body.referenceFields == other.body.referenceFields
+    }
+
     /// This row's entries in the index: of several references from one field to one record, the
     /// first one's.
     package func backReferences() throws(MalformedBytes) -> Set<BackReference> {
@@ -80,20 +95,20 @@ extension RecordRow {
         for entry in body.entries where entry.type?.holdsReferences == true {
             let field = body.name(of: entry)
             var seen: Set<String> = []
-            for (element, reference) in try body.references(entry).enumerated() {
+            for reference in try body.owningReferences(entry) {
                 // Both ascend by field and element.
+                births = births.drop {
+                    ($0.field, $0.element) < (field, reference.element)
+                }
                 let next = births.first
-                let isHere = next?.field == field && next?.element == element
-                let birth = isHere ? births.popFirst()?.birth : nil
-                guard reference.action == .deleteSelf,
-                    seen.insert(reference.recordName).inserted
-                else { continue }
+                let isHere = next?.field == field && next?.element == reference.element
+                guard seen.insert(reference.target).inserted else { continue }
                 found.insert(
                     BackReference(
-                        target: reference.recordName,
+                        target: reference.target,
                         kind: .deleteSelf,
                         field: field,
-                        birth: birth
+                        birth: isHere ? next?.birth : nil
                     )
                 )
             }
@@ -126,5 +141,76 @@ extension RecordBody {
             references.append(try Record.Reference(reading: &element))
         }
         return references
+    }
+
+    /// The bytes of the fields that hold references.
+    fileprivate var referenceFields: [ArraySlice<UInt8>] {
+        entries.filter { $0.type?.holdsReferences == true }.map { bytes[$0.whole] }
+    }
+
+    /// A reference with deleteSelf.
+    package struct OwningReference: Hashable, Sendable {
+        /// Index in a list; 0 in a single reference.
+        package var element: Int
+        package var target: String
+    }
+
+    /// The deleteSelf references of a REFERENCE or LIST<REFERENCE> field.
+    ///
+    /// Names of others, of which a request may have hundreds of thousands, are not decoded.
+    package func owningReferences(
+        _ entry: Entry
+    ) throws(MalformedBytes) -> [OwningReference] {
+        var found: [OwningReference] = []
+        try visitOwners(entry) { (element, name) throws(MalformedBytes) in
+            guard let target = String(utf8: bytes[name]) else {
+                throw MalformedBytes("a text is not UTF-8")
+            }
+            found.append(OwningReference(element: element, target: target))
+        }
+        return found
+    }
+
+    /// How many deleteSelf references all fields have.
+    package func ownerCount() throws(MalformedBytes) -> Int {
+        var count = 0
+        for entry in entries where entry.type?.holdsReferences == true {
+            try visitOwners(entry) { _, _ in count += 1 }
+        }
+        return count
+    }
+
+    /// Visits where the names stand to which a field refers with deleteSelf.
+    private func visitOwners(
+        _ entry: Entry,
+        _ visit: (_ element: Int, _ name: Range<Int>) throws(MalformedBytes) -> Void
+    ) throws(MalformedBytes) {
+        var reader = CanonicalReader(bytes, entry.value)
+        guard entry.type == .list(.reference) else {
+            if let name = try RecordBody.owner(of: &reader) { try visit(0, name) }
+            return
+        }
+        var element = 0
+        while try reader.nextField() != nil {
+            var reference = try reader.message()
+            if let name = try RecordBody.owner(of: &reference) { try visit(element, name) }
+            element += 1
+        }
+    }
+
+    /// Where the name stands to which a reference refers with deleteSelf; nil: its action is none.
+    private static func owner(
+        of reference: inout CanonicalReader
+    ) throws(MalformedBytes) -> Range<Int>? {
+        var name = reference.end..<reference.end
+        var isOwner = false
+        while let (number, type) = try reference.nextField() {
+            switch (number, type) {
+            case (1, .delimited): name = try reference.delimited()
+            case (2, .varint): isOwner = try reference.varint() == 1
+            default: throw MalformedBytes("a reference holds something unknown")
+            }
+        }
+        return isOwner ? name : nil
     }
 }

@@ -106,4 +106,29 @@ import Testing
         #expect(try referrers(nil) == ["known", "unknown"])
         #expect(try store.reader.referrers(to: "x", born: first, .parent, in: zone) == [])
     }
+
+    /// Commits of older releases name the lives of links, too.
+    @Test func theLivesOfLinksAreLeftOut() throws {
+        var store = try ScratchStore()
+        let first = try store.perform([.put(try Commit.Put("x", [:]))]).commit.stamp.dot
+        let other = Dot(Incarnation(7), 7)
+        var put = try Commit.Put(
+            "n",
+            ["links": .list([.link("x"), .link("y")]), "of": .list([.link("y"), .owner("x")])]
+        )
+        put.targets = [
+            .init(field: "links", element: 0, birth: other),
+            .init(field: "links", element: 1, birth: other),
+            .init(field: "of", element: 0, birth: other),
+            .init(field: "of", element: 1, birth: first),
+        ]
+        try store.perform([.put(put)])
+        let zone = try #require(try store.zoneNumber())
+        #expect(
+            try store.reader.referrers(to: "x", born: first, .deleteSelf, in: zone).map(\.name)
+                == ["n"]
+        )
+        #expect(try store.reader.referrers(to: "x", born: other, .deleteSelf, in: zone) == [])
+        #expect(try store.reader.referrers(to: "y", born: nil, .deleteSelf, in: zone) == [])
+    }
 }

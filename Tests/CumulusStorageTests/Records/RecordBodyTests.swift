@@ -75,6 +75,9 @@ import Testing
         let read = try body.entries.flatMap { try body.references($0) }
         #expect(read.map(\.recordName) == ["x", "y", "z"])
         #expect(read.map(\.action) == [.deleteSelf, .none, .deleteSelf])
+        let owners = try body.entries.flatMap { try body.owningReferences($0) }
+        #expect(owners.map(\.target) == ["x", "z"] && owners.map(\.element) == [0, 1])
+        #expect(try body.ownerCount() == 2)
     }
 
     // MARK: Damage
@@ -116,6 +119,7 @@ import Testing
                 #expect(copy == body)
                 for entry in body.entries {
                     _ = try? body.references(entry)
+                    _ = try? body.owningReferences(entry)
                     _ = try? body.int64(entry)
                     _ = body.convertedToDouble(entry)
                 }
