@@ -825,7 +825,7 @@ const ProtobufCMessageDescriptor cumulus__v1__vector_entry__descriptor =
   (ProtobufCMessageInit) cumulus__v1__vector_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__limits__field_descriptors[16] =
+static const ProtobufCFieldDescriptor cumulus__v1__limits__field_descriptors[17] =
 {
   {
     "items_per_request",
@@ -1019,6 +1019,18 @@ static const ProtobufCFieldDescriptor cumulus__v1__limits__field_descriptors[16]
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "owners_per_request",
+    17,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Limits, owners_per_request),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__limits__field_indices_by_name[] = {
   12,   /* field[12] = asset_bytes */
@@ -1029,6 +1041,7 @@ static const unsigned cumulus__v1__limits__field_indices_by_name[] = {
   0,   /* field[0] = items_per_request */
   3,   /* field[3] = name_bytes */
   5,   /* field[5] = owners_per_record */
+  16,   /* field[16] = owners_per_request */
   2,   /* field[2] = record_bytes */
   1,   /* field[1] = request_bytes */
   10,   /* field[10] = request_memory_ms */
@@ -1041,7 +1054,7 @@ static const unsigned cumulus__v1__limits__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__limits__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 16 }
+  { 0, 17 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__limits__descriptor =
 {
@@ -1051,7 +1064,7 @@ const ProtobufCMessageDescriptor cumulus__v1__limits__descriptor =
   "Cumulus__V1__Limits",
   "cumulus.v1",
   sizeof(Cumulus__V1__Limits),
-  16,
+  17,
   cumulus__v1__limits__field_descriptors,
   cumulus__v1__limits__field_indices_by_name,
   1,  cumulus__v1__limits__number_ranges,

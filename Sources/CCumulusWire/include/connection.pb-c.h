@@ -418,10 +418,14 @@ struct  Cumulus__V1__Limits
    * of one user
    */
   uint32_t subscriptions_per_database;
+  /*
+   * deleteSelf references in the fields of one request
+   */
+  uint32_t owners_per_request;
 };
 #define CUMULUS__V1__LIMITS__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__limits__descriptor) \
-    , 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    , 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 
 typedef enum {

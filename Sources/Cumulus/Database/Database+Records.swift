@@ -281,6 +281,7 @@ extension Database {
         var saves: [(record: Record, bytes: Bytes)] = []
         var deletes: [Record.ID] = []
         var byteCount = 0
+        var owners = 0
     }
 
     /// Cuts a request where it would exceed the server's limits.
@@ -296,17 +297,20 @@ extension Database {
         // Room for what stands around the items.
         let byteLimit = limits.requestBytes - 1_024
         var parts = [Part()]
-        func makeRoom(_ byteCount: Int) {
+        func makeRoom(_ byteCount: Int, owners: Int = 0) {
             let part = parts[parts.count - 1]
             let count = part.saves.count + part.deletes.count
-            let isFull = count >= limits.itemsPerRequest || part.byteCount + byteCount > byteLimit
+            let isFull =
+                count >= limits.itemsPerRequest || part.byteCount + byteCount > byteLimit
+                || part.owners + owners > limits.ownersPerRequest
             if canSplit && isFull && count > 0 { parts.append(Part()) }
             parts[parts.count - 1].byteCount += byteCount
+            parts[parts.count - 1].owners += owners
         }
         for record in records {
             let isWhole = policy == .allKeys
             let bytes = try core.keyring.sealing(record, all: isWhole).encodedSave(allKeys: isWhole)
-            makeRoom(bytes.count + 8)
+            makeRoom(bytes.count + 8, owners: record.ownerCount(allKeys: isWhole))
             parts[parts.count - 1].saves.append((record, bytes))
         }
         for id in ids {
@@ -314,6 +318,24 @@ extension Database {
             parts[parts.count - 1].deletes.append(id)
         }
         return parts
+    }
+}
+
+extension Record {
+    /// deleteSelf references in the fields that a save sends.
+    fileprivate func ownerCount(allKeys: Bool) -> Int {
+        let keys = allKeys ? self.allKeys() : changedKeys()
+        return keys.reduce(0) { $0 + (self[$1]?.ownerCount ?? 0) }
+    }
+}
+
+extension FieldValue {
+    fileprivate var ownerCount: Int {
+        switch self {
+        case .reference(let reference): reference.action == .deleteSelf ? 1 : 0
+        case .list(let elements): elements.reduce(0) { $0 + $1.ownerCount }
+        case .string, .int64, .double, .timestamp, .bytes, .location, .asset: 0
+        }
     }
 }
 

@@ -22,6 +22,10 @@ package struct Limits: Hashable, Sendable {
     package var queryPageItems = 100
     /// deleteSelf references to one record.
     package var ownersPerRecord = 750
+    /// deleteSelf references in the fields of one request.
+    ///
+    /// Each is a row of an index, on every node: so many are written in one turn of the writer.
+    package var ownersPerRequest = 5_000
     package var zonesPerDatabase = 1_000
     /// Subscriptions of one user in one database.
     package var subscriptionsPerDatabase = 1_000

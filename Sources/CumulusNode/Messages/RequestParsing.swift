@@ -38,7 +38,7 @@ struct RequestParser {
         guard count <= limits.itemsPerRequest else {
             throw ServiceError.tooManyItems(count, limit: limits.itemsPerRequest)
         }
-        return ModifyRecords(
+        let modify = ModifyRecords(
             database: try database(request.database),
             policy: try policy(request.policy),
             isAtomic: request.isAtomic,
@@ -46,6 +46,8 @@ struct RequestParser {
             deletes: request.deletes.map(delete),
             limits: limits
         )
+        try modify.checkOwners()
+        return modify
     }
 
     func listRecords(_ message: Bytes) throws -> ListRecords {

@@ -23,6 +23,8 @@ package struct SaveItem: Sendable {
         package var changeTag: Bytes?
         /// Fields without a value are removed.
         package var fields: RecordBody
+        /// deleteSelf references in the fields.
+        package let ownerCount: Int
         /// Sorted by field, each once.
         package var increments: [Commit.Increment]
         /// nil means unchanged; empty: removed.
@@ -38,6 +40,8 @@ package struct SaveItem: Sendable {
             self.type = type
             self.changeTag = changeTag
             self.fields = fields
+            // What can't be read the writer finds, and says so.
+            ownerCount = (try? fields.ownerCount()) ?? 0
             self.increments = increments
             self.parent = parent
         }
@@ -165,11 +169,35 @@ package struct ModifyRecords: Sendable {
         return all.filter { seen.insert($0).inserted }
     }
 
+    /// deleteSelf references of all saves.
+    private var ownerCount: Int {
+        var count = 0
+        for save in saves {
+            if case .success(let content) = save.content { count += content.ownerCount }
+        }
+        return count
+    }
+
+    /// Throws if the saves have more deleteSelf references than one request may have.
+    package func checkOwners() throws(ServiceError) {
+        let (count, limit) = (ownerCount, limits.ownersPerRequest)
+        guard count > limit else { return }
+        throw ServiceError(
+            .limitExceeded,
+            .tooManyItems,
+            """
+            Your request contains \(count) references with deleteSelf, which is more than the \
+            maximum number in a single request (\(limit)); send it in parts
+            """
+        )
+    }
+
     private func checkRequest() throws(ServiceError) {
         let count = saves.count + deletes.count
         guard count <= limits.itemsPerRequest else {
             throw .tooManyItems(count, limit: limits.itemsPerRequest)
         }
+        try checkOwners()
         guard count > 1 else { return }
         var seen: Set<RecordAddress> = []
         for address in saves.map(\.address) + deletes.map(\.address) {

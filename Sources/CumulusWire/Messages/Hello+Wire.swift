@@ -157,7 +157,7 @@ extension Limits {
             itemsPerRequest, requestBytes, recordBytes, nameBytes, fieldsPerType, ownersPerRecord,
             frameBytes, streamsPerConnection, unansweredBytes, initialCredit,
             Int(requestMemoryMilliseconds), zonesPerDatabase, assetBytes, userAssetBytes,
-            assetsPerRequest, subscriptionsPerDatabase,
+            assetsPerRequest, subscriptionsPerDatabase, ownersPerRequest,
         ]
         for (index, number) in numbers.enumerated() {
             writer.field(index + 1, varint: UInt64(number))
@@ -189,6 +189,7 @@ extension Limits {
         take(\.userAssetBytes, raw.user_asset_bytes)
         take(\.assetsPerRequest, raw.assets_per_request)
         take(\.subscriptionsPerDatabase, raw.subscriptions_per_database)
+        take(\.ownersPerRequest, raw.owners_per_request)
     }
 }
 
