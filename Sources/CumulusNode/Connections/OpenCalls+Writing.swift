@@ -32,23 +32,27 @@ typealias TellingTask =
 extension OpenCalls {
     /// Queues a request for the writer, and answers when it is durable, or when enough other nodes
     /// hold it.
+    ///
+    /// - Parameter counted: The bytes of a request that was queued before.
     func submit(
         _ call: Call,
         _ request: WriteRequest,
         _ wait: ReplicaWait?,
-        _ encode: @escaping Encode
+        _ encode: @escaping Encode,
+        counted: QueuedBytes? = nil
     ) {
         let stream = call.stream
         guard let open = self[stream] else { return }
-        let queued = queue(open)
+        let queued = counted ?? queue(open)
         let work = StoreGate.Work.request(request, open.token) { [self] answer in
+            if case .success(.modified(let outcome)) = answer, outcome.needsSurvey {
+                return run { $0.survey(call, request, wait, encode, queued) }
+            }
             queued.release()
             let shown = (try? answer.get().shownBytes) ?? 0
             run { calls in
                 defer { calls.keepAnswer(shown) }
                 switch answer {
-                case .success(.modified(let outcome)) where outcome.needsSurvey:
-                    calls.survey(call, request, wait, encode)
                 case .success(.modified(let outcome)) where outcome.owes:
                     calls.awaitCascade(call, request.scope, outcome, wait, encode)
                 case .success(let answer): calls.finish(stream, answer, wait, encode)
@@ -91,17 +95,19 @@ extension OpenCalls {
         }
     }
 
-    /// Looks through what a long cascade takes along, and queues its request again.
+    /// Looks up what the request needs before its turn, and queues it again; its bytes stay counted
+    /// meanwhile.
     private func survey(
         _ call: Call,
         _ request: WriteRequest,
         _ wait: ReplicaWait?,
-        _ encode: @escaping Encode
+        _ encode: @escaping Encode,
+        _ queued: QueuedBytes
     ) {
         guard let time = time(of: call.stream) else { return }
         perform(call.stream) { node in
-            let request = try await Cascades(node).survey(request, time)
-            return { $0.submit(call, request, wait, encode) }
+            let request = try await Surveys(node).survey(request, time)
+            return { $0.submit(call, request, wait, encode, counted: queued) }
         }
     }
 

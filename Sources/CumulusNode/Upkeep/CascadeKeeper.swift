@@ -4,7 +4,7 @@
 // Run beside the listener until it is cancelled. Between two turns others write for as long as the
 // last one took. What is owed stands in the store (`CascadeDebt`): cascades take their turns, and
 // each turn deletes its debts in the transaction in which it does what they say. `Cascades` is for
-// calls that begin a cascade or wait for its end.
+// calls that wait for the end of one.
 
 import CumulusModel
 import CumulusOperations
@@ -12,7 +12,6 @@ import CumulusReplication
 import CumulusStorage
 import CumulusWire
 import Logging
-import Synchronization
 
 package struct CascadeKeeper: Sendable {
     /// Milliseconds between two tries of what failed.
@@ -98,47 +97,15 @@ package struct CascadeKeeper: Sendable {
     }
 }
 
-/// What calls do about long cascades.
+/// How calls wait for the end of long cascades.
 struct Cascades {
-    /// Records that are looked at on a reader thread before others may read.
-    private static let looksAtOnce = 1_000
     /// Milliseconds between two looks at whether a cascade is at its end.
     private static let pause: Int64 = 20
-    /// Cascades that are looked through at a time: each may take 40 MB of memory.
-    private static let mostSurveys = 4
 
     private let node: Node
 
     init(_ node: Node) {
         self.node = node
-    }
-
-    /// The request with what is known of its cascades.
-    func survey(_ request: WriteRequest, _ time: TaskTime) async throws -> WriteRequest {
-        guard case .modifyRecords(var modify) = request.operation else { return request }
-        defer { node.surveys.subtract(1, ordering: .relaxed) }
-        guard node.surveys.add(1, ordering: .relaxed).newValue <= Cascades.mostSurveys else {
-            throw Cascades.tooMany
-        }
-        let reader = node.gate.latest(reach: .disk)
-        guard let scope = try reader.scope(request.scope) else { return request }
-        let survey = Survey(try CascadeSurvey(modify, of: scope, by: request.caller))
-        while modify.survey == nil {
-            if let refusal = time.refusal { throw refusal }
-            modify.survey = try await node.gate.reading { _ in
-                try survey.state.withLock { try $0.advance(reader, steps: Cascades.looksAtOnce) }
-            }
-        }
-        var surveyed = request
-        surveyed.operation = .modifyRecords(modify)
-        return surveyed
-    }
-
-    /// One that goes from one reader thread to another.
-    private final class Survey: Sendable {
-        let state: Mutex<CascadeSurvey>
-
-        init(_ survey: CascadeSurvey) { state = Mutex(survey) }
     }
 
     /// Returns when nothing is left of what these commits began: the last commit with which it
@@ -190,12 +157,6 @@ struct Cascades {
             return (try reader.runs(of: number)[run].map { Dot(run, $0.seq) }, ())
         }
     }
-
-    private static let tooMany = ServiceError(
-        .requestRateLimited,
-        .overloaded,
-        "too many long cascades are about to begin; try again in a moment"
-    )
 
     /// The records are deleted, and what they own still goes.
     private static let goesOn = ServiceError(

@@ -6,8 +6,8 @@
 // meanwhile and writes it once the flush is done; nothing is told before.
 //
 // Folder: everything between a request and the disk. Read `StoreGate`, then `StoreWork`,
-// `BatchWriter` and `Flusher`; `VisibleState` says what callers may see, `WriteStops` why writes
-// are refused.
+// `BatchWriter` and `Flusher`; `Surveys` look at what a request needs before its turn,
+// `VisibleState` says what callers may see, `WriteStops` why writes are refused.
 
 package import CumulusModel
 import CumulusOperations

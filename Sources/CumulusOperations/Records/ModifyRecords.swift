@@ -46,6 +46,15 @@ package struct SaveItem: Sendable {
             self.parent = parent
         }
 
+        /// The names to which the fields refer with deleteSelf.
+        fileprivate func owners() throws(MalformedBytes) -> [String] {
+            var names: [String] = []
+            for entry in fields.entries where entry.type?.holdsReferences == true {
+                names += try fields.owningReferences(entry).map(\.target)
+            }
+            return names
+        }
+
         /// With the stored names of the type and its fields.
         func stored(as schema: TypeSchema) -> Content {
             var content = self
@@ -118,6 +127,11 @@ package struct ModifyRecords: Sendable {
 
     /// What was found of long cascades; nil: nobody looked.
     package var survey: CascadeSurvey.Findings?
+    /// What was found of the records that it refers to; nil: nobody looked.
+    package var targets: TargetSurvey?
+
+    /// It refers to more records than the writer looks up itself.
+    package var needsTargets: Bool { targets == nil && ownerCount > TargetSurvey.fewReferences }
 
     /// Runs in the writer's transaction.
     ///
@@ -135,9 +149,13 @@ package struct ModifyRecords: Sendable {
         } catch {
             return .failure(error)
         }
+        var outcome = ModifyOutcome(saves: saves.count, deletes: deletes.count)
+        if needsTargets {
+            outcome.needsSurvey = true
+            return .success(outcome)
+        }
         var request = self
         try request.takeStoredNames(scope, in: &transaction)
-        var outcome = ModifyOutcome(saves: saves.count, deletes: deletes.count)
         for address in zones {
             let zone = try transaction.find(address, in: database, of: scope, by: caller)
             var batch = ZoneBatch(request: request, scope: scope, caller: caller, address: address)
@@ -176,6 +194,18 @@ package struct ModifyRecords: Sendable {
             if case .success(let content) = save.content { count += content.ownerCount }
         }
         return count
+    }
+
+    /// The names to which saves in a zone refer with deleteSelf.
+    func owners(in zone: ZoneAddress) -> [String] {
+        var names: [String] = []
+        for save in saves where save.address.zone == zone {
+            guard case .success(let content) = save.content, content.ownerCount > 0 else {
+                continue
+            }
+            names += (try? content.owners()) ?? []
+        }
+        return names
     }
 
     /// Throws if the saves have more deleteSelf references than one request may have.

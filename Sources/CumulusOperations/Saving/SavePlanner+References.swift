@@ -69,11 +69,20 @@ extension SavePlanner {
         if let row = rows[name] { return row.birth.dot }
         return try engine { () throws(EngineError) in
             if plan.saving.contains(name) { return try transaction.nextDot(scope) }
-            guard let zone = found.number, let row = try transaction.record(zone, name),
-                !row.isDead, try !transaction.lens(of: scope).hides(row.type)
+            guard let zone = found.number, let life = try life(of: name, in: zone, transaction),
+                try !transaction.lens(of: scope).hides(life.type)
             else { return nil }
-            return row.birth.dot
+            return life.birth
         }
+    }
+
+    private func life(
+        of name: String,
+        in zone: ZoneNumber,
+        _ transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> ZoneTargets.Life? {
+        if let known = batch.targets?[name] { return known.life }
+        return ZoneTargets.Life(try transaction.record(zone, name))
     }
 
     /// Counts one more deleteSelf reference to a record.
@@ -89,6 +98,7 @@ extension SavePlanner {
         } else {
             count = ZoneBatch.OwnerCount()
             count.stored = try engine { () throws(EngineError) in
+                if let known = batch.targets?[target] { return known.owners }
                 guard let zone = found.number else { return 0 }
                 return try transaction.countOwned(by: target, in: zone, limit: limit)
             }

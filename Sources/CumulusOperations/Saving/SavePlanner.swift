@@ -54,7 +54,9 @@ struct SavePlanner {
             try planReferences(&put, row, &plan, in: &transaction)
             try planParent(content, &put, plan, in: &transaction)
             try planCounters(&put, row)
+            let targets = put.targets.count
             try planWholes(&put, row, plan.schemas[content.type]?.merge ?? .fields)
+            if put.targets.count > targets { plan.bringsBack = true }
             try checkSize(put, row)
             try checkFieldCount(put, row, in: &transaction)
             try checkCommitSize(put, &plan)

@@ -17,7 +17,7 @@ struct ZoneBatch {
     private let request: ModifyRecords
     private let scope: ScopeNumber
     private let caller: Caller
-    private let zoneName: String
+    private let address: ZoneAddress
     private let saves: [Int]
     let deletes: [Int]
     private let savesByName: [String: Int]
@@ -27,12 +27,14 @@ struct ZoneBatch {
     /// Those of them whose types were dropped: to callers they aren't there.
     private var dropped: [String: RecordRow] = [:]
     private var failures: [Int: ModifyOutcome.Failure] = [:]
+    /// What was looked up before the writer's turn; nil: nothing was.
+    private(set) var targets: ZoneTargets?
 
     init(request: ModifyRecords, scope: ScopeNumber, caller: Caller, address: ZoneAddress) {
         self.request = request
         self.scope = scope
         self.caller = caller
-        zoneName = address.name
+        self.address = address
         saves = request.saves.indices.filter { request.saves[$0].address.zone == address }
         deletes = request.deletes.indices.filter { request.deletes[$0].address.zone == address }
         savesByName = Dictionary(
@@ -52,11 +54,12 @@ struct ZoneBatch {
         _ outcome: inout ModifyOutcome
     ) throws(EngineError) {
         guard let found else {
-            let failure = ModifyOutcome.Failure(.zoneNotFound(zoneName))
+            let failure = ModifyOutcome.Failure(.zoneNotFound(address.name))
             for item in saves + deletes.map(deleteKey) { failures[item] = failure }
             return report([], [], to: &outcome)
         }
         try load(found, in: &transaction)
+        targets = try request.targets?.targets(in: address, &transaction)
         noteFaults()
         let isAtomic = request.isAtomic && found.capabilities.contains(.atomic)
         let plan = try settle(found, isAtomic: isAtomic, in: &transaction)
@@ -130,6 +133,8 @@ struct ZoneBatch {
         var schemas: [String: TypeSchema] = [:]
         /// deleteSelf references, by the record that they refer to.
         var owned: [String: OwnerCount] = [:]
+        /// Puts take references along as they stand.
+        var bringsBack = false
 
         /// A cascade takes further turns of the writer.
         var isLong: Bool { !open.isEmpty }
@@ -399,7 +404,8 @@ struct ZoneBatch {
             operations,
             in: scope,
             zone: found.zone,
-            author: author
+            author: author,
+            bringsBack: plan.bringsBack
         )
         outcome.dots.append(commit.stamp.dot)
         for (name, births) in open {

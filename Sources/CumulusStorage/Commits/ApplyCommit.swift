@@ -14,15 +14,21 @@ extension WriteTransaction {
     /// Makes a commit of this node's, logs it and applies it.
     ///
     /// Returns the commit, and the rows that its puts left, in their order.
+    ///
+    /// - Parameter bringsBack: Puts write references again as they stood: their targets may have
+    ///   died meanwhile.
     package mutating func perform(
         _ operations: [Commit.Operation],
         in scope: ScopeNumber,
         zone: Commit.Zone?,
-        author: Author
+        author: Author,
+        bringsBack: Bool = false
     ) throws(EngineError) -> (commit: Commit, rows: [RecordRow]) {
         let commit = try makeCommit(scope, author: author, zone: zone, operations: operations)
         let rows = try apply(commit, bytes: commit.encoded(), in: scope)
-        if operations.contains(where: \.mayLeaveOrphans) { noteUncompensated(commit, in: scope) }
+        if bringsBack || operations.contains(where: \.endsHiddenLives) {
+            noteUncompensated(commit, in: scope)
+        }
         return (commit, rows)
     }
 
@@ -121,13 +127,12 @@ extension WriteTransaction {
 }
 
 extension Commit.Operation {
-    /// Whether the commit ends lives that were not shown, or writes references again whose targets
-    /// may have died meanwhile.
+    /// Whether the commit ends lives that were not shown.
     ///
     /// A deletion takes along only what the shown life owned.
-    fileprivate var mayLeaveOrphans: Bool {
+    fileprivate var endsHiddenLives: Bool {
         switch self {
-        case .put(let put): !put.absorbed.isEmpty || put.birth != nil && !put.targets.isEmpty
+        case .put(let put): !put.absorbed.isEmpty
         case .delete(_, let births): births.count > 1
         case .zoneCreate, .zoneDelete, .register: false
         }

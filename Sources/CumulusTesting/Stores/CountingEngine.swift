@@ -1,5 +1,6 @@
-// An engine in front of another one that counts its flushes and the rows of its batches, whose disk
-// is as slow, as full or as cold as a test wants it, and which a process may end in.
+// An engine in front of another one that counts its flushes, the writer's reads and the rows of its
+// batches, whose disk is as slow, as full or as cold as a test wants it, and which a process may end
+// in.
 
 package import CumulusModel
 package import CumulusStorage
@@ -11,6 +12,7 @@ package final class CountingEngine: StorageEngine {
     private let flushCount = Atomic<Int>(0)
     private let rowCount = Atomic<Int>(0)
     private let mostRows = Atomic<Int>(0)
+    private let readCount = Atomic<Int>(0)
     private let free = Atomic<UInt64>(.max)
     private let cold = Atomic<Bool>(false)
     private let flushSeconds: Double
@@ -44,6 +46,9 @@ package final class CountingEngine: StorageEngine {
 
     /// Rows of the largest batch.
     package var largestBatch: Int { mostRows.load(ordering: .relaxed) }
+
+    /// Reads of the newest state: the writer's; others read from snapshots.
+    package var reads: Int { readCount.load(ordering: .relaxed) }
 
     /// What `freeBytes` answers.
     package func setFreeBytes(_ bytes: UInt64) {
@@ -128,7 +133,8 @@ package final class CountingEngine: StorageEngine {
     }
 
     private var newest: ColdReader {
-        ColdReader(reader: engine, disk: self)
+        readCount.wrappingAdd(1, ordering: .relaxed)
+        return ColdReader(reader: engine, disk: self)
     }
 
     fileprivate var isCold: Bool { cold.load(ordering: .relaxed) }

@@ -114,10 +114,11 @@ package final class TestStore {
     package func run(_ requests: [WriteRequest]) throws(EngineError) -> [Answer] {
         var group = GroupCommit(engine: engine, state: state)
         var answers: [Answer] = []
-        for request in requests {
+        for var request in requests {
             var answer = try run(request, in: &group)
-            if case .success(.modified(let outcome)) = answer, outcome.needsSurvey {
-                answer = try run(try survey(request), in: &group)
+            while case .success(.modified(let outcome)) = answer, outcome.needsSurvey {
+                request = try survey(request)
+                answer = try run(request, in: &group)
             }
             answers.append(answer)
         }
@@ -136,16 +137,22 @@ package final class TestStore {
         }
     }
 
-    /// The request with what is found of its cascades before the batch.
+    /// The request with what is found before the batch: of its cascades, or of what it refers to.
     private func survey(_ request: WriteRequest) throws(EngineError) -> WriteRequest {
         guard case .modifyRecords(var modify) = request.operation else { return request }
         var request = request
         do {
             let (reader, scope) = (reader, try scopeNumber())
-            var survey = try CascadeSurvey(modify, of: scope, by: request.caller)
-            while modify.survey == nil { modify.survey = try survey.advance(reader, steps: 3) }
+            if modify.needsTargets {
+                var survey = try TargetSurvey(modify, of: scope, by: request.caller, in: reader)
+                while try !survey.advance(reader, steps: 100) {}
+                modify.targets = survey
+            } else {
+                var survey = try CascadeSurvey(modify, of: scope, by: request.caller)
+                while modify.survey == nil { modify.survey = try survey.advance(reader, steps: 3) }
+            }
         } catch {
-            throw .failed("a cascade can't be looked through: \(error)")
+            throw .failed("a request can't be surveyed: \(error)")
         }
         request.operation = .modifyRecords(modify)
         return request
@@ -205,6 +212,12 @@ package final class TestStore {
                 after = found.last
             } while after != nil
         }
+    }
+
+    /// Forgets all deleted records, as if every member had read of them long ago.
+    package func forgetDeleted() throws {
+        let vector = try reader.vector(of: scopeNumber())
+        try purge(Collection.Purge(stable: vector, diedBefore: .max), limit: 1_000)
     }
 
     /// Deletes orphans that this store owes, as the collector does.
