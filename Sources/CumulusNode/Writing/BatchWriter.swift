@@ -25,6 +25,8 @@ struct WrittenBatch: Sendable {
         let next: VisibleState.Next
         /// Scopes that commits were added to.
         let scopes: [ScopeNumber]
+        /// The zones in which anything looks otherwise than before; nil means any of those scopes.
+        let zones: Set<WriterState.TouchedZone>?
         /// Requests and jobs whose changes others see.
         let count: Int
         let hasSchemaNews: Bool
@@ -244,14 +246,19 @@ struct BatchWriter {
         let hadNone = disk.isDoubtful(moment.now)
         disk.wrote(byteCount)
         if hadNone { lookAtDisk(moment.now) }
+        let changesZones = state.zonesVersion != before.zonesVersion
+        let changesSchemas = state.schemaVersion != before.schemaVersion
+        let touched = state.scopes.values.filter { !$0.touched.isEmpty }
+        let isAnywhere = changesZones || changesSchemas || touched.contains(where: \.isRaised)
         return WrittenBatch.Change(
             next: VisibleState.Next(
                 reader: try engine.snapshot(),
                 scopes: state.scopes,
-                changesZones: state.zonesVersion != before.zonesVersion,
-                changesSchemas: state.schemaVersion != before.schemaVersion
+                changesZones: changesZones,
+                changesSchemas: changesSchemas
             ),
-            scopes: state.scopes.values.filter { !$0.touched.isEmpty }.map(\.number),
+            scopes: touched.map(\.number),
+            zones: isAnywhere ? nil : state.touchedZones,
             count: count,
             hasSchemaNews: state.schemaWorkVersion != before.schemaWorkVersion,
             hasCascadeNews: state.cascadeVersion != before.cascadeVersion

@@ -95,6 +95,7 @@ extension WriteTransaction {
             try dropLog(of: incarnation, through: row.seq, in: number)
             rows[incarnation] = row
             scope.touched.insert(incarnation)
+            scope.isRaised = true
             observe(row.time)
         }
         scope.runs = Runs(rows)

@@ -164,6 +164,9 @@ package struct WriteTransaction: ~Copyable, RowReader {
         if overlay.holdsZones { state.zonesVersion += 1 }
         state.node.latestTime = state.clock.latest
         put(.node, state.node)
+        state.touchedZones = Set(
+            state.heads.keys.map { .init(database: $0.database, zone: $0.zone) }
+        )
         state.zoneStates = [:]
         state.heads = [:]
         state.trim()

@@ -19,6 +19,9 @@ package struct ScopeState: Sendable {
     package var nextPosition: UInt64
     /// Incarnations whose vector rows this batch changed.
     package var touched: Set<Incarnation> = []
+    /// This batch moved the vector past commits that came as state: zones show more, though no
+    /// commit of the batch touched them.
+    package var isRaised = false
 }
 
 package struct WriterState: Sendable {
@@ -27,6 +30,17 @@ package struct WriterState: Sendable {
         package var database: DatabaseNumber
         package var incarnation: Incarnation
         package var zone: String
+    }
+
+    /// A zone that commits of a batch touched; it may be gone, or not made yet.
+    package struct TouchedZone: Hashable, Sendable {
+        package var database: DatabaseNumber
+        package var zone: String
+
+        package init(database: DatabaseNumber, zone: String) {
+            self.database = database
+            self.zone = zone
+        }
     }
 
     /// Names a record type, by its stored name unless it says otherwise.
@@ -53,6 +67,8 @@ package struct WriterState: Sendable {
     /// one was made or deleted, fields got several types, or something was dropped.
     package var zonesVersion = 0
     package var heads: [Head: UInt64] = [:]
+    /// The zones whose heads the last finished batch changed.
+    package var touchedZones: Set<TouchedZone> = []
     /// Read through, by shown names: a type that is not here was not asked for yet.
     package var schema: [SchemaKey: TypeSchema] = [:]
     /// Read through too: the indexes that are kept of a type.

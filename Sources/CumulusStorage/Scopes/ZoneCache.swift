@@ -40,6 +40,7 @@ final class ScopeCache: @unchecked Sendable {
         for (number, scope) in scopes {
             states[number] = scope
             states[number]?.touched = []
+            states[number]?.isRaised = false
         }
     }
 }

@@ -33,10 +33,19 @@ import Testing
         wait(name, after: bell.count(of: scope), of: scope)
     }
 
-    private func wait(_ name: String, after count: UInt64, of scope: ScopeNumber?) {
+    private func wait(
+        _ name: String,
+        after count: UInt64,
+        of scope: ScopeNumber?,
+        in place: CommitBell.Place? = nil
+    ) {
         let wait = BellWait(bell)
         calls.keep(wait)
-        wait.begin(after: count, of: scope) { [calls] in calls.add(name) }
+        wait.begin(after: count, of: scope, in: place) { [calls] in calls.add(name) }
+    }
+
+    private func wait(_ name: String, of scope: ScopeNumber, in place: CommitBell.Place) {
+        wait(name, after: bell.count(of: scope), of: scope, in: place)
     }
 
     @Test func aRingWakesThoseWhoWaitForItsScopes() {
@@ -70,10 +79,42 @@ import Testing
         #expect(calls.take() == ["late"])
     }
 
+    /// Of those who wait for a part of a scope, a ring wakes the ones that it concerns.
+    @Test func aRingForZonesWakesThoseWhoWaitForThem() {
+        wait("zone a", of: 1, in: .init(database: 7, zone: "a"))
+        wait("zone b", of: 1, in: .init(database: 7, zone: "b"))
+        wait("database 7", of: 1, in: .init(database: 7))
+        wait("database 8", of: 1, in: .init(database: 8))
+        wait("scope", of: 1)
+        bell.ring(for: [1], in: [.init(database: 7, zone: "a")])
+        #expect(calls.take() == ["zone a", "database 7", "scope"])
+        bell.ring(for: [2], in: [.init(database: 7, zone: "b")])
+        #expect(calls.take() == [])
+        bell.ring(for: [1])
+        #expect(calls.take() == ["zone b", "database 8"])
+        wait("again", of: 1, in: .init(database: 7, zone: "a"))
+        bell.ringForAll()
+        #expect(calls.take() == ["again"])
+        #expect(bell.waiterCount == 0)
+    }
+
+    /// A ring between the count and the wait may have been for the part: look again.
+    @Test func whoWaitsForAPartIsNotTooLate() {
+        let count = bell.count(of: 1)
+        bell.ring(for: [1], in: [.init(database: 7, zone: "a")])
+        wait("late", after: count, of: 1, in: .init(database: 7, zone: "b"))
+        #expect(calls.take() == ["late"])
+    }
+
     @Test func whoIsGoneIsForgotten() {
         for _ in 0..<100 {
             let wait = BellWait(bell)
             wait.begin(after: bell.count(of: 1), of: 1) { [calls] in calls.add("gone") }
+        }
+        for _ in 0..<100 {
+            let wait = BellWait(bell)
+            let place = CommitBell.Place(database: 7, zone: "a")
+            wait.begin(after: bell.count(of: 1), of: 1, in: place) { [calls] in calls.add("gone") }
         }
         #expect(bell.waiterCount == 0)
         wait("here", of: 1)
