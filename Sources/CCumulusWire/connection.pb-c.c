@@ -1345,7 +1345,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[45] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[47] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -1380,6 +1380,8 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[45] =
   { "PEERS_WANTED", "CUMULUS__V1__METHOD__PEERS_WANTED", 68 },
   { "CHANGES_DATABASE", "CUMULUS__V1__METHOD__CHANGES_DATABASE", 80 },
   { "CHANGES_ZONE", "CUMULUS__V1__METHOD__CHANGES_ZONE", 81 },
+  { "CHANGES_FOLLOW_DATABASE", "CUMULUS__V1__METHOD__CHANGES_FOLLOW_DATABASE", 82 },
+  { "CHANGES_FOLLOW_ZONE", "CUMULUS__V1__METHOD__CHANGES_FOLLOW_ZONE", 83 },
   { "SCHEMA_READ", "CUMULUS__V1__METHOD__SCHEMA_READ", 96 },
   { "SCHEMA_IMPORT", "CUMULUS__V1__METHOD__SCHEMA_IMPORT", 97 },
   { "SCHEMA_DEPLOY", "CUMULUS__V1__METHOD__SCHEMA_DEPLOY", 98 },
@@ -1394,19 +1396,21 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[45] =
   { "SUBSCRIPTIONS_FETCH", "CUMULUS__V1__METHOD__SUBSCRIPTIONS_FETCH", 129 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 6},{32, 9},{48, 10},{80, 31},{96, 33},{112, 40},{128, 43},{0, 45}
+{0, 0},{16, 6},{32, 9},{48, 10},{80, 31},{96, 35},{112, 42},{128, 45},{0, 47}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[45] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[47] =
 {
   { "ACCOUNTS_WHO_AM_I", 9 },
-  { "ASSETS_DOWNLOAD", 42 },
-  { "ASSETS_PREPARE", 40 },
-  { "ASSETS_UPLOAD", 41 },
+  { "ASSETS_DOWNLOAD", 44 },
+  { "ASSETS_PREPARE", 42 },
+  { "ASSETS_UPLOAD", 43 },
   { "CHANGES_DATABASE", 31 },
+  { "CHANGES_FOLLOW_DATABASE", 33 },
+  { "CHANGES_FOLLOW_ZONE", 34 },
   { "CHANGES_ZONE", 32 },
-  { "INDEXES_LIST", 36 },
-  { "INDEXES_REBUILD", 37 },
-  { "INDEXES_VERIFY", 38 },
+  { "INDEXES_LIST", 38 },
+  { "INDEXES_REBUILD", 39 },
+  { "INDEXES_VERIFY", 40 },
   { "METHOD_UNKNOWN", 0 },
   { "OPERATOR_ADD_TOKEN", 15 },
   { "OPERATOR_ADD_USER", 14 },
@@ -1434,12 +1438,12 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[45
   { "RECORDS_LIST_CONFLICTS", 4 },
   { "RECORDS_MODIFY", 2 },
   { "RECORDS_QUERY", 5 },
-  { "SCHEMA_DEPLOY", 35 },
-  { "SCHEMA_IMPORT", 34 },
-  { "SCHEMA_READ", 33 },
-  { "SCHEMA_RESET", 39 },
-  { "SUBSCRIPTIONS_FETCH", 44 },
-  { "SUBSCRIPTIONS_MODIFY", 43 },
+  { "SCHEMA_DEPLOY", 37 },
+  { "SCHEMA_IMPORT", 36 },
+  { "SCHEMA_READ", 35 },
+  { "SCHEMA_RESET", 41 },
+  { "SUBSCRIPTIONS_FETCH", 46 },
+  { "SUBSCRIPTIONS_MODIFY", 45 },
   { "ZONES_FETCH", 7 },
   { "ZONES_LIST", 6 },
   { "ZONES_MODIFY", 8 },
@@ -1451,9 +1455,9 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  45,
+  47,
   cumulus__v1__method__enum_values_by_number,
-  45,
+  47,
   cumulus__v1__method__enum_values_by_name,
   8,
   cumulus__v1__method__value_ranges,

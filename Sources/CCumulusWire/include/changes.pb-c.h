@@ -45,7 +45,7 @@ struct  Cumulus__V1__FetchDatabaseChangesRequest
    */
   ProtobufCBinaryData token;
   /*
-   * zones per answer; 0: the node decides
+   * zones per page; 0: the node decides
    */
   uint32_t limit;
 };
@@ -55,7 +55,7 @@ struct  Cumulus__V1__FetchDatabaseChangesRequest
 
 
 /*
- * The default zone is never among them. A zone stands in one list at most.
+ * The default zone is among them in a stream only. A zone stands in one list at most.
  */
 struct  Cumulus__V1__FetchDatabaseChangesResponse
 {
@@ -72,7 +72,7 @@ struct  Cumulus__V1__FetchDatabaseChangesResponse
    */
   ProtobufCBinaryData token;
   /*
-   * fetch on at once, with this token
+   * fetch on at once, with this token; false in a stream: a checkpoint, you are up to date
    */
   protobuf_c_boolean more_coming;
 };
@@ -102,7 +102,7 @@ struct  Cumulus__V1__FetchZoneChangesRequest
    */
   ProtobufCBinaryData token;
   /*
-   * records and deletions per answer; 0: the node decides
+   * records and deletions per page; 0: the node decides
    */
   uint32_t limit;
   /*
@@ -128,6 +128,9 @@ struct  Cumulus__V1__FetchZoneChangesResponse
   size_t n_deleted;
   Cumulus__V1__DeletedRecord **deleted;
   ProtobufCBinaryData token;
+  /*
+   * as of databases
+   */
   protobuf_c_boolean more_coming;
 };
 #define CUMULUS__V1__FETCH_ZONE_CHANGES_RESPONSE__INIT \

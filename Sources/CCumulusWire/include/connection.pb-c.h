@@ -101,6 +101,14 @@ typedef enum _Cumulus__V1__Method {
   CUMULUS__V1__METHOD__PEERS_WANTED = 68,
   CUMULUS__V1__METHOD__CHANGES_DATABASE = 80,
   CUMULUS__V1__METHOD__CHANGES_ZONE = 81,
+  /*
+   * server stream without an end
+   */
+  CUMULUS__V1__METHOD__CHANGES_FOLLOW_DATABASE = 82,
+  /*
+   * server stream without an end
+   */
+  CUMULUS__V1__METHOD__CHANGES_FOLLOW_ZONE = 83,
   CUMULUS__V1__METHOD__SCHEMA_READ = 96,
   CUMULUS__V1__METHOD__SCHEMA_IMPORT = 97,
   CUMULUS__V1__METHOD__SCHEMA_DEPLOY = 98,

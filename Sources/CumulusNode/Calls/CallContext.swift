@@ -15,7 +15,7 @@ struct CallContext: Sendable {
     let token: CallToken
     let identity: Identity
     let node: Node
-    private let calls: OpenCalls
+    let calls: OpenCalls
 
     init(_ call: Call, _ token: CallToken, _ identity: Identity, of calls: OpenCalls) {
         self.call = call

@@ -1,7 +1,7 @@
 // The calls that fetch changes: the token that comes is opened, and the one that goes is sealed.
 //
-// Called through `MethodTable`. A call waits until this node has read what its token covers, like
-// one that brings a causal token.
+// Called through `MethodTable`; `FollowCalls` opens tokens with it too. A call waits until this node
+// has read what its token covers, like one that brings a causal token.
 
 import CumulusModel
 import CumulusOperations
@@ -66,7 +66,7 @@ enum ChangeCalls {
     }
 
     /// Whether this node has read what the token covers; if not, the call begins again later.
-    private static func mayGoOn(from token: ChangeToken?, _ context: CallContext) -> Bool {
+    static func mayGoOn(from token: ChangeToken?, _ context: CallContext) -> Bool {
         context.node.configuration.broken.contains(.nodeBehind) || context.reaches(token?.needed)
     }
 
@@ -74,7 +74,7 @@ enum ChangeCalls {
     ///
     /// One of another scope is refused before this scope's vector is asked: vectors of two scopes
     /// can't be compared.
-    private static func token(
+    static func token(
         _ bytes: Bytes,
         _ scope: ScopeID,
         _ context: CallContext

@@ -131,6 +131,8 @@ enum MethodTable {
 
         .init(.changesDatabase, .message, begin: ChangeCalls.database),
         .init(.changesZone, .message, begin: ChangeCalls.zone),
+        .init(.changesFollowDatabase, .endlessParts, .credit, begin: FollowCalls.database),
+        .init(.changesFollowZone, .endlessParts, .credit, begin: FollowCalls.zone),
 
         .init(.schemaRead, .message, .operator, begin: SchemaCalls.read),
         .init(.schemaImport, .message, .operator, begin: SchemaCalls.importFile),

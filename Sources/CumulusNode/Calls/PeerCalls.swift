@@ -204,7 +204,7 @@ private struct CommitPages: Sendable {
         return Page(
             message: MessagePieces(response.encoded()),
             next: { try page(of: rest, asked: asks) },
-            idle: batch.isAtEnd ? (number, rings) : nil,
+            news: batch.isAtEnd ? AwaitedNews(scope: number, rings: rings) : nil,
             isSilent: batch.commits.isEmpty && batch.news.isEmpty && asked == asks
         )
     }

@@ -52,6 +52,8 @@ final class OpenCall {
     let requestID: Bytes
     /// It has no deadline and goes on until its caller cancels it.
     var isEndless = false
+    /// Of a stream that its caller follows: how soon it goes on after news.
+    var pacing: Pacing?
     /// How long an answer may wait for credit, in milliseconds; nil: until the call's deadline.
     var patience: Int64?
     /// When the answer has waited for credit too long.
@@ -101,6 +103,8 @@ final class OpenCall {
         if case .retry(_, let time) = step { time } else { nil }
     }
 
+    var isFollowed: Bool { pacing != nil }
+
     var isComplete: Bool {
         if case .complete = step { true } else { false }
     }
@@ -143,8 +147,8 @@ struct Page: Sendable {
     var message: MessagePieces
     /// nil means this is the last one.
     var next: NextPage?
-    /// The next page waits until the bell, which had rung so often, rings again for the scope.
-    var idle: (scope: ScopeNumber, rings: UInt64)?
+    /// The next page waits for these; nil means it does not wait.
+    var news: AwaitedNews?
     /// There is nothing to tell: the message is not sent.
     var isSilent = false
 }

@@ -94,7 +94,11 @@ extension OpenCalls {
 
     /// Reads the next page of an answer, unless it is being read or has to wait.
     func readOn(_ stream: UInt32) {
-        guard let next = self[stream]?.takePage() else { return }
+        guard let call = self[stream], let next = call.takePage() else { return }
+        // Credit is a promise; what the socket has not taken is in memory.
+        if call.isFollowed, frames.unsentBytes > limits.answerBytes {
+            return postpone(stream, next)
+        }
         readLater(stream, next)
     }
 
@@ -138,6 +142,8 @@ extension OpenCalls {
             : node.gate.read(isPeer ? .prompt : .bulk, work)
         if isQueued { return }
         if isPeer { pagesBeingRead -= 1 }
+        // Of very many that one change wakes, some wait a little longer.
+        if call.isFollowed, call.hasAnswered { return postpone(stream, read) }
         fail(stream, .tooManyReads)
     }
 

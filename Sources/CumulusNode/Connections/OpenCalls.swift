@@ -179,7 +179,7 @@ final class OpenCalls: @unchecked Sendable {
     }
 
     /// Sends what the caller has room for, and reads the next page when it has room for more.
-    private func sendWaiting(_ stream: UInt32) {
+    func sendWaiting(_ stream: UInt32) {
         guard let call = calls[stream] else { return }
         var sent = 0
         while sent < call.waiting.count, call.credit > 0 {
@@ -242,30 +242,6 @@ final class OpenCalls: @unchecked Sendable {
         guard let call = calls[stream] else { return }
         waitingBytes += message.count
         call.waiting.append(MessagePieces(message))
-        sendWaiting(stream)
-    }
-
-    private func advance(_ call: OpenCall, _ stream: UInt32, after page: Page) {
-        guard let next = page.next else {
-            call.step = .complete
-            return
-        }
-        guard let idle = page.idle else {
-            call.step = .next(next)
-            return
-        }
-        let wait = BellWait(node.gate.bell)
-        // The bell may have rung meanwhile: then it calls back at once.
-        call.step = .idle(next, wait)
-        wait.begin(after: idle.rings, of: idle.scope) { [weak self] in
-            self?.onLoop { $0.wakeUp(stream) }
-        }
-    }
-
-    /// Something was committed: an idle stream may go on.
-    private func wakeUp(_ stream: UInt32) {
-        guard let call = calls[stream], case .idle(let next, _) = call.step else { return }
-        call.step = .next(next)
         sendWaiting(stream)
     }
 

@@ -74,6 +74,7 @@ package final class Node: Sendable {
     /// Makes and opens the tokens that callers carry.
     let mint: TokenMint
     let replicas = ReplicaWatch()
+    let followedPages = FollowedPages()
     let comparisons = StateComparisons()
     let clocks = PeerClocks()
     let clockIsFarOff = Atomic<Bool>(false)

@@ -93,6 +93,9 @@ final class VisibleState: Sendable {
         return state.withLock { ($0.reader, $0.reach(of: scope)?.runs.vector ?? VersionVector()) }
     }
 
+    /// Rises with each batch; what is read afterwards is of this version or a later one.
+    var latestVersion: UInt64 { version.load(ordering: .acquiring) }
+
     /// Whether all that is visible by now was visible at that version.
     func isAt(_ version: UInt64) -> Bool {
         self.version.load(ordering: .acquiring) == version

@@ -14,6 +14,8 @@ package struct FetchDatabaseChanges: Sendable {
     package var token: ChangeToken?
     /// Most zones of a page.
     package var limit: Int
+    /// Whether default zones are told too, and so the public database, as to followers.
+    package var includesDefaultZones = false
     /// Always empty in a node.
     package var broken: BrokenRules = []
 
@@ -45,7 +47,7 @@ package struct FetchDatabaseChanges: Sendable {
     ) throws(ReadFailure) -> Page {
         do {
             let database = try Authorisation.database(self.database, for: caller)
-            guard database.kind != .public else {
+            guard includesDefaultZones || database.kind != .public else {
                 throw ServiceError.keepsNoChanges(Names.defaultZone, database)
             }
             let runs = try reader.runs(of: number)
@@ -105,7 +107,7 @@ package struct FetchDatabaseChanges: Sendable {
             let row = try reader.decoding(key) { () throws(MalformedBytes) in
                 try ZoneRow(row: value)
             }
-            guard name != Names.defaultZone else { continue }
+            guard includesDefaultZones || name != Names.defaultZone else { continue }
             if row.exists {
                 guard !isKnown || !base.covers(heads[name] ?? VersionVector()) else { continue }
             } else {

@@ -9,7 +9,7 @@
 // that snapshot's vector. hot: once per record that changed.
 //
 // Folder: what a request for changes means. Read `ChangeToken`, then `FetchZoneChanges` and
-// `FetchDatabaseChanges`.
+// `FetchDatabaseChanges`, and `FollowChanges`, which makes a stream of their pages.
 
 package import CumulusModel
 package import CumulusStorage
@@ -22,6 +22,8 @@ package struct FetchZoneChanges: Sendable {
     /// Sorted names of the wanted fields; nil means all.
     package var keys: [String]?
     package var limit: PageLimit
+    /// Whether default zones tell changes too, as they do to followers.
+    package var includesDefaultZones = false
     /// Always empty in a node.
     package var broken: BrokenRules = []
 
@@ -75,12 +77,16 @@ package struct FetchZoneChanges: Sendable {
             else {
                 throw ServiceError.zoneNotFound(zone.name)
             }
-            guard found.capabilities.contains(.fetchChanges) else {
+            guard includesDefaultZones || found.capabilities.contains(.fetchChanges) else {
                 throw ServiceError.keepsNoChanges(zone.name, database)
             }
             let runs = try reader.runs(of: number)
             let vector = runs.vector
             let start = try self.start(token, scope, found.zone, runs)
+            // A default zone that nothing was written to.
+            if found.number == nil {
+                return page(scope, found, runs, truncation: try reader.truncation(of: number))
+            }
             guard let databaseNumber = try reader.database(number, database),
                 let row = try reader.zone(databaseNumber, zone.name)
             else { throw EngineError.corrupt("zone '\(zone.name)' has no row") }
@@ -96,21 +102,35 @@ package struct FetchZoneChanges: Sendable {
             }
             var gathering = Gathering(self, start, in: row.number, of: found, reader)
             let isComplete = try gathering.gather(through: vector)
-            return Page(
-                records: gathering.records,
-                deletions: gathering.deletions,
-                token: ChangeToken(
-                    scope: scope,
-                    subject: .records(of: found.zone),
-                    base: isComplete ? runs.shortVector : runs.short(start.base),
-                    seen: runs.shortVector,
-                    truncation: try reader.truncation(of: number),
-                    progress: isComplete ? nil : .records(gathering.progress)
-                )
-            )
+            var page = page(scope, found, runs, truncation: try reader.truncation(of: number))
+            page.records = gathering.records
+            page.deletions = gathering.deletions
+            if !isComplete {
+                page.token.base = runs.short(start.base)
+                page.token.progress = .records(gathering.progress)
+            }
+            return page
         } catch {
             throw ReadFailure(error)
         }
+    }
+
+    /// A page with which all is told.
+    private func page(
+        _ scope: ScopeID,
+        _ found: FoundZone,
+        _ runs: Runs,
+        truncation: HybridTime
+    ) -> Page {
+        Page(
+            token: ChangeToken(
+                scope: scope,
+                subject: .records(of: found.zone),
+                base: runs.shortVector,
+                seen: runs.shortVector,
+                truncation: truncation
+            )
+        )
     }
 
     private var checksHorizon: Bool {

@@ -227,6 +227,8 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case peersWanted = 68
     case changesDatabase = 80
     case changesZone = 81
+    case changesFollowDatabase = 82
+    case changesFollowZone = 83
     case schemaRead = 96
     case schemaImport = 97
     case schemaDeploy = 98

@@ -132,6 +132,9 @@ struct WireAttack {
                     verdict = "answered"
                     checkStability(frames.first { $0.stream == answer.stream })
                 }
+            // A stream that is followed has no end of its own.
+            case .message where Self.isFollowed(frames.first { $0.stream == answer.stream }):
+                try client.send(Frame(.cancel, stream: answer.stream))
             case .status:
                 let error = try ServiceError(wire: answer.payload)
                 if answer.stream == 0 { continue }
@@ -141,6 +144,14 @@ struct WireAttack {
             }
         }
         return verdict
+    }
+
+    private static func isFollowed(_ call: Frame?) -> Bool {
+        guard let call, let header = try? CallHeader.split(call.payload).header else {
+            return false
+        }
+        let followed: [Method] = [.changesFollowDatabase, .changesFollowZone]
+        return followed.contains { $0.rawValue == header.method }
     }
 
     /// What was accepted and is encoded again reads the same.
@@ -172,11 +183,11 @@ struct WireAttack {
                 (try? ModifySubscriptionsRequest(wire: message)).map { request in
                     (try? ModifySubscriptionsRequest(wire: request.encoded())) == request
                 }
-            case .changesDatabase:
+            case .changesDatabase, .changesFollowDatabase:
                 (try? FetchDatabaseChangesRequest(wire: message)).map { request in
                     (try? FetchDatabaseChangesRequest(wire: request.encoded())) == request
                 }
-            case .changesZone:
+            case .changesZone, .changesFollowZone:
                 (try? FetchZoneChangesRequest(wire: message)).map { request in
                     (try? FetchZoneChangesRequest(wire: request.encoded())) == request
                 }

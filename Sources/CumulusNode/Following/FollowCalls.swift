@@ -1,0 +1,111 @@
+// The calls that follow changes: each stream is the pages that its caller would fetch, from states
+// of the store that are newer each time.
+//
+// Called through `MethodTable`. Tokens are opened and waited for as in a fetch.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+
+enum FollowCalls {
+    static func database(_ context: CallContext) throws {
+        try context.parsing { _ in
+            try FetchDatabaseChangesRequest(wire: context.message)
+        } then: { request in
+            let token = try ChangeCalls.token(request.token, try context.scope(), context)
+            let fetch = try context.parser.databaseChanges(request, since: token)
+            try follow(.database(fetch), from: token, context)
+        }
+    }
+
+    static func zone(_ context: CallContext) throws {
+        try context.parsing { _ in
+            try FetchZoneChangesRequest(wire: context.message)
+        } then: { request in
+            let token = try ChangeCalls.token(request.token, try context.scope(), context)
+            var fetch = try context.parser.zoneChanges(request, since: token)
+            // Many follow at a time: what each holds is the size of a page.
+            fetch.limit.bytes = context.limits.pageBytes
+            try follow(.zone(fetch), from: token, context)
+        }
+    }
+
+    private static func follow(
+        _ fetch: FollowChanges.Fetch,
+        from token: ChangeToken?,
+        _ context: CallContext
+    ) throws {
+        guard ChangeCalls.mayGoOn(from: token, context) else { return }
+        let (node, scope, caller) = (context.node, try context.scope(), context.caller)
+        try context.follow {
+            guard let number = try node.gate.latest(reach: .disk).scope(scope) else {
+                throw Containers.unknown(scope.container)
+            }
+            let changes = FollowedChanges(node: node, scope: scope, number: number, caller: caller)
+            return try changes.page(of: FollowChanges(fetch))
+        }
+    }
+}
+
+/// Reads the pages of one follower.
+private struct FollowedChanges: Sendable {
+    let node: Node
+    let scope: ScopeID
+    let number: ScopeNumber
+    let caller: Caller
+
+    /// The next page of a follower; how to go on is part of it.
+    func page(of follower: FollowChanges) throws -> Page {
+        // All of this before the store is looked at: what comes later is news.
+        let rings = node.gate.bell.count(of: number)
+        let version = node.gate.visible.latestVersion
+        let reader = node.gate.latest(reach: .disk)
+        let page = try node.followedPages.page(follower.question, at: version) {
+            try read(follower, reader)
+        }
+        var follower = follower
+        let isTold = follower.take(isEmpty: page.isEmpty, token: page.token)
+        let rest = follower
+        var answer = Page(message: isTold ? page.message : []) { try self.page(of: rest) }
+        answer.isSilent = !isTold
+        if page.token.progress == nil {
+            let place = try place(of: page.token.subject, reader)
+            answer.news = AwaitedNews(scope: number, rings: rings, place: place)
+        }
+        return answer
+    }
+
+    private func read(
+        _ follower: FollowChanges,
+        _ reader: ReadTransaction
+    ) throws -> FollowedPage {
+        let page = try follower.run(scope, number, by: caller, in: reader)
+        let token = node.mint.make(page.token)
+        let message =
+            switch (page, follower.fetch) {
+            case (.zone(let page), .zone(let fetch)):
+                Answers.changes(page, of: fetch.zone, token: token)
+            case (.zone(let page), .database):
+                Answers.changes(page, of: ZoneAddress(), token: token)
+            case (.database(let page), _): Answers.changes(page, token: token)
+            }
+        return FollowedPage(token: page.token, isEmpty: page.isEmpty, message: message)
+    }
+
+    /// Where changes are news to that follower; nil means anywhere in the scope, as long as nothing
+    /// was written to its database.
+    private func place(
+        of subject: ChangeToken.Subject,
+        _ reader: ReadTransaction
+    ) throws -> CommitBell.Place? {
+        switch subject {
+        case .zones(let database):
+            try reader.database(number, database).map { CommitBell.Place(database: $0) }
+        case .records(let zone):
+            try reader.database(number, zone.database).map {
+                CommitBell.Place(database: $0, zone: zone.name)
+            }
+        }
+    }
+}

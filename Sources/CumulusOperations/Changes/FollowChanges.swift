@@ -1,0 +1,174 @@
+// What a caller is told who follows the changes of a zone or a database: the pages that it would
+// fetch, a checkpoint, and then a page of each later change.
+//
+// A value that a node holds for each follower, and no more: where the next page begins, and what was
+// said last. It reads nothing by itself. `run` is called on a reader thread, once when the follower
+// begins and again when its scope has news; `take` says whether the page is worth a message.
+
+package import CumulusModel
+package import CumulusStorage
+
+package struct FollowChanges: Sendable {
+    /// What is followed.
+    package enum Fetch: Sendable {
+        case zone(FetchZoneChanges)
+        case database(FetchDatabaseChanges)
+    }
+
+    package enum Page: Sendable {
+        case zone(FetchZoneChanges.Page)
+        case database(FetchDatabaseChanges.Page)
+    }
+
+    /// What decides the bytes of a page that is read from one state of the store.
+    package struct Question: Hashable, Sendable {
+        var token: ChangeToken
+        var keys: [String]?
+        var items: Int
+        var bytes: Int
+    }
+
+    package private(set) var fetch: Fetch
+    /// The follower was told that it has everything, and nothing since.
+    package private(set) var isUpToDate = false
+    private var hasBegun = false
+
+    package init(_ fetch: Fetch) {
+        switch fetch {
+        case .zone(var fetch):
+            fetch.includesDefaultZones = true
+            self.fetch = .zone(fetch)
+        case .database(var fetch):
+            fetch.includesDefaultZones = true
+            self.fetch = .database(fetch)
+        }
+    }
+
+    /// What followers may share an answer to; nil until a first page showed that this caller may
+    /// have it.
+    package var question: Question? {
+        guard hasBegun else { return nil }
+        switch fetch {
+        case .zone(let fetch):
+            return fetch.token.map {
+                let limit = fetch.limit
+                return Question(
+                    token: $0,
+                    keys: fetch.keys,
+                    items: limit.items,
+                    bytes: limit.bytes
+                )
+            }
+        case .database(let fetch):
+            return fetch.token.map { Question(token: $0, items: fetch.limit, bytes: 0) }
+        }
+    }
+
+    // MARK: Pages
+
+    /// The next page, or why there is none any more.
+    package func run(
+        _ scope: ScopeID,
+        _ number: ScopeNumber,
+        by caller: Caller,
+        in reader: ReadTransaction
+    ) throws(ReadFailure) -> Page {
+        switch fetch {
+        case .database(let fetch):
+            return .database(try fetch.run(scope, number, by: caller, in: reader))
+        case .zone(let fetch):
+            do throws(ReadFailure) {
+                return .zone(try fetch.run(scope, number, by: caller, in: reader))
+            } catch {
+                guard case .service(let refusal) = error, refusal.code == .zoneNotFound else {
+                    throw error
+                }
+                throw try FollowChanges.end(of: fetch, number, by: caller, in: reader) ?? error
+            }
+        }
+    }
+
+    /// Goes on behind a page, which began where this follower was.
+    ///
+    /// Returns whether the follower is told of the page: it is not if the page says nothing, unless
+    /// it is the first one with which the follower is up to date.
+    package mutating func take(isEmpty: Bool, token: ChangeToken) -> Bool {
+        hasBegun = true
+        switch fetch {
+        case .zone(var zone):
+            zone.token = token
+            fetch = .zone(zone)
+        case .database(var database):
+            database.token = token
+            fetch = .database(database)
+        }
+        let isLast = token.progress == nil
+        guard !isEmpty || (isLast && !isUpToDate) else { return false }
+        isUpToDate = isLast
+        return true
+    }
+
+    // MARK: Ends
+
+    /// Why a zone that is not there any more is gone; nil means there never was one.
+    private static func end(
+        of fetch: FetchZoneChanges,
+        _ number: ScopeNumber,
+        by caller: Caller,
+        in reader: ReadTransaction
+    ) throws(ReadFailure) -> ReadFailure? {
+        do {
+            let database = try Authorisation.database(fetch.database, for: caller)
+            let name = fetch.zone.name
+            guard caller.isOwner(named: fetch.zone.owner),
+                let databaseNumber = try reader.database(number, database),
+                let row = try reader.zone(databaseNumber, name), row.deleted != nil
+            else { return nil }
+            return .service(ServiceError.zoneGone(name, reason: row.reason))
+        } catch {
+            throw ReadFailure(error)
+        }
+    }
+}
+
+extension FollowChanges.Page {
+    package var token: ChangeToken {
+        switch self {
+        case .zone(let page): page.token
+        case .database(let page): page.token
+        }
+    }
+
+    package var isEmpty: Bool {
+        switch self {
+        case .zone(let page): page.records.isEmpty && page.deletions.isEmpty
+        case .database(let page): page.changed.isEmpty && page.deletions.isEmpty
+        }
+    }
+}
+
+extension ServiceError {
+    /// - Parameter reason: As `ZoneRow` has it.
+    fileprivate static func zoneGone(_ name: String, reason: UInt8) -> ServiceError {
+        switch reason {
+        case 1:
+            ServiceError(
+                .userDeletedZone,
+                """
+                Zone '\(name)' was purged: its user removed the app's data; forget it here too, and \
+                ask the user before anything is uploaded again
+                """
+            )
+        case 2:
+            ServiceError(
+                .zoneNotFound,
+                """
+                Zone '\(name)' is gone: its user's keys were reset, and nothing in it can be read \
+                any more; make it again, and upload what this device has
+                """
+            )
+        default:
+            ServiceError(.zoneNotFound, "Zone '\(name)' was deleted; forget what was fetched of it")
+        }
+    }
+}
