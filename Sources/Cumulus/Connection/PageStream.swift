@@ -1,7 +1,7 @@
 // The messages of an answer that is a stream, as they arrive, with no more in memory than the
 // consumer made room for.
 //
-// Made by the lists of the client.
+// Made by the lists of the client, and by `FollowedStream`.
 
 import CumulusModel
 import CumulusWire

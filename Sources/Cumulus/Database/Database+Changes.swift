@@ -1,4 +1,5 @@
-// Changes: which zones changed since a token, and what changed in a zone.
+// Changes: which zones changed since a token, and what changed in a zone. `ChangeSequences` follows
+// them.
 
 public import CumulusModel
 import CumulusWire
@@ -72,20 +73,8 @@ extension Database {
             limit: try Database.wireLimit(resultsLimit)
         )
         let messages = try await core.read(.changesDatabase, request.encoded())
-        let answer = try decoding {
-            try FetchDatabaseChangesResponse(wire: Database.only(messages))
-        }
-        return (
-            answer.changed.map { DatabaseChange.Modification(zoneID: $0.id) },
-            answer.deleted.map { deletion in
-                DatabaseChange.Deletion(
-                    zoneID: deletion.id.id,
-                    reason: .init(rawValue: deletion.cause) ?? .deleted
-                )
-            },
-            ServerChangeToken(answer.token),
-            answer.moreComing
-        )
+        let page = try decoding { try DatabaseChange.Page(wire: Database.only(messages)) }
+        return (page.modifications, page.deletions, page.changeToken, !page.isUpToDate)
     }
 
     /// What changed in a zone since a token: records as they are now, each once, and deletions.
@@ -120,18 +109,12 @@ extension Database {
             keys: desiredKeys.map { $0.map { Bytes($0.utf8) } }
         )
         let messages = try await core.read(.changesZone, request.encoded())
-        let answer = try decoding { try FetchZoneChangesResponse(wire: Database.only(messages)) }
+        let page = try decoding {
+            try RecordZoneChange.Page(wire: Database.only(messages), core.keyring)
+        }
         var records: [Record.ID: Result<RecordZoneChange.Modification, any Error>] = [:]
-        for record in answer.changed.map(core.keyring.opening) {
-            records[record.recordID] = .success(RecordZoneChange.Modification(record: record))
-        }
-        let deletions = answer.deleted.map { deletion in
-            RecordZoneChange.Deletion(
-                recordID: deletion.id.id,
-                recordType: String(decoding: deletion.type, as: UTF8.self)
-            )
-        }
-        return (records, deletions, ServerChangeToken(answer.token), answer.moreComing)
+        for change in page.modifications { records[change.record.recordID] = .success(change) }
+        return (records, page.deletions, page.changeToken, !page.isUpToDate)
     }
 
     static func wireLimit(_ limit: Int?) throws(ServiceError) -> UInt32 {

@@ -106,6 +106,12 @@ package final class TestServer: Sendable {
         try await listener.stop()
     }
 
+    /// Calls that callers began and that have not ended.
+    package var callsInProgress: Int { node.callsInProgress }
+
+    /// Sends its callers away, as before its end.
+    package func drain() { node.beginDraining() }
+
     /// Milliseconds by which the node's wall clock is ahead of the machine's.
     package var clockLead: Int64 {
         get { lead.milliseconds.load(ordering: .relaxed) }
