@@ -196,6 +196,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["import", "f", "--type", "T", "--batch", "0"],
         ["import", "f", "--type", "T", "--batch", "401"],
         ["import", "f", "--type", "T", "--parallel", "0"], ["record", "list", "--limit", "0"],
+        ["changes", "zones", "--follow", "--limit", "1"],
         ["zone", "list", "--database", "theirs"], ["status", "--timeout", "0"],
         ["subscription", "save"], ["subscription", "save", "s", "--query", "T", "--where", "a ="],
         ["subscription", "save", "s", "--query", "T", "--on", "rename"],

@@ -1,4 +1,5 @@
-// `cumulus changes`: what changed since a token. A file carries the token from one run to the next.
+// `cumulus changes`: what changed since a token, and with --follow what changes from then on. A file
+// carries the token from one run to the next.
 
 import ArgumentParser
 import Cumulus
@@ -19,13 +20,18 @@ struct ChangeTokenOptions: ParsableArguments {
     var tokenFile: String?
     @Option(help: "Fetch one page of at most so many items; without it, all pages.")
     var limit: Int?
+    @Flag(help: "Go on with each change as it is made, until you interrupt it.")
+    var follow = false
 
     func validate() throws {
         guard limit ?? 1 > 0 else { throw ValidationError("--limit must be at least 1.") }
+        guard !follow || limit == nil else {
+            throw ValidationError("--follow shows all pages; leave --limit out.")
+        }
     }
 
     /// nil if there is no such file yet.
-    private func read() throws -> ServerChangeToken? {
+    func read() throws -> ServerChangeToken? {
         guard let tokenFile, FileManager.default.fileExists(atPath: tokenFile) else { return nil }
         guard let text = try? String(contentsOfFile: tokenFile, encoding: .utf8),
             let token = ServerChangeToken(
@@ -65,6 +71,10 @@ struct ChangeTokenOptions: ParsableArguments {
         Without --token-file all that is there is shown. With it, what changed since the run that \
         wrote the file. If the token has expired (21), delete the file and what was made of the \
         changes, and begin again.
+        With --follow the command goes on until it is interrupted, and writes the file after each \
+        page that it has shown: the next run begins there. It goes on at another node if one is \
+        lost. With --json each change is an object on a line of its own, and the line \
+        {"change":"upToDate"} says that all so far was shown.
         """
 }
 
@@ -74,6 +84,7 @@ extension ChangesCommand {
             abstract: "Show the zones that were made, changed or deleted.",
             discussion: help(
                 "cumulus changes zones --token-file zones.token",
+                "cumulus changes zones --follow",
                 note: ChangeTokenOptions.note
             )
         )
@@ -82,8 +93,11 @@ extension ChangesCommand {
         @OptionGroup var connection: DatabaseConnection
         @OptionGroup var output: OutputOptions
 
+        private static let columns = ["CHANGE", "ZONE"]
+
         func run() async throws {
-            var listing = Listing(["CHANGE", "ZONE"], isJSON: output.json)
+            if tokens.follow { return try await follow() }
+            var listing = Listing(Zones.columns, isJSON: output.json)
             let token = try await connection.withDatabase { database in
                 return try await tokens.fetch { token, limit in
                     let changes = try await database.databaseChanges(
@@ -102,6 +116,21 @@ extension ChangesCommand {
             try listing.end()
             try tokens.write(token)
         }
+
+        private func follow() async throws {
+            var listing = Listing(Zones.columns, isJSON: output.json, isEndless: true)
+            let start = try tokens.read()
+            try await connection.withDatabase { database in
+                for try await page in database.followDatabaseChanges(since: start) {
+                    for change in page.modifications { try listing.add("changed", change.zoneID) }
+                    for deletion in page.deletions {
+                        try listing.add("\(deletion.reason)", deletion.zoneID)
+                    }
+                    try listing.endPage(isUpToDate: page.isUpToDate)
+                    try tokens.write(page.changeToken)
+                }
+            }
+        }
     }
 
     struct Records: AsyncParsableCommand {
@@ -110,6 +139,8 @@ extension ChangesCommand {
             discussion: help(
                 "cumulus changes records Notes --token-file notes.token",
                 "cumulus changes records Notes --token-file notes.token --json --keys title",
+                "cumulus changes records Notes --follow --json",
+                "cumulus changes records _defaultZone --follow --database public",
                 note: ChangeTokenOptions.note
             )
         )
@@ -121,10 +152,12 @@ extension ChangesCommand {
         @OptionGroup var connection: DatabaseConnection
         @OptionGroup var output: OutputOptions
 
+        private static let columns = ["CHANGE", "NAME", "TYPE", "MODIFIED", "FIELDS"]
+        private var zoneID: RecordZone.ID { RecordZone.ID(zoneName: zone) }
+
         func run() async throws {
-            let zoneID = RecordZone.ID(zoneName: zone)
-            let columns = ["CHANGE", "NAME", "TYPE", "MODIFIED", "FIELDS"]
-            var listing = Listing(columns, isJSON: output.json)
+            if tokens.follow { return try await follow() }
+            var listing = Listing(Records.columns, isJSON: output.json)
             let token = try await connection.withDatabase(encryption: encryption) { database in
                 return try await tokens.fetch { token, limit in
                     let changes = try await database.recordZoneChanges(
@@ -146,10 +179,37 @@ extension ChangesCommand {
             try listing.end()
             try tokens.write(token)
         }
+
+        private func follow() async throws {
+            var listing = Listing(Records.columns, isJSON: output.json, isEndless: true)
+            let start = try tokens.read()
+            try await connection.withDatabase(encryption: encryption) { database in
+                let changes = database.followRecordZoneChanges(
+                    inZoneWith: zoneID,
+                    since: start,
+                    desiredKeys: keys.list
+                )
+                for try await page in changes {
+                    let records = page.modifications.map(\.record)
+                    for record in records.sorted(by: { $0.name < $1.name }) {
+                        try listing.add(record)
+                    }
+                    for deletion in page.deletions { try listing.add(deletion) }
+                    try listing.endPage(isUpToDate: page.isUpToDate)
+                    try tokens.write(page.changeToken)
+                }
+            }
+        }
     }
 }
 
 extension Listing {
+    /// Prints a page that was followed; a pipe is told where there is nothing more for now.
+    fileprivate mutating func endPage(isUpToDate: Bool) throws {
+        if isUpToDate, isJSON { try add(["change": .string("upToDate")], row: []) }
+        try flush()
+    }
+
     fileprivate mutating func add(_ change: String, _ zone: RecordZone.ID) throws {
         try add(
             ["change": .string(change), "zoneName": .string(zone.zoneName)],

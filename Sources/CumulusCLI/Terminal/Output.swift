@@ -63,6 +63,8 @@ func put(_ data: Data, to handle: FileHandle, _ name: String) throws {
 /// Prints a list as it arrives, however long it is, a page at a time.
 struct Listing {
     let isJSON: Bool
+    /// JSON is an object on each line, of a list that has no end; else an array.
+    private let isEndless: Bool
     private var page: [[String]]
     private var text = ""
     private var isEmpty = true
@@ -70,14 +72,15 @@ struct Listing {
     private static let pageBytes = 32 << 10
     private static let cellWidth = 80
 
-    init(_ columns: [String], isJSON: Bool) {
+    init(_ columns: [String], isJSON: Bool, isEndless: Bool = false) {
         self.isJSON = isJSON
+        self.isEndless = isEndless
         page = isJSON ? [] : [columns]
     }
 
     mutating func add(_ json: @autoclosure () -> JSON, row: @autoclosure () -> [String]) throws {
         if isJSON {
-            text += (isEmpty ? "[\n" : ",\n") + json().text
+            text += isEndless ? json().text + "\n" : (isEmpty ? "[\n" : ",\n") + json().text
         } else {
             page.append(row().map(Listing.shortened))
         }
@@ -90,7 +93,8 @@ struct Listing {
         try flush()
     }
 
-    private mutating func flush() throws {
+    /// Prints what has been added so far.
+    mutating func flush() throws {
         if !page.isEmpty { text += Table.aligned(page) + "\n" }
         try StandardOutput.write(text)
         (page, text) = ([], "")

@@ -1,5 +1,5 @@
 // `cumulus changes` with a real node: a file carries the token from one run to the next, over a
-// restart of the node too.
+// restart of the node too, and --follow shows each change as it is made.
 
 import CumulusTesting
 import Foundation
@@ -77,5 +77,49 @@ import Testing
         )
         #expect(damaged.code == 65)
         #expect(try await second.end(SIGTERM) == .exit(0))
+    }
+
+    /// Waits until the file says how far a run has shown changes, which is not `before`.
+    private func token(after before: String) async throws -> String {
+        for _ in 0..<3_000 {
+            let text = (try? String(contentsOfFile: tokenFile, encoding: .utf8)) ?? ""
+            if !text.isEmpty, text != before { return text }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        Issue.record("no page was shown")
+        return before
+    }
+
+    @Test func changesAreFollowedUntilTheZoneIsGone() async throws {
+        let node = try await NodeProcess.ready(data: folder.node, port: TestPort.free())
+        let variables = [
+            "CUMULUS_ENDPOINT": try node.endpoint, "CUMULUS_TOKEN": try await node.makeToken(),
+        ]
+        let place = ["--zone", "Notes"]
+        #expect(try await run(["zone", "create", "Notes"], variables).code == 0)
+        #expect(try await run(["record", "save", "Note", "a"] + place, variables).code == 0)
+        let words = [
+            "changes", "records", "Notes", "--token-file", tokenFile, "--follow", "--json",
+        ]
+        async let following = run(words, variables)
+        let first = try await token(after: "")
+        #expect(try await run(["record", "save", "Note", "b"] + place, variables).code == 0)
+        let second = try await token(after: first)
+        #expect(try await run(["record", "delete", "a"] + place, variables).code == 0)
+        _ = try await token(after: second)
+        #expect(try await changes(variables) == [])
+        #expect(try await run(["zone", "delete", "Notes"], variables).code == 0)
+        let ended = try await following
+        #expect(ended.code == 1)
+        #expect(ended.errors.contains("was deleted"), "\(ended.errors)")
+        let told = try ended.output.split(separator: "\n").map { line in
+            let item = try JSONReader.read(line.utf8)
+            guard case .string(let change)? = item["change"] else { return "" }
+            guard case .string(let name)? = item["recordName"] ?? item["record"]?["recordName"]
+            else { return change }
+            return "\(change) \(name)"
+        }
+        #expect(told == ["saved a", "upToDate", "saved b", "upToDate", "deleted a", "upToDate"])
+        #expect(try await node.end(SIGTERM) == .exit(0))
     }
 }
