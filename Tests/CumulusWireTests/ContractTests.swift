@@ -92,7 +92,7 @@ import Testing
             ("name_bytes", limits.nameBytes, "255"),
             ("fields_per_type", limits.fieldsPerType, "256"),
             ("owners_per_record", limits.ownersPerRecord, "750"),
-            ("owners_per_request", limits.ownersPerRequest / 1_000, "5,000"),
+            ("owners_per_request", limits.ownersPerRequest / 1_000, "2,000"),
             ("zones_per_database", limits.zonesPerDatabase / 1_000, "1,000"),
             ("subscriptions_per_database", limits.subscriptionsPerDatabase / 1_000, "1,000"),
             ("frame_bytes", limits.frameBytes >> 20, "4 MiB"),

@@ -25,7 +25,7 @@ package struct Limits: Hashable, Sendable {
     /// deleteSelf references in the fields of one request.
     ///
     /// Each is a row of an index, on every node: so many are written in one turn of the writer.
-    package var ownersPerRequest = 5_000
+    package var ownersPerRequest = 2_000
     package var zonesPerDatabase = 1_000
     /// Subscriptions of one user in one database.
     package var subscriptionsPerDatabase = 1_000

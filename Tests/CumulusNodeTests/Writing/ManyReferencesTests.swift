@@ -92,7 +92,7 @@ import Testing
             let client = try RawClient(greeting: server.endpoint, token: token)
             try plant(client)
             let many = request(records: 200, references: Self.owners, FieldValue.owner)
-            check(try await perform(many, at: server, engine, token), "5,000 with deleteSelf")
+            check(try await perform(many, at: server, engine, token), "2,000 with deleteSelf")
             // The same again: the records are there, and what they refer to.
             let again = request(records: 100, references: Self.owners / 2, FieldValue.owner)
             let refusal = try client.modify(again, id: RawRequest.newID()).saves[0].refusal
