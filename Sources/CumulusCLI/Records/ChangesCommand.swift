@@ -1,5 +1,5 @@
-// `cumulus changes`: what changed since a token, and with --follow what changes from then on. A file
-// carries the token from one run to the next.
+// `cumulus changes`: what changed since a token, and with --follow what changes from then on. A
+// file carries the token from one run to the next.
 
 import ArgumentParser
 import Cumulus

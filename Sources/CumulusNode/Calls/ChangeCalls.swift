@@ -1,7 +1,7 @@
 // The calls that fetch changes: the token that comes is opened, and the one that goes is sealed.
 //
-// Called through `MethodTable`; `FollowCalls` opens tokens with it too. A call waits until this node
-// has read what its token covers, like one that brings a causal token.
+// Called through `MethodTable`; `FollowCalls` opens tokens with it too. A call waits until this
+// node has read what its token covers, like one that brings a causal token.
 
 import CumulusModel
 import CumulusOperations

@@ -1,8 +1,9 @@
 // The pages that followers were told from the newest state of the store: those who ask the same get
 // the same bytes, read and encoded once.
 //
-// Shared by all followers of a node, asked on reader threads. It is emptied whenever the store moves
-// on, since the next page of each follower begins elsewhere then. hot: once per page of a follower.
+// Shared by all followers of a node, asked on reader threads. It is emptied whenever the store
+// moves on, since the next page of each follower begins elsewhere then. hot: once per page of a
+// follower.
 
 import CumulusModel
 import CumulusOperations

@@ -1,9 +1,10 @@
 // What a caller is told who follows the changes of a zone or a database: the pages that it would
 // fetch, a checkpoint, and then a page of each later change.
 //
-// A value that a node holds for each follower, and no more: where the next page begins, and what was
-// said last. It reads nothing by itself. `run` is called on a reader thread, once when the follower
-// begins and again when its scope has news; `take` says whether the page is worth a message.
+// A value that a node holds for each follower, and no more: where the next page begins, and what
+// was said last. It reads nothing by itself. `run` is called on a reader thread, once when the
+// follower begins and again when its scope has news; `take` says whether the page is worth a
+// message.
 
 package import CumulusModel
 package import CumulusStorage
@@ -155,8 +156,8 @@ extension ServiceError {
             ServiceError(
                 .userDeletedZone,
                 """
-                Zone '\(name)' was purged: its user removed the app's data; forget it here too, and \
-                ask the user before anything is uploaded again
+                Zone '\(name)' was purged: its user removed the app's data; forget it here too, \
+                and ask the user before anything is uploaded again
                 """
             )
         case 2:

@@ -1,6 +1,6 @@
-// An engine in front of another one that counts its flushes, the writer's reads and the rows of its
-// batches, whose disk is as slow, as full or as cold as a test wants it, and which a process may end
-// in.
+// An engine in front of another one that counts its flushes, the writer's reads and the rows of
+// its batches, whose disk is as slow, as full or as cold as a test wants it, and which a process
+// may end in.
 
 package import CumulusModel
 package import CumulusStorage

@@ -66,6 +66,13 @@ import Testing
         return (try RawClient(greeting: server.endpoint, token: token), writer)
     }
 
+    /// A stream that has told what there was: answers of several may come in any order.
+    private func upToDate(_ client: RawClient) throws -> Frame {
+        let call = try follow(client, request())
+        _ = try page(client, of: call)
+        return call
+    }
+
     private func page(_ client: RawClient, of call: Frame) throws -> FetchZoneChangesResponse {
         try FetchZoneChangesResponse(wire: try message(client, of: call))
     }
@@ -271,8 +278,8 @@ import Testing
         }
     }
 
-    /// A follower that gives no credit is told nothing, and nothing is read or held for it; later it
-    /// gets what has changed.
+    /// A follower that gives no credit is told nothing, and nothing is read or held for it; later
+    /// it gets what has changed.
     @Test func withoutCreditNothingIsRead() async throws {
         try await withServer { server in
             let (client, writer) = try await clients(server)
@@ -303,8 +310,7 @@ import Testing
     @Test func followersTakeHalfOfTheCalls() async throws {
         try await withServer(limits: limits { $0.streamsPerConnection = 8 }) { server in
             let (client, _) = try await clients(server)
-            let calls = try (0..<4).map { _ in try follow(client, request()) }
-            for call in calls { _ = try page(client, of: call) }
+            let calls = try (0..<4).map { _ in try upToDate(client) }
             let refusal = try error {
                 let call = try follow(client, request())
                 _ = try page(client, of: call)
@@ -324,8 +330,7 @@ import Testing
     @Test func aStreamThatEndsLeavesNothing() async throws {
         try await withServer { server in
             let (client, _) = try await clients(server)
-            let calls = try (0..<10).map { _ in try follow(client, request()) }
-            for call in calls { _ = try page(client, of: call) }
+            let calls = try (0..<10).map { _ in try upToDate(client) }
             #expect(try await eventually { server.node.gate.bell.waiterCount >= 10 })
             let others = server.node.gate.bell.waiterCount - 10
             try client.send(calls.prefix(5).map { Frame(.cancel, stream: $0.stream) })
