@@ -31,6 +31,8 @@ package struct Limits: Hashable, Sendable {
     package var subscriptionsPerDatabase = 1_000
     /// Bytes of one subscription as it is stored.
     package var subscriptionBytes = 16 << 10
+    /// Bytes of one notification of a feed; parts are left out of a larger one.
+    package var notificationBytes = 4_096
     /// Plain bytes of one asset.
     package var assetBytes = 1 << 30
     /// Plain bytes of all assets of one user in one database.

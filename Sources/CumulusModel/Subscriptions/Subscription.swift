@@ -4,8 +4,8 @@
 // Part of the client's surface. A user's subscriptions of one database are saved, listed and
 // deleted by `Database`; nodes keep them as registers.
 //
-// Folder: what a user wants to be told of, and how. Read `Subscription`, then
-// `Subscription+NotificationInfo`.
+// Folder: what a user wants to be told of, and what devices are told. Read `Subscription` and
+// `Subscription+NotificationInfo`, then `FeedNotification`.
 
 /// What a user wants to be told of.
 ///

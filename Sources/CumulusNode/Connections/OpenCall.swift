@@ -36,7 +36,7 @@ final class OpenCall {
         /// The next page is read once the caller has credit.
         case next(NextPage)
         /// The next page waits until something is committed.
-        case idle(NextPage, BellWait)
+        case idle(NextPage, BellWait, until: Instant?)
         /// The next page waits until the peer has taken others.
         case turn(NextPage)
         /// The next page had no room; it is read again at a time.
@@ -100,7 +100,11 @@ final class OpenCall {
 
     /// When the next page is read again; nil means it is not waiting for that.
     var retryTime: Instant? {
-        if case .retry(_, let time) = step { time } else { nil }
+        switch step {
+        case .retry(_, let time): time
+        case .idle(_, _, let time): time
+        case .working, .next, .behind, .held, .turn, .complete: nil
+        }
     }
 
     var isFollowed: Bool { pacing != nil }

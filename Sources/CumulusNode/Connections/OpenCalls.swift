@@ -148,7 +148,8 @@ final class OpenCalls: @unchecked Sendable {
         for (stream, call) in inOrder(where: { $0.deadline.map { $0 <= now } ?? false }) {
             timeIsUp(stream, call)
         }
-        for (stream, _) in inOrder(where: { $0.retryTime.map { $0 <= now } ?? false }) {
+        for (stream, call) in inOrder(where: { $0.retryTime.map { $0 <= now } ?? false }) {
+            if case .idle(let next, _, _) = call.step { call.step = .next(next) }
             readOn(stream)
         }
     }

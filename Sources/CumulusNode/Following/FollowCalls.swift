@@ -71,7 +71,7 @@ private struct FollowedChanges: Sendable {
         answer.isSilent = !isTold
         if page.token.progress == nil {
             let place = try place(of: page.token.subject, reader)
-            answer.news = AwaitedNews(scope: number, rings: rings, place: place)
+            answer.news = AwaitedNews(scope: number, rings: rings, places: place.map { [$0] })
         }
         return answer
     }
@@ -98,14 +98,12 @@ private struct FollowedChanges: Sendable {
     private func place(
         of subject: ChangeToken.Subject,
         _ reader: ReadTransaction
-    ) throws -> CommitBell.Place? {
+    ) throws -> NewsPlace? {
         switch subject {
         case .zones(let database):
-            try reader.database(number, database).map { CommitBell.Place(database: $0) }
+            try reader.database(number, database).map { .database($0) }
         case .records(let zone):
-            try reader.database(number, zone.database).map {
-                CommitBell.Place(database: $0, zone: zone.name)
-            }
+            try reader.database(number, zone.database).map { .zone($0, zone.name) }
         }
     }
 }

@@ -18,8 +18,10 @@ struct AwaitedNews: Sendable {
     var scope: ScopeNumber
     /// How often the bell had rung for the scope before the last page was read.
     var rings: UInt64
-    /// The part of the scope that matters; nil means all of it.
-    var place: CommitBell.Place?
+    /// The parts of the scope that matter; nil means all of it.
+    var places: [NewsPlace]?
+    /// When the next page is read though there is no news; nil means never.
+    var until: Instant?
 }
 
 extension CallContext {
@@ -58,15 +60,15 @@ extension OpenCalls {
         }
         let wait = BellWait(node.gate.bell)
         // The bell may have rung meanwhile: then it calls back at once.
-        call.step = .idle(next, wait)
-        wait.begin(after: news.rings, of: news.scope, in: news.place) { [weak self] in
+        call.step = .idle(next, wait, until: news.until)
+        wait.begin(after: news.rings, of: news.scope, in: news.places) { [weak self] in
             self?.onLoop { $0.wakeUp(stream) }
         }
     }
 
     /// Something was committed: a stream that waits may go on.
     private func wakeUp(_ stream: UInt32) {
-        guard let call = self[stream], case .idle(let next, _) = call.step else { return }
+        guard let call = self[stream], case .idle(let next, _, _) = call.step else { return }
         let now = node.environment.now()
         let time = call.pacing?.readTime(now: now) ?? now
         if time > now, call.credit > 0 {

@@ -88,6 +88,7 @@ package struct Collector: Sendable {
                     lastPurge = now
                     try await trying { try await sweep() }
                     try await trying { try await purge() }
+                    try await trying { try await forgetFeeds() }
                 }
             } catch {
                 return
@@ -151,6 +152,31 @@ package struct Collector: Sendable {
             )
             for zone in zones {
                 try await trying(scope) { try await walk(zone, of: number, purge) }
+            }
+        }
+    }
+
+    /// Drops what feeds don't go back to any more.
+    private func forgetFeeds() async throws {
+        let now = node.clock
+        let oldest = now - schedule.retentionMilliseconds
+        try await inEachScope { scope, number in
+            try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
+                guard try transaction.scope(scope) == number else { return }
+                try transaction.dropFeedRows(of: number, before: oldest)
+            }
+            var last: UInt64? = 0
+            while let after = last {
+                last = try await node.gate.change(.housekeeping) {
+                    transaction throws(EngineError) in
+                    try transaction.thinMilestones(
+                        of: number,
+                        after: after,
+                        before: now - schedule.purgeMilliseconds,
+                        limit: Collector.entriesAtOnce
+                    )
+                }
+                if last != nil { try await pause() }
             }
         }
     }

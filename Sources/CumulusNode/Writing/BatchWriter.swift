@@ -25,8 +25,8 @@ struct WrittenBatch: Sendable {
         let next: VisibleState.Next
         /// Scopes that commits were added to.
         let scopes: [ScopeNumber]
-        /// The zones in which anything looks otherwise than before; nil means any of those scopes.
-        let zones: Set<WriterState.TouchedZone>?
+        /// Where in them anything looks otherwise than before; nil means anywhere.
+        let news: Set<NewsPlace>?
         /// Requests and jobs whose changes others see.
         let count: Int
         let hasSchemaNews: Bool
@@ -239,8 +239,7 @@ struct BatchWriter {
             state = try group.write()
             return nil
         }
-        let count = group.count - housekeeping
-        let before = state
+        let (count, before) = (group.count - housekeeping, state)
         let byteCount = group.byteCount
         state = try group.write()
         let hadNone = disk.isDoubtful(moment.now)
@@ -248,8 +247,8 @@ struct BatchWriter {
         if hadNone { lookAtDisk(moment.now) }
         let changesZones = state.zonesVersion != before.zonesVersion
         let changesSchemas = state.schemaVersion != before.schemaVersion
-        let touched = state.scopes.values.filter { !$0.touched.isEmpty }
-        let isAnywhere = changesZones || changesSchemas || touched.contains(where: \.isRaised)
+        let scopes = state.scopes.values.filter { !$0.touched.isEmpty }
+        let isAnywhere = changesZones || changesSchemas || scopes.contains(where: \.isRaised)
         return WrittenBatch.Change(
             next: VisibleState.Next(
                 reader: try engine.snapshot(),
@@ -257,8 +256,8 @@ struct BatchWriter {
                 changesZones: changesZones,
                 changesSchemas: changesSchemas
             ),
-            scopes: touched.map(\.number),
-            zones: isAnywhere ? nil : state.touchedZones,
+            scopes: scopes.map(\.number),
+            news: isAnywhere ? nil : state.news,
             count: count,
             hasSchemaNews: state.schemaWorkVersion != before.schemaWorkVersion,
             hasCascadeNews: state.cascadeVersion != before.cascadeVersion

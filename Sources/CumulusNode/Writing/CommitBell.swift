@@ -2,99 +2,84 @@
 //
 // Rung by the writer after each batch, for the scopes that it changed. It carries nothing, so that
 // a late or doubled ring is harmless and no backlog is in memory. A waiter holds a
-// `BellWait`, so that one which has ended is not kept until the next ring. A waiter may name one
-// database or zone of its scope, and sleeps while others change: very many may wait on a busy node.
+// `BellWait`, so that one which has ended is not kept until the next ring. A waiter may name parts
+// of its scope, and sleeps while others change: very many may wait on a busy node.
 
 import CumulusStorage
 import Synchronization
 
 final class CommitBell: Sendable {
-    /// A part of a scope that a waiter wants news of.
-    struct Place: Hashable, Sendable {
-        var database: DatabaseNumber
-        /// nil means any zone of the database.
-        var zone: String?
+    private struct Waiter {
+        let call: @Sendable () -> Void
+        let scope: ScopeNumber?
+        /// The parts of the scope that it waits for; nil means all of it.
+        let places: [NewsPlace]?
     }
-
-    fileprivate typealias Calls = [UInt64: @Sendable () -> Void]
 
     private struct State {
         /// How often it rang at all, for each scope, and for all at once.
         var count: UInt64 = 0
         var counts: [ScopeNumber: UInt64] = [:]
         var countOfAll: UInt64 = 0
-        /// By what they wait for: one connection of a node waits for each of its scopes.
-        var waiting: [ScopeNumber?: Calls] = [:]
+        /// By their numbers, in the order in which they began to wait.
+        private(set) var waiters: [UInt64: Waiter] = [:]
+        private var lastNumber: UInt64 = 0
+        /// Those that wait for any news of a scope, or at all.
+        private var whole: [ScopeNumber?: Set<UInt64>] = [:]
         /// Those that wait for a part of a scope.
-        var placed: [ScopeNumber: [Place: Calls]] = [:]
-        var nextWaiter: UInt64 = 0
+        private var placed: [ScopeNumber: [NewsPlace: Set<UInt64>]] = [:]
 
         func count(of scope: ScopeNumber?) -> UInt64 {
             scope.map { (counts[$0] ?? 0) + countOfAll } ?? count
         }
 
-        mutating func enter(_ call: @escaping @Sendable () -> Void, _ key: Key) {
-            if let scope = key.scope, let place = key.place {
-                placed[scope, default: [:]][place, default: [:]][key.number] = call
+        mutating func enter(_ waiter: Waiter) -> UInt64 {
+            lastNumber += 1
+            waiters[lastNumber] = waiter
+            if let scope = waiter.scope, let places = waiter.places {
+                for place in places {
+                    placed[scope, default: [:]][place, default: []].insert(lastNumber)
+                }
             } else {
-                waiting[key.scope, default: [:]][key.number] = call
+                whole[waiter.scope, default: []].insert(lastNumber)
             }
+            return lastNumber
         }
 
-        mutating func remove(_ key: Key) -> (@Sendable () -> Void)? {
-            guard let scope = key.scope, let place = key.place else {
-                defer { if waiting[key.scope]?.isEmpty == true { waiting[key.scope] = nil } }
-                return waiting[key.scope]?.removeValue(forKey: key.number)
+        mutating func remove(_ number: UInt64) -> Waiter? {
+            guard let waiter = waiters.removeValue(forKey: number) else { return nil }
+            guard let scope = waiter.scope, let places = waiter.places else {
+                whole[waiter.scope]?.remove(number)
+                if whole[waiter.scope]?.isEmpty == true { whole[waiter.scope] = nil }
+                return waiter
             }
-            defer {
+            for place in places {
+                placed[scope]?[place]?.remove(number)
                 if placed[scope]?[place]?.isEmpty == true { placed[scope]?[place] = nil }
-                if placed[scope]?.isEmpty == true { placed[scope] = nil }
             }
-            return placed[scope]?[place]?.removeValue(forKey: key.number)
+            if placed[scope]?.isEmpty == true { placed[scope] = nil }
+            return waiter
         }
 
-        /// Takes all who wait for these scopes, in the order in which they began to wait.
-        ///
-        /// - Parameter zones: Of those who wait for a part, only these; nil means all.
-        mutating func take(
-            _ scopes: some Sequence<ScopeNumber?>,
-            in zones: Set<WriterState.TouchedZone>? = nil
-        ) -> [@Sendable () -> Void] {
-            var rung: [(number: UInt64, call: @Sendable () -> Void)] = []
-            for scope in scopes {
-                for (number, call) in waiting.removeValue(forKey: scope) ?? [:] {
-                    rung.append((number, call))
-                }
-                guard let scope else { continue }
-                for (number, call) in takePlaced(scope, in: zones) { rung.append((number, call)) }
-            }
-            return rung.sorted { $0.number < $1.number }.map(\.call)
+        mutating func take(_ numbers: Set<UInt64>) -> [@Sendable () -> Void] {
+            numbers.sorted().compactMap { remove($0)?.call }
         }
 
-        private mutating func takePlaced(
-            _ scope: ScopeNumber,
-            in zones: Set<WriterState.TouchedZone>?
-        ) -> Calls {
-            guard var parts = placed.removeValue(forKey: scope) else { return [:] }
-            guard let zones else { return parts.values.reduce(into: [:]) { $0.merge($1) { $1 } } }
-            var taken: Calls = [:]
-            for touched in zones {
-                let database = Place(database: touched.database)
-                let zone = Place(database: touched.database, zone: touched.zone)
-                for place in [database, zone] {
-                    taken.merge(parts.removeValue(forKey: place) ?? [:]) { $1 }
-                }
+        /// Those who wait for news of a scope; of those who wait for a part only these, nil means
+        /// all.
+        func numbers(of scope: ScopeNumber, in news: Set<NewsPlace>?) -> Set<UInt64> {
+            var found = whole[scope] ?? []
+            guard let parts = placed[scope] else { return found }
+            if let news {
+                for place in news { if let part = parts[place] { found.formUnion(part) } }
+            } else {
+                for part in parts.values { found.formUnion(part) }
             }
-            if !parts.isEmpty { placed[scope] = parts }
-            return taken
+            return found
         }
-    }
 
-    /// What a waiter is entered under.
-    fileprivate struct Key: Sendable {
-        var number: UInt64
-        var scope: ScopeNumber?
-        var place: Place?
+        /// Those who wait for news of any scope.
+        var anywhere: Set<UInt64> { whole[nil] ?? [] }
     }
 
     private let state = Mutex(State())
@@ -105,42 +90,38 @@ final class CommitBell: Sendable {
     }
 
     /// How many wait now.
-    var waiterCount: Int {
-        state.withLock { state in
-            let placed = state.placed.values.flatMap(\.values)
-            return (state.waiting.values + placed).reduce(0) { $0 + $1.count }
-        }
-    }
+    var waiterCount: Int { state.withLock { $0.waiters.count } }
 
     /// Returns nil if the bell has rung since `count`.
     fileprivate func add(
         _ call: @escaping @Sendable () -> Void,
         after count: UInt64,
         of scope: ScopeNumber?,
-        in place: Place?
-    ) -> Key? {
+        in places: [NewsPlace]?
+    ) -> UInt64? {
         state.withLock { state in
             guard state.count(of: scope) == count else { return nil }
-            state.nextWaiter += 1
-            let key = Key(number: state.nextWaiter, scope: scope, place: place)
-            state.enter(call, key)
-            return key
+            return state.enter(Waiter(call: call, scope: scope, places: places))
         }
     }
 
-    fileprivate func remove(_ key: Key) {
+    fileprivate func remove(_ number: UInt64) {
         // What it holds is let go of outside the lock.
-        _ = state.withLock { $0.remove(key) }
+        _ = state.withLock { $0.remove(number) }
     }
 
     /// Something was committed in these scopes.
     ///
-    /// - Parameter zones: Where in them; nil means anywhere.
-    func ring(for scopes: [ScopeNumber], in zones: Set<WriterState.TouchedZone>? = nil) {
+    /// - Parameter news: Where in them; nil means anywhere.
+    func ring(for scopes: [ScopeNumber], in news: Set<NewsPlace>? = nil) {
         let calls = state.withLock { state in
             state.count += 1
-            for scope in scopes { state.counts[scope, default: 0] += 1 }
-            return state.take(scopes.map(Optional.some) + [nil], in: zones)
+            var numbers = state.anywhere
+            for scope in scopes {
+                state.counts[scope, default: 0] += 1
+                numbers.formUnion(state.numbers(of: scope, in: news))
+            }
+            return state.take(numbers)
         }
         for call in calls { call() }
     }
@@ -150,7 +131,7 @@ final class CommitBell: Sendable {
         let calls = state.withLock { state in
             state.count += 1
             state.countOfAll += 1
-            return state.take(Set(state.waiting.keys).union(state.placed.keys.map { $0 }))
+            return state.take(Set(state.waiters.keys))
         }
         for call in calls { call() }
     }
@@ -159,26 +140,28 @@ final class CommitBell: Sendable {
 /// One wait for the bell, as long as somebody holds it.
 final class BellWait: Sendable {
     private let bell: CommitBell
-    private let waiter = Mutex<CommitBell.Key?>(nil)
+    private let waiter = Mutex<UInt64?>(nil)
 
     init(_ bell: CommitBell) {
         self.bell = bell
     }
 
     deinit {
-        if let key = waiter.withLock({ $0 }) { bell.remove(key) }
+        if let number = waiter.withLock({ $0 }) { bell.remove(number) }
     }
 
     /// Calls once, after the next ring for the scope; at once if it rang since `count`.
     ///
-    /// - Parameter place: Only rings for this part of the scope count; nil means all.
+    /// - Parameter places: Only rings for these parts of the scope count; nil means all.
     func begin(
         after count: UInt64,
         of scope: ScopeNumber?,
-        in place: CommitBell.Place? = nil,
+        in places: [NewsPlace]? = nil,
         _ call: @escaping @Sendable () -> Void
     ) {
-        guard let key = bell.add(call, after: count, of: scope, in: place) else { return call() }
-        waiter.withLock { $0 = key }
+        guard let number = bell.add(call, after: count, of: scope, in: places) else {
+            return call()
+        }
+        waiter.withLock { $0 = number }
     }
 }

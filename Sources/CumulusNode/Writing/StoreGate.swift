@@ -263,7 +263,7 @@ package final class StoreGate: Sendable {
         guard change.count > 0 else { return }
         meter.commits.add(change.count)
         meter.flushes.add(1)
-        bell.ring(for: change.scopes, in: change.zones)
+        bell.ring(for: change.scopes, in: change.news)
     }
 
     /// Wakes `CascadeKeeper`.

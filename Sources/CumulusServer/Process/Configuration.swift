@@ -348,6 +348,7 @@ struct Configuration {
             "zonesPerDatabase": \.zonesPerDatabase,
             "subscriptionsPerDatabase": \.subscriptionsPerDatabase,
             "subscriptionBytes": \.subscriptionBytes,
+            "notificationBytes": \.notificationBytes,
             "assetBytes": \.assetBytes,
             "userAssetBytes": \.userAssetBytes,
             "assetsPerRequest": \.assetsPerRequest,

@@ -44,7 +44,7 @@ extension WriteTransaction {
             try application.noteLoss(of: put, type, to: winner)
         }
         if isThere || !state.broken.contains(.frontier) { record.enter(commit, application.cut) }
-        application.rows.append(try store(record, commit, at: place))
+        application.rows.append(try store(record, application, at: place))
     }
 
     mutating func applyDelete(
@@ -59,7 +59,7 @@ extension WriteTransaction {
         if !ended.isEmpty || !state.broken.contains(.frontier) {
             record.enter(application.commit, application.cut)
         }
-        _ = try store(record, application.commit, at: place)
+        _ = try store(record, application, at: place)
     }
 
     /// Remembers the increments of a request.
@@ -125,12 +125,14 @@ extension WriteTransaction {
 
     mutating func store(
         _ record: consuming RecordLives,
-        _ commit: Commit,
+        _ application: CommitApplication,
         at place: ZonePlace
     ) throws(EngineError) -> RecordRow {
         let (name, stored) = (record.name, record.stored)
-        let rows = record.rows(commit)
-        return try replace(stored, with: rows, of: name, at: place)
+        let rows = record.rows(application.commit)
+        let shown = try replace(stored, with: rows, of: name, at: place)
+        try noteTopics(of: name, stored.first, shown, application, at: place)
+        return shown
     }
 
     /// Writes the rows of a record, the shown one first, with all rows that are derived from them.

@@ -27,6 +27,7 @@ extension WriteTransaction {
         {
             // A default zone is always there, a new one after a reset; its row is made when
             // something is written to it.
+            if let row, row.exists { try noteTopics(ofDeletedZone: row.number, application) }
             row = try makeZone(row, zone, in: database, created: .zero)
         }
         guard let row, row.exists, row.generation == zone.generation else { return nil }
@@ -48,6 +49,9 @@ extension WriteTransaction {
         let database = try makeDatabase(application.scope, zone.database)
         guard var row = try self.zone(database, zone.name), row.generation >= zone.generation else {
             let earlier = try self.zone(database, zone.name)
+            if let earlier, earlier.exists {
+                try noteTopics(ofDeletedZone: earlier.number, application)
+            }
             _ = try makeZone(earlier, zone, in: database, created: stamp)
             return
         }
@@ -93,6 +97,7 @@ extension WriteTransaction {
             if row.generation == zone.generation {
                 try noteLosses(in: row.number, &application)
             }
+            try noteTopics(ofDeletedZone: row.number, application)
             dropRows(of: row.number)
         }
         row.deadThrough = zone.generation

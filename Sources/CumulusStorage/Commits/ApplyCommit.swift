@@ -29,6 +29,7 @@ extension WriteTransaction {
         if bringsBack || operations.contains(where: \.endsHiddenLives) {
             noteUncompensated(commit, in: scope)
         }
+        if !state.fired.isEmpty { try endFired(on: commit.stamp.dot, in: scope) }
         return (commit, rows)
     }
 
@@ -48,6 +49,7 @@ extension WriteTransaction {
             cut: cut,
             scope: scope,
             broken: state.broken,
+            position: try loadScope(scope).nextPosition - 1,
             found: found
         )
         for operation in commit.operations {
@@ -63,6 +65,7 @@ extension WriteTransaction {
             let known = application.place?.database
             let database = if let known { known } else { try makeDatabase(scope, zone.database) }
             touch(database, zone: zone.name, commit.stamp.dot)
+            try noteTopics(of: zone, commit, in: scope)
         }
         try store(application.conflicts, of: commit, in: scope)
         try settleIndexes()

@@ -10,6 +10,8 @@ struct CommitApplication {
     let cut: CausalCut
     let scope: ScopeNumber
     let broken: BrokenRules
+    /// Its place in the local order.
+    let position: UInt64
     /// The row of its zone before it; nil if there was no row, or the zone has changed since.
     var found: Found?
     /// The zone of its records; found with the first of them.
@@ -31,12 +33,14 @@ struct CommitApplication {
         cut: CausalCut,
         scope: ScopeNumber,
         broken: BrokenRules,
+        position: UInt64,
         found: Found?
     ) {
         self.commit = commit
         self.cut = cut
         self.scope = scope
         self.broken = broken
+        self.position = position
         self.found = found
     }
 

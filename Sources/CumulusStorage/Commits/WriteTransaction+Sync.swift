@@ -101,6 +101,7 @@ extension WriteTransaction {
         scope.runs = Runs(rows)
         scope.cuts = [:]
         replaceScope(scope)
+        try noteFeedBreak(in: number)
     }
 
     /// Drops an incarnation's commits from the log, up to one of them.
@@ -210,6 +211,11 @@ extension WriteTransaction {
             }
             guard theirs.replaces(ours, in: namespace) else { return }
         }
+        if namespace == StoredSubscription.namespace {
+            let next = try loadScope(scope).nextPosition
+            let position = isCommitted ? next - 1 : next
+            try noteSubscription(key, from: ours?.value, to: theirs.value, at: position, in: scope)
+        }
         put(.register(scope, namespace, key), theirs)
         if namespace == MemberRegister.namespace {
             state.inherited = try inheritance(of: state.node.nodeID)
@@ -229,6 +235,7 @@ extension WriteTransaction {
         if namespace == SchemaRegister.mixedNamespace {
             state.lenses[scope] = nil
             state.zonesVersion += 1
+            try noteFeedBreak(in: scope)
             // What stands here may be older than what others remember.
             let field = Array(key.dropLast())
             if let row = try register(scope, SchemaRegister.fieldNamespace, field) {
@@ -250,6 +257,7 @@ extension WriteTransaction {
         if SchemaRegister.isCount(namespace) {
             state.lenses[scope] = nil
             state.zonesVersion += 1
+            try noteFeedBreak(in: scope)
             // Records are to be deleted.
             if namespace == SchemaRegister.typeDropNamespace { state.schemaWorkVersion += 1 }
         }

@@ -31,7 +31,8 @@ enum RowCheck {
         case .node: _ = try NodeRow(row: value)
         case .zone: _ = try ZoneRow(row: value)
         case .zoneState: _ = try ZoneState(row: value)
-        case .zoneHead, .logFloor: _ = try SeqRow(row: value)
+        case .zoneHead, .logFloor, .feedBreak, .feedDay, .subscribed: _ = try SeqRow(row: value)
+        case .watchedHead: _ = try WatchedHead(row: value)
         case .vector: _ = try VectorRow(row: value)
         case .report: _ = try ReportRow(row: value)
         case .register: _ = try RegisterRow(row: value)
@@ -49,6 +50,9 @@ enum RowCheck {
         case .conflict: _ = try Conflict(row: value)
         case .stage: _ = try StagedRecord(row: value)
         case .cascadeDebt: _ = try CascadeDebt(row: value)
+        case .topicEvent: _ = try TopicEvent(row: value)
+        case .mixed: _ = try MixedRow(row: value)
+        case .milestone: _ = try Milestone(row: value)
         case .chunkList, .backReference, .indexRow, .assetUse, .assetLoss, .wantedAsset: break
         }
     }

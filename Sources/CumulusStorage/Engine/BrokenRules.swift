@@ -50,4 +50,20 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let debts = BrokenRules(rawValue: 262144)
     /// What a mark says is lost is waited for.
     package static let marks = BrokenRules(rawValue: 524288)
+    /// A feed goes on at a node that has not read what the device was told.
+    package static let feedBehind = BrokenRules(rawValue: 1_048_576)
+    /// A feed goes on across a change of records that no commit made.
+    package static let feedBreak = BrokenRules(rawValue: 2_097_152)
+    /// A feed goes on from the oldest rows that are kept, whatever was before them.
+    package static let feedMissing = BrokenRules(rawValue: 4_194_304)
+    /// A subscription counts as known for as long as the feed reaches back.
+    package static let feedSince = BrokenRules(rawValue: 8_388_608)
+    /// What the device was told elsewhere is told again.
+    package static let feedCovered = BrokenRules(rawValue: 16_777_216)
+    /// A feed begins at the end of what is there.
+    package static let feedFirst = BrokenRules(rawValue: 33_554_432)
+    /// Of several changes of a record only the last one says what it was before.
+    package static let feedFold = BrokenRules(rawValue: 67_108_864)
+    /// Concurrent changes of which a device has seen one are no reason to tell it more.
+    package static let feedMixed = BrokenRules(rawValue: 134_217_728)
 }

@@ -147,6 +147,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
     /// Adds what stands once per batch, and gives up the batch with the state that follows it.
     package consuming func finish() -> (batch: EngineBatch, state: WriterState) {
         guard !overlay.isEmpty else { return (EngineBatch(), state) }
+        putMilestones()
         for (number, scope) in state.scopes where !scope.touched.isEmpty {
             for incarnation in scope.touched {
                 guard let row = scope.runs[incarnation] else { continue }
@@ -164,9 +165,12 @@ package struct WriteTransaction: ~Copyable, RowReader {
         if overlay.holdsZones { state.zonesVersion += 1 }
         state.node.latestTime = state.clock.latest
         put(.node, state.node)
-        state.touchedZones = Set(
-            state.heads.keys.map { .init(database: $0.database, zone: $0.zone) }
-        )
+        state.news = state.touched
+        for head in state.heads.keys {
+            state.news.insert(.database(head.database))
+            state.news.insert(.zone(head.database, head.zone))
+        }
+        state.touched = []
         state.zoneStates = [:]
         state.heads = [:]
         state.trim()
@@ -222,6 +226,9 @@ extension WriteTransaction {
             var reader = KeyReader(last.key)
             _ = try reader.number(ScopeNumber.self)
             nextPosition = try reader.number(UInt64.self) + 1
+        }
+        if let last: SeqRow = try row(.feedBreak(number)) {
+            nextPosition = max(nextPosition, last.seq + 1)
         }
         let scope = ScopeState(
             number: number,
@@ -364,6 +371,7 @@ extension WriteTransaction {
     package mutating func forgetSchema(_ scope: ScopeNumber, _ type: String, isNew: Bool) {
         let key = WriterState.SchemaKey(scope: scope, type: type)
         state.schema[WriterState.SchemaKey(scope: scope, type: StoredName.shown(type))] = nil
+        state.feeds[scope]?.topics.forget(StoredName.shown(type))
         state.schemaVersion += 1
         state.unsettled[key] = isNew || state.unsettled[key] == true
     }

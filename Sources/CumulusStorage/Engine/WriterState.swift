@@ -24,23 +24,23 @@ package struct ScopeState: Sendable {
     package var isRaised = false
 }
 
+/// A part of a scope: those who wait for news of it are woken when it changes.
+package enum NewsPlace: Hashable, Sendable {
+    case database(DatabaseNumber)
+    /// A zone of a database, by its name: it may be gone, or not made yet.
+    case zone(DatabaseNumber, String)
+    /// What a topic watches.
+    case topic(Topic.ID)
+    /// What a user subscribes to.
+    case subscriptions(of: String)
+}
+
 package struct WriterState: Sendable {
     /// A zone's row of heads that this batch changed.
     package struct Head: Hashable, Sendable {
         package var database: DatabaseNumber
         package var incarnation: Incarnation
         package var zone: String
-    }
-
-    /// A zone that commits of a batch touched; it may be gone, or not made yet.
-    package struct TouchedZone: Hashable, Sendable {
-        package var database: DatabaseNumber
-        package var zone: String
-
-        package init(database: DatabaseNumber, zone: String) {
-            self.database = database
-            self.zone = zone
-        }
     }
 
     /// Names a record type, by its stored name unless it says otherwise.
@@ -67,8 +67,10 @@ package struct WriterState: Sendable {
     /// one was made or deleted, fields got several types, or something was dropped.
     package var zonesVersion = 0
     package var heads: [Head: UInt64] = [:]
-    /// The zones whose heads the last finished batch changed.
-    package var touchedZones: Set<TouchedZone> = []
+    /// Where this batch changed something, but for zones, whose heads say so.
+    var touched: Set<NewsPlace> = []
+    /// Where the last finished batch changed something.
+    package var news: Set<NewsPlace> = []
     /// Read through, by shown names: a type that is not here was not asked for yet.
     package var schema: [SchemaKey: TypeSchema] = [:]
     /// Read through too: the indexes that are kept of a type.
@@ -88,12 +90,18 @@ package struct WriterState: Sendable {
     package var turnRecords: Int { max(1, cascadeRecords / 2) }
     /// Read through: how records look where that is not how they are stored.
     var lenses: [ScopeNumber: RecordLens] = [:]
+    /// Read through: who watches what, and how far feeds are.
+    package var feeds: [ScopeNumber: FeedState] = [:]
+    /// Registers of subscriptions that fired for the only time on the commit that is being made.
+    var fired: [[Bytes]] = []
     /// Read through: what each scope is.
     var environments: [ScopeNumber: Environment] = [:]
 
     /// Nodes that are gone and whose debts are this node's, see `Heirs`.
     package var inherited: Set<UInt64> = []
 
+    /// Days that passed though the clock says otherwise; only in a simulation.
+    package var passedDays: Day = 0
     /// Only in a simulation.
     package var broken: BrokenRules = []
 

@@ -67,7 +67,7 @@ extension WriteTransaction {
         self.state.schemaVersion += 1
     }
 
-    private mutating func environment(of scope: ScopeNumber) throws(EngineError) -> Environment {
+    mutating func environment(of scope: ScopeNumber) throws(EngineError) -> Environment {
         if let known = state.environments[scope] { return known }
         for (scope, number) in try ScopeDirectory.all(in: self) {
             state.environments[number] = scope.environment

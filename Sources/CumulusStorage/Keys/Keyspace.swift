@@ -21,6 +21,10 @@
 // | meta    | index          | scope, record type, index no.      | `IndexRow`, local       |
 // | meta    | asset usage    | database, user                     | bytes, local            |
 // | meta    | pack origin    |                                    | a run, local            |
+// | meta    | feed break     | scope                              | position, local         |
+// | meta    | feed day       | scope, day                         | first position, local   |
+// | meta    | watched head   | scope, topic, zone, device, run    | `WatchedHead`, local    |
+// | meta    | subscribed     | scope, register key                | position, local         |
 // | records | record         | zone, name                         | `RecordRow`             |
 // | records | sibling        | zone, name, birth                  | `RecordRow` not shown   |
 // | records | asset          | database, asset digest             | `AssetRow`, local       |
@@ -45,6 +49,10 @@
 // | log     | stage          | scope, zone of the sync, name      | `StagedRecord`          |
 // | log     | wanted asset   | database, asset digest             | empty, local            |
 // | log     | cascade debt   | scope, first commit, zone, name    | `CascadeDebt`, local    |
+// | log     | topic event    | scope, day, topic, position, zone, | `TopicEvent`, local     |
+// |         |                | name                               |                         |
+// | log     | mixed          | scope, day, position, zone, name   | `MixedRow`, local       |
+// | log     | milestone      | scope, position                    | `Milestone`, local      |
 //
 // All of it is written by the release that introduced the format.
 //
@@ -70,6 +78,10 @@ package enum Subspace: UInt8, Sendable {
     case index = 13
     case assetUsage = 14
     case packOrigin = 15
+    case feedBreak = 16
+    case feedDay = 17
+    case subscribed = 18
+    case watchedHead = 19
     case record = 32
     case sibling = 33
     case asset = 34
@@ -91,15 +103,20 @@ package enum Subspace: UInt8, Sendable {
     case stage = 101
     case wantedAsset = 102
     case cascadeDebt = 103
+    case topicEvent = 104
+    case mixed = 105
+    case milestone = 106
 
     package var family: Family {
         switch self {
         case .format, .node, .scope, .database, .zone, .zoneState, .zoneHead, .vector, .report,
-            .register, .logFloor, .stagedZone, .index, .assetUsage, .packOrigin:
+            .register, .logFloor, .stagedZone, .index, .assetUsage, .packOrigin, .feedBreak,
+            .feedDay, .subscribed, .watchedHead:
             .meta
         case .record, .sibling, .asset, .chunkList, .chunk, .pack: .records
         case .change, .backReference, .indexRow, .assetUse, .assetLoss, .chunkUse, .packed: .index
-        case .commit, .order, .increment, .request, .conflict, .stage, .wantedAsset, .cascadeDebt:
+        case .commit, .order, .increment, .request, .conflict, .stage, .wantedAsset, .cascadeDebt,
+            .topicEvent, .mixed, .milestone:
             .log
         }
     }

@@ -67,6 +67,13 @@ package struct BoundQuery: Sendable {
 }
 
 extension BoundQuery {
+    /// Finds every record of a type, whatever its indexes are.
+    init(everyRecordOf schema: TypeSchema) {
+        recordType = schema.name
+        searchable = []
+        nodes = [.constant(true)]
+    }
+
     /// What is near a place, the nearest first, and nothing else is asked.
     package struct Nearest: Hashable, Sendable {
         package let place: Location

@@ -5,7 +5,9 @@
 // has, or everybody in a scope, is one range. A value's bytes are a function of what it says: equal
 // subscriptions have equal bytes, and any other bytes are damage.
 //
-// Folder: subscriptions as nodes keep them. Read `StoredSubscription`, then `CanonicalPredicate`.
+// Folder: subscriptions as nodes keep them, and the rows from which feeds are read. Read
+// `StoredSubscription` and `CanonicalPredicate`, then `Topic`, `TopicGroup` and `TopicIndex`, then
+// `TopicRows`, `WriteTransaction+Topics` and `FeedRetention`.
 
 package import CumulusModel
 
@@ -15,15 +17,38 @@ package struct StoredSubscription: Hashable, Sendable {
     package var database: DatabaseID
     /// Zones of the user's own have `currentUserName` as owner; the predicate is canonical.
     package var subscription: Subscription
+    /// The commit on which it fired, if it was to fire once: it tells of that one, and is gone for
+    /// everything else.
+    package var fired: Dot?
 
-    package init(user: String, database: DatabaseID, _ subscription: Subscription) {
+    package init(
+        user: String,
+        database: DatabaseID,
+        _ subscription: Subscription,
+        fired: Dot? = nil
+    ) {
         self.user = user
         self.database = database
         self.subscription = subscription
+        self.fired = fired
     }
 
     /// Of registers: (user, database, id) → the value.
     package static let namespace = "subscription"
+
+    /// The form of values that this release writes; the second one says that it fired.
+    fileprivate static let form: UInt64 = 1
+    private static let firedForm: UInt64 = 2
+
+    /// The value of its register: all but the id.
+    package var value: Bytes {
+        guard let fired else { return subscription.storedBytes }
+        var writer = CanonicalWriter(reserving: 128)
+        writer.varint(StoredSubscription.firedForm)
+        writer.dot(fired)
+        writer.raw(subscription.content)
+        return writer.bytes
+    }
 
     // MARK: Keys
 
@@ -51,8 +76,14 @@ package struct StoredSubscription: Hashable, Sendable {
         case .private: database = DatabaseID(kind: .private, owner: user)
         case .shared: database = DatabaseID(kind: .shared, owner: owner)
         }
-        subscription = try Subscription(id: id, stored: value)
-        guard subscription.storedBytes == value else {
+        var reader = CanonicalReader(value)
+        switch try reader.varint() {
+        case StoredSubscription.form: fired = nil
+        case StoredSubscription.firedForm: fired = try reader.dot()
+        default: throw MalformedBytes("a subscription was written by a later release")
+        }
+        subscription = try Subscription(id: id, stored: &reader)
+        guard self.value == value else {
             throw MalformedBytes("a subscription is not in its canonical form")
         }
     }
@@ -60,7 +91,7 @@ package struct StoredSubscription: Hashable, Sendable {
 
 extension RowReader where Self: ~Copyable {
     /// The subscriptions of a scope, those of a user, or those of a user in one database, in the
-    /// order of their keys.
+    /// order of their keys; also those that have fired once.
     package borrowing func subscriptions(
         in scope: ScopeNumber,
         of user: String? = nil,
@@ -82,13 +113,16 @@ extension RowReader where Self: ~Copyable {
 // MARK: - Values
 
 extension Subscription {
-    /// The form of the values that this release writes.
-    private static let form: UInt64 = 1
-
-    /// The value of its register: all but the id.
+    /// The value of its register when it is saved: all but the id.
     package var storedBytes: Bytes {
         var writer = CanonicalWriter(reserving: 128)
-        writer.varint(Subscription.form)
+        writer.varint(StoredSubscription.form)
+        writer.raw(content)
+        return writer.bytes
+    }
+
+    fileprivate var content: Bytes {
+        var writer = CanonicalWriter(reserving: 128)
         writer.delimited(essence)
         writer.varint(allowsExtensions ? 1 : 0)
         writer.varint(notificationInfo == nil ? 0 : 1)
@@ -119,11 +153,7 @@ extension Subscription {
         return writer.bytes
     }
 
-    fileprivate init(id: ID, stored value: Bytes) throws(MalformedBytes) {
-        var reader = CanonicalReader(value)
-        guard try reader.varint() == Subscription.form else {
-            throw MalformedBytes("a subscription was written by a later release")
-        }
+    fileprivate init(id: ID, stored reader: inout CanonicalReader) throws(MalformedBytes) {
         var essence = try reader.message()
         switch try essence.varint() {
         case 1:
@@ -145,7 +175,7 @@ extension Subscription {
         guard essence.isAtEnd else { throw MalformedBytes("a subscription is too long") }
         allowsExtensions = try reader.varint() == 1
         if try reader.varint() == 1 {
-            let rest = CanonicalReader(value, reader.position..<value.count)
+            let rest = CanonicalReader(reader.bytes, reader.position..<reader.end)
             notificationInfo = try NotificationInfo(reading: rest)
         } else if !reader.isAtEnd {
             throw MalformedBytes("a subscription is too long")

@@ -37,15 +37,20 @@ import Testing
         _ name: String,
         after count: UInt64,
         of scope: ScopeNumber?,
-        in place: CommitBell.Place? = nil
+        in places: [NewsPlace]? = nil
     ) {
         let wait = BellWait(bell)
         calls.keep(wait)
-        wait.begin(after: count, of: scope, in: place) { [calls] in calls.add(name) }
+        wait.begin(after: count, of: scope, in: places) { [calls] in calls.add(name) }
     }
 
-    private func wait(_ name: String, of scope: ScopeNumber, in place: CommitBell.Place) {
-        wait(name, after: bell.count(of: scope), of: scope, in: place)
+    private func wait(
+        _ name: String,
+        of scope: ScopeNumber,
+        in place: NewsPlace,
+        _ others: NewsPlace...
+    ) {
+        wait(name, after: bell.count(of: scope), of: scope, in: [place] + others)
     }
 
     @Test func aRingWakesThoseWhoWaitForItsScopes() {
@@ -81,28 +86,39 @@ import Testing
 
     /// Of those who wait for a part of a scope, a ring wakes the ones that it concerns.
     @Test func aRingForZonesWakesThoseWhoWaitForThem() {
-        wait("zone a", of: 1, in: .init(database: 7, zone: "a"))
-        wait("zone b", of: 1, in: .init(database: 7, zone: "b"))
-        wait("database 7", of: 1, in: .init(database: 7))
-        wait("database 8", of: 1, in: .init(database: 8))
+        wait("zone a", of: 1, in: .zone(7, "a"))
+        wait("zone b", of: 1, in: .zone(7, "b"))
+        wait("database 7", of: 1, in: .database(7))
+        wait("database 8", of: 1, in: .database(8))
         wait("scope", of: 1)
-        bell.ring(for: [1], in: [.init(database: 7, zone: "a")])
+        bell.ring(for: [1], in: [.zone(7, "a"), .database(7)])
         #expect(calls.take() == ["zone a", "database 7", "scope"])
-        bell.ring(for: [2], in: [.init(database: 7, zone: "b")])
+        bell.ring(for: [2], in: [.zone(7, "b")])
         #expect(calls.take() == [])
         bell.ring(for: [1])
         #expect(calls.take() == ["zone b", "database 8"])
-        wait("again", of: 1, in: .init(database: 7, zone: "a"))
+        wait("again", of: 1, in: .zone(7, "a"))
         bell.ringForAll()
         #expect(calls.take() == ["again"])
         #expect(bell.waiterCount == 0)
     }
 
+    /// Whichever part rings first, the wait is over for all of them.
+    @Test func whoWaitsForSeveralPartsIsWokenOnce() {
+        wait("feed", of: 1, in: .topic(1), .topic(2), .subscriptions(of: "_ada"))
+        bell.ring(for: [1], in: [.topic(3)])
+        #expect(calls.take() == [])
+        bell.ring(for: [1], in: [.topic(2)])
+        #expect(calls.take() == ["feed"])
+        bell.ring(for: [1], in: [.topic(1), .subscriptions(of: "_ada")])
+        #expect(calls.take() == [])
+    }
+
     /// A ring between the count and the wait may have been for the part: look again.
     @Test func whoWaitsForAPartIsNotTooLate() {
         let count = bell.count(of: 1)
-        bell.ring(for: [1], in: [.init(database: 7, zone: "a")])
-        wait("late", after: count, of: 1, in: .init(database: 7, zone: "b"))
+        bell.ring(for: [1], in: [.zone(7, "a")])
+        wait("late", after: count, of: 1, in: [.zone(7, "b")])
         #expect(calls.take() == ["late"])
     }
 
@@ -113,8 +129,8 @@ import Testing
         }
         for _ in 0..<100 {
             let wait = BellWait(bell)
-            let place = CommitBell.Place(database: 7, zone: "a")
-            wait.begin(after: bell.count(of: 1), of: 1, in: place) { [calls] in calls.add("gone") }
+            let places: [NewsPlace] = [.zone(7, "a"), .topic(3)]
+            wait.begin(after: bell.count(of: 1), of: 1, in: places) { [calls] in calls.add("gone") }
         }
         #expect(bell.waiterCount == 0)
         wait("here", of: 1)

@@ -179,7 +179,7 @@ import Testing
     @Test func aValueOfALaterReleaseSaysSo() throws {
         let value = Subscription(id: "s", kind: .database()).storedBytes
         let error = #expect(throws: MalformedBytes.self) {
-            try StoredSubscription(key: [[0x61], [2], [0x73]], value: [2] + value.dropFirst())
+            try StoredSubscription(key: [[0x61], [2], [0x73]], value: [3] + value.dropFirst())
         }
         #expect(error?.reason.contains("later release") == true)
     }

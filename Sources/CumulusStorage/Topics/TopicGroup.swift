@@ -1,0 +1,175 @@
+// The topics of one record type of one database, found by the values of a record.
+//
+// Held by `TopicIndex`. A topic that asks for a value of a field stands under that value, so that a
+// record meets only those topics that ask for what it has; of several such fields it is the one
+// whose value has the fewest topics so far. The rest of a predicate is judged by `Candidate`, as
+// for queries. hot: once per changed record of a type to which somebody subscribes.
+
+package import CumulusModel
+
+package struct TopicGroup: Sendable {
+    private struct Entry: Sendable {
+        let topic: Topic
+        /// nil: its predicate can't be asked any more, and no record matches.
+        let query: BoundQuery?
+        /// Where it stands; empty: among those that are always judged.
+        let places: [Place]
+    }
+
+    private struct Place: Hashable, Sendable {
+        let column: BoundQuery.Column
+        let value: ComparableValue
+    }
+
+    /// What predicates are held against.
+    package struct Binding: Sendable {
+        let schema: TypeSchema
+        let environment: Environment
+
+        package init(schema: TypeSchema, environment: Environment) {
+            self.schema = schema
+            self.environment = environment
+        }
+    }
+
+    private let binding: Binding
+    private var entries: [Topic.ID: Entry] = [:]
+    private var byValue: [BoundQuery.Column: [ComparableValue: [Topic.ID]]] = [:]
+    private var others: [Topic.ID] = []
+
+    package init(_ binding: Binding) {
+        self.binding = binding
+    }
+
+    var topics: [Topic] { entries.values.map(\.topic) }
+    var isEmpty: Bool { entries.isEmpty }
+
+    package mutating func insert(_ topic: Topic) {
+        guard entries[topic.id] == nil else { return }
+        let query = bound(topic, now: 0)
+        let places = query.map(places) ?? []
+        entries[topic.id] = Entry(topic: topic, query: query, places: places)
+        if query == nil { return }
+        if places.isEmpty { others.append(topic.id) }
+        for place in places {
+            byValue[place.column, default: [:]][place.value, default: []].append(topic.id)
+        }
+    }
+
+    package mutating func remove(_ id: Topic.ID) {
+        guard let entry = entries.removeValue(forKey: id) else { return }
+        others.removeAll { $0 == id }
+        for place in entry.places {
+            byValue[place.column]?[place.value]?.removeAll { $0 == id }
+            if byValue[place.column]?[place.value]?.isEmpty == true {
+                byValue[place.column]?[place.value] = nil
+            }
+            if byValue[place.column]?.isEmpty == true { byValue[place.column] = nil }
+        }
+    }
+
+    /// The topics that a visible record of the type matches.
+    ///
+    /// - Parameter now: What `NOW()` is, in milliseconds since 1970 UTC.
+    package func matches(
+        _ row: RecordRow,
+        named name: String,
+        in zone: String,
+        now: Int64
+    ) throws(MalformedBytes) -> Set<Topic.ID> {
+        var candidate = Candidate(row, named: name)
+        var matches: Set<Topic.ID> = []
+        for id in try suspects(candidate) {
+            guard let entry = entries[id], entry.topic.zones.contain(zone) else { continue }
+            let query = entry.topic.asksForNow ? bound(entry.topic, now: now) : entry.query
+            if let query, try candidate.satisfies(query) { matches.insert(id) }
+        }
+        return matches
+    }
+
+    /// The topics that can match.
+    private func suspects(_ candidate: Candidate) throws(MalformedBytes) -> [Topic.ID] {
+        var found = others
+        for (column, topics) in byValue {
+            for value in try candidate.values(of: column) { found += topics[value] ?? [] }
+        }
+        return found
+    }
+
+    private func bound(_ topic: Topic, now: Int64) -> BoundQuery? {
+        guard let predicate = topic.predicate else {
+            return BoundQuery(everyRecordOf: binding.schema)
+        }
+        var query = Query(recordType: topic.recordType ?? "", predicate: predicate)
+        query.allowsExtensions = true
+        return try? BoundQuery(
+            query,
+            binding.schema,
+            BoundQuery.Context(
+                environment: binding.environment,
+                // The predicate is canonical: it names users as they are.
+                user: "",
+                now: now,
+                limits: .standard
+            )
+        )
+    }
+
+    private func places(_ query: BoundQuery) -> [Place] {
+        let ways = query.neededValues.map { column, values in
+            values.map { Place(column: column, value: $0) }
+        }
+        return ways.min { crowd($0) < crowd($1) } ?? []
+    }
+
+    private func crowd(_ places: [Place]) -> Int {
+        places.reduce(0) { $0 + 1 + (byValue[$1.column]?[$1.value]?.count ?? 0) }
+    }
+}
+
+extension BoundQuery {
+    /// What a record must have one of to satisfy the query: values of columns, for each comparison
+    /// by equality that must hold.
+    fileprivate var neededValues: [(column: Column, values: Set<ComparableValue>)] {
+        if nodes.contains(.or) { return [] }
+        return nodes.enumerated().compactMap { index, node in
+            let isNegated = index + 1 < nodes.count && nodes[index + 1] == .not
+            guard !isNegated, case .comparison(let comparison) = node,
+                comparison.relation.isEquality, comparison.relation != .notEquals,
+                case .values(let column, let values) = comparison.subject
+            else { return nil }
+            return (column, values)
+        }
+    }
+}
+
+extension Candidate {
+    /// Nobody waits for the answer, so nothing stops it.
+    fileprivate mutating func satisfies(_ query: BoundQuery) throws(MalformedBytes) -> Bool {
+        var effort = QueryEffort { nil }
+        do {
+            return try satisfies(query, &effort)
+        } catch let error as MalformedBytes {
+            throw error
+        } catch {
+            throw MalformedBytes("\(error)")
+        }
+    }
+
+    /// The values of a column, or those of its list.
+    fileprivate func values(of column: BoundQuery.Column) throws(MalformedBytes)
+        -> [ComparableValue]
+    {
+        guard case .list = column.type else { return try comparable(column).map { [$0] } ?? [] }
+        var values: [ComparableValue] = []
+        do {
+            try visitElements(of: column) { element in
+                if let value = ComparableValue(element) { values.append(value) }
+                return true
+            }
+        } catch {
+            throw MalformedBytes("\(error)")
+        }
+        return values
+    }
+}

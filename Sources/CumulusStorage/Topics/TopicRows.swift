@@ -1,0 +1,341 @@
+// The rows from which feeds are read: what happened to records that somebody watches, and how far
+// this node had got by then.
+//
+// Written by `WriteTransaction+Topics` while commits are applied, read by feeds. All of them are
+// local: positions are this node's own. They are kept by days, so that what is too old goes in one
+// range (`FeedRetention`).
+
+import Crypto
+package import CumulusModel
+
+/// A commit changed a record that matched a topic before, or matches it now.
+package struct TopicEvent: RowValue, Equatable {
+    package struct Flags: OptionSet, Hashable, Sendable {
+        package let rawValue: UInt8
+        package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        package static let matchedBefore = Flags(rawValue: 1)
+        package static let matchesNow = Flags(rawValue: 2)
+        /// The record was not there before.
+        package static let created = Flags(rawValue: 4)
+        /// The record is gone.
+        package static let deleted = Flags(rawValue: 8)
+        /// The record's zone is gone, with all that was in it.
+        package static let zoneDeleted = Flags(rawValue: 16)
+    }
+
+    package var stamp: Stamp
+    package var flags: Flags
+    /// The name of the record's zone.
+    package var zone: String
+    /// Whose change it was; empty: a node's own.
+    package var user: String
+    /// From which device, as `deviceMark` has it.
+    package var device: UInt64
+
+    package init(stamp: Stamp, flags: Flags, zone: String, user: String, device: UInt64) {
+        self.stamp = stamp
+        self.flags = flags
+        self.zone = zone
+        self.user = user
+        self.device = device
+    }
+
+    /// Eight bytes that tell the devices of all users apart; 0 for a change that names none.
+    package static func deviceMark(_ device: Bytes, of user: String) -> UInt64 {
+        if device.isEmpty { return 0 }
+        var writer = CanonicalWriter(reserving: 64)
+        writer.delimited(user.utf8)
+        writer.delimited(device)
+        let digest = SHA256.hash(data: writer.bytes).first(8)
+        return digest.reduce(0) { $0 << 8 | UInt64($1) } | 1
+    }
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.stamp(stamp)
+        writer.varint(UInt64(flags.rawValue))
+        writer.delimited(zone.utf8)
+        writer.delimited(user.utf8)
+        writer.fixed64(device)
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        stamp = try reader.stamp()
+        flags = Flags(rawValue: UInt8(try reader.count(limit: 31)))
+        zone = try reader.text()
+        user = try reader.text()
+        device = try reader.fixed64()
+    }
+}
+
+/// A commit changed a record without knowledge of all that had changed it.
+package struct MixedRow: RowValue, Equatable {
+    package var stamp: Stamp
+    /// What it did not know: the last changes of the record.
+    package var unknown: [Dot]
+    /// The name of the record's zone.
+    package var zone: String
+    /// The types that the record had and has, as callers know them.
+    package var types: [String]
+
+    package init(stamp: Stamp, unknown: [Dot], zone: String, types: [String]) {
+        self.stamp = stamp
+        self.unknown = unknown
+        self.zone = zone
+        self.types = types
+    }
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.stamp(stamp)
+        writer.varint(UInt64(unknown.count))
+        for dot in unknown { writer.dot(dot) }
+        writer.delimited(zone.utf8)
+        writer.varint(UInt64(types.count))
+        for type in types { writer.delimited(type.utf8) }
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        stamp = try reader.stamp()
+        unknown = try reader.list { (reader) throws(MalformedBytes) in try reader.dot() }
+        zone = try reader.text()
+        types = try reader.list { (reader) throws(MalformedBytes) in try reader.text() }
+    }
+}
+
+/// The last change of a zone by a device in a run.
+package struct WatchedHead: RowValue, Equatable {
+    package var seq: UInt64
+    package var time: HybridTime
+
+    package init(seq: UInt64, time: HybridTime) {
+        self.seq = seq
+        self.time = time
+    }
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.varint(seq)
+        writer.varint(time.value)
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        seq = try reader.varint()
+        time = HybridTime(try reader.varint())
+    }
+}
+
+/// What this node had applied at a position of a scope.
+package struct Milestone: RowValue, Equatable {
+    /// Short, see `Runs`.
+    package var vector: VersionVector
+    /// Milliseconds since 1970 UTC.
+    package var time: Int64
+
+    package init(vector: VersionVector, time: Int64) {
+        self.vector = vector
+        self.time = time
+    }
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.vector(vector)
+        writer.varint(zigzag(time))
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        vector = try reader.vector()
+        time = try reader.signed()
+    }
+}
+
+// MARK: - Keys
+
+/// Days since 1970 UTC.
+package typealias Day = UInt32
+
+extension RowKey {
+    package static func topicEvent(
+        _ scope: ScopeNumber,
+        _ day: Day,
+        _ topic: Topic.ID,
+        _ position: UInt64,
+        _ zone: ZoneNumber,
+        _ name: String
+    ) -> RowKey {
+        RowKey(.topicEvent) {
+            $0.add(scope)
+            $0.add(day)
+            $0.add(topic)
+            $0.add(position)
+            $0.add(zone)
+            $0.add(name)
+        }
+    }
+
+    /// What a key of a topic event says beside the topic and its day.
+    package static func topicEvent(
+        _ key: Bytes
+    ) throws(EngineError) -> (position: UInt64, zone: ZoneNumber, name: String) {
+        var parts = KeyReader(key)
+        _ = try parts.number(ScopeNumber.self)
+        _ = try parts.number(Day.self)
+        _ = try parts.number(Topic.ID.self)
+        return (try parts.number(), try parts.number(), try parts.text())
+    }
+
+    package static func mixed(
+        _ scope: ScopeNumber,
+        _ day: Day,
+        _ position: UInt64,
+        _ zone: ZoneNumber,
+        _ name: String
+    ) -> RowKey {
+        RowKey(.mixed) {
+            $0.add(scope)
+            $0.add(day)
+            $0.add(position)
+            $0.add(zone)
+            $0.add(name)
+        }
+    }
+
+    /// What a key of a mixed row says beside its day.
+    package static func mixed(
+        _ key: Bytes
+    ) throws(EngineError) -> (position: UInt64, zone: ZoneNumber, name: String) {
+        var parts = KeyReader(key)
+        _ = try parts.number(ScopeNumber.self)
+        _ = try parts.number(Day.self)
+        return (try parts.number(), try parts.number(), try parts.text())
+    }
+
+    package static func milestone(_ scope: ScopeNumber, _ position: UInt64) -> RowKey {
+        RowKey(.milestone) {
+            $0.add(scope)
+            $0.add(position)
+        }
+    }
+
+    /// The position of a milestone's key.
+    package static func milestone(_ key: Bytes) throws(EngineError) -> UInt64 {
+        var parts = KeyReader(key)
+        _ = try parts.number(ScopeNumber.self)
+        return try parts.number()
+    }
+
+    /// The last position at which records changed otherwise than by commits.
+    package static func feedBreak(_ scope: ScopeNumber) -> RowKey {
+        RowKey(.feedBreak) { $0.add(scope) }
+    }
+
+    /// The first position of a day.
+    package static func feedDay(_ scope: ScopeNumber, _ day: Day) -> RowKey {
+        RowKey(.feedDay) {
+            $0.add(scope)
+            $0.add(day)
+        }
+    }
+
+    /// How far a run's changes of a zone by a device go, for topics that watch zones as a whole.
+    package static func watchedHead(
+        _ scope: ScopeNumber,
+        _ topic: Topic.ID,
+        _ zone: String,
+        _ device: UInt64,
+        _ incarnation: Incarnation
+    ) -> RowKey {
+        RowKey(.watchedHead) {
+            $0.add(scope)
+            $0.add(topic)
+            $0.add(zone)
+            $0.add(device)
+            $0.add(incarnation.value)
+        }
+    }
+
+    /// What a key of a watched head says beside the topic.
+    package static func watchedHead(
+        _ key: Bytes
+    ) throws(EngineError) -> (zone: String, device: UInt64, incarnation: Incarnation) {
+        var parts = KeyReader(key)
+        _ = try parts.number(ScopeNumber.self)
+        _ = try parts.number(Topic.ID.self)
+        return (try parts.text(), try parts.number(), Incarnation(try parts.number()))
+    }
+
+    /// Since which position a subscription is known here; by the key of its register.
+    package static func subscribed(_ scope: ScopeNumber, _ key: [Bytes]) -> RowKey {
+        RowKey(.subscribed) {
+            $0.add(scope)
+            for part in key { $0.add(text: part) }
+        }
+    }
+}
+
+extension KeyRange {
+    /// Of a topic on a day, from a position on.
+    package static func topicEvents(
+        _ scope: ScopeNumber,
+        _ day: Day,
+        _ topic: Topic.ID,
+        from position: UInt64
+    ) -> KeyRange {
+        let prefix = RowKey(.topicEvent) {
+            $0.add(scope)
+            $0.add(day)
+            $0.add(topic)
+        }
+        let start = RowKey(.topicEvent) {
+            $0.add(scope)
+            $0.add(day)
+            $0.add(topic)
+            $0.add(position)
+        }
+        return KeyRange(start: start.bytes, end: KeyRange(prefix: prefix.bytes).end)
+    }
+
+    /// Of a day, from a position on.
+    package static func mixed(
+        _ scope: ScopeNumber,
+        _ day: Day,
+        from position: UInt64
+    ) -> KeyRange {
+        let prefix = RowKey(.mixed) {
+            $0.add(scope)
+            $0.add(day)
+        }
+        let start = RowKey(.mixed) {
+            $0.add(scope)
+            $0.add(day)
+            $0.add(position)
+        }
+        return KeyRange(start: start.bytes, end: KeyRange(prefix: prefix.bytes).end)
+    }
+
+    /// Of all days before one.
+    package static func rows(
+        _ subspace: Subspace,
+        of scope: ScopeNumber,
+        before day: Day
+    ) -> KeyRange {
+        let end = RowKey(subspace) {
+            $0.add(scope)
+            $0.add(day)
+        }
+        return KeyRange(start: RowKey(subspace) { $0.add(scope) }.bytes, end: end.bytes)
+    }
+
+    package static func watchedHeads(of topic: Topic.ID, in scope: ScopeNumber) -> KeyRange {
+        let prefix = RowKey(.watchedHead) {
+            $0.add(scope)
+            $0.add(topic)
+        }
+        return KeyRange(prefix: prefix.bytes)
+    }
+
+    package static func milestones(of scope: ScopeNumber) -> KeyRange {
+        KeyRange(prefix: RowKey(.milestone) { $0.add(scope) }.bytes)
+    }
+
+    package static func feedDays(of scope: ScopeNumber) -> KeyRange {
+        KeyRange(prefix: RowKey(.feedDay) { $0.add(scope) }.bytes)
+    }
+}
