@@ -39,7 +39,7 @@ package struct FetchSubscriptions: Sendable {
         do {
             let database = try Authorisation.subscriptions(database, of: caller)
             let known = try reader.subscriptions(in: scope, of: caller.user, database)
-                .map(\.subscription)
+                .filter { $0.fired == nil }.map(\.subscription)
             return page(of: results(known), from: start, byteLimit)
         } catch {
             throw ReadFailure(error)

@@ -17,6 +17,8 @@ struct SubscriptionSet {
     /// Which of them watches what.
     private var ids: [Bytes: Subscription.ID] = [:]
     private var essences: [Subscription.ID: Bytes] = [:]
+    /// Values of those that have fired once: they stay, for feeds, until another one has the id.
+    private var fired: [Subscription.ID: Bytes] = [:]
 
     init(
         of user: String,
@@ -30,6 +32,10 @@ struct SubscriptionSet {
         self.limits = limits
         var values: [Subscription.ID: Bytes] = [:]
         for known in try transaction.subscriptions(in: scope, of: user, database) {
+            if known.fired != nil {
+                fired[known.subscription.id] = known.value
+                continue
+            }
             let subscription = known.subscription
             values[subscription.id] = subscription.storedBytes
             let essence = subscription.essence

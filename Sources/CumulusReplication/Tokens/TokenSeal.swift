@@ -26,6 +26,8 @@ package struct TokenSeal: Sendable {
         case changes = 2
         /// Where a query goes on.
         case cursor = 3
+        /// How far a device has been told what its user's subscriptions ask for.
+        case feed = 4
     }
 
     private static let version: UInt8 = 1
@@ -81,6 +83,17 @@ package struct TokenSeal: Sendable {
             )
         else { return nil }
         return Bytes(content)
+    }
+
+    /// 16 bytes that name some content, the same on every node of the cluster; nobody else can make
+    /// them.
+    package func name(of content: Bytes) -> Bytes {
+        let name = HKDF<SHA256>.deriveKey(
+            inputKeyMaterial: key,
+            info: Bytes("cumulus names".utf8),
+            outputByteCount: 32
+        )
+        return Bytes(HMAC<SHA256>.authenticationCode(for: content, using: name).prefix(16))
     }
 
     private static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {

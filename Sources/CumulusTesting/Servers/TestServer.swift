@@ -166,12 +166,14 @@ package final class TestServer: Sendable {
         connections: Int = 1,
         encryptionKeys: [EncryptionKey] = [],
         assetDirectory: String? = nil,
-        assetCacheBytes: UInt64? = nil
+        assetCacheBytes: UInt64? = nil,
+        deviceID: String = ""
     ) -> Container {
         var configuration = Container.Configuration(endpoints: [endpoint])
         configuration.accessToken = token
         configuration.timeout = timeout
         configuration.connections = connections
+        configuration.deviceID = deviceID
         configuration.encryptionKeys = encryptionKeys
         configuration.assetDirectory = assetDirectory
         if let assetCacheBytes { configuration.assetCacheBytes = assetCacheBytes }

@@ -34,6 +34,8 @@ package struct SimulatedCluster {
     package private(set) var clients: [RoamingClient] = []
     /// Callers that ask queries, of any node.
     package private(set) var queries: [RoamingQuery] = []
+    /// Devices that follow subscriptions, at any node.
+    package private(set) var feeds: RoamingFeeds
     /// Every commit that was made, as its bytes.
     package private(set) var archive: [Dot: Bytes] = [:]
     /// What the maker of a commit had of others when it made it.
@@ -85,6 +87,7 @@ package struct SimulatedCluster {
         indexDice = SeededGenerator(seed: seed &+ 0x1DE)
         linkDice = SeededGenerator(seed: seed &+ 0x114C)
         cascadeDice = SeededGenerator(seed: seed &+ 0xCA5)
+        feeds = RoamingFeeds(seed: seed, breaking: broken?.inStores ?? [])
         cascadeRecords = seed % 3 == 1 ? 1 + Int(seed / 3 % 2) : nil
         self.broken = broken
         self.collects = collects
@@ -100,9 +103,7 @@ package struct SimulatedCluster {
         }
         for user in ["_alice", "_bob"] {
             for zone in ["x", "y"] {
-                clients.append(
-                    RoamingClient(user, zone: zone, breaking: broken?.inStores ?? [])
-                )
+                clients.append(RoamingClient(user, zone: zone, breaking: broken?.inStores ?? []))
                 queries.append(
                     RoamingQuery(
                         user,
@@ -156,6 +157,7 @@ package struct SimulatedCluster {
             try stepPairs(one, other)
             try stepIndexes(one)
             try stepCascades(one)
+            if !feeds.isEmpty { try stepFeeds(one) }
             for node in Set([one, other]) { try watch.look(at: node, stores[node]) }
         }
     }
@@ -186,6 +188,7 @@ package struct SimulatedCluster {
             try exchange()
             if acknowledged.count == before { break }
         }
+        for one in feeds.settlingTurns(works.count) { try stepFeeds(one, isSettling: true) }
         for _ in 0..<200 { try fetchChanges(from: Int.random(in: works.indices, using: &dice)) }
         for store in stores { try store.settleIndexes() }
         let scope = try stores[0].scopeNumber()
@@ -238,10 +241,7 @@ package struct SimulatedCluster {
     }
 
     /// Remembers what a node committed.
-    mutating func acknowledge(
-        _ one: Int,
-        since before: [Incarnation: VectorRow]
-    ) throws {
+    mutating func acknowledge(_ one: Int, since before: [Incarnation: VectorRow]) throws {
         let incarnation = stores[one].state.incarnation
         let first = (before[incarnation]?.seq ?? 0) + 1
         guard let last = try stores[one].vectors()[incarnation]?.seq, first <= last else { return }
@@ -273,6 +273,15 @@ package struct SimulatedCluster {
             }
         }
         try queries[client].step(on: stores[one])
+    }
+
+    /// A device goes on with its feed.
+    private mutating func stepFeeds(_ one: Int, isSettling: Bool = false) throws {
+        let before = try stores[one].vectors()
+        for line in try feeds.step(on: stores[one], isSettling: isSettling) {
+            tell("\(line), node \(one)")
+        }
+        try acknowledge(one, since: before)
     }
 
     // MARK: Faults

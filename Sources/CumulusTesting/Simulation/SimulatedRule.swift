@@ -60,6 +60,22 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
     case latest
     /// What a long cascade leaves for later turns of the writer is written down.
     case debts
+    /// A node that has not read what a device was told does not answer it.
+    case feedBehind = "feed-behind"
+    /// A feed that would cross a change of records without commits begins anew.
+    case feedBreak = "feed-break"
+    /// So does one that no kept milestone reaches back to.
+    case feedMissing = "feed-missing"
+    /// A subscription that a node learned of later than a feed's place begins anew.
+    case feedSince = "feed-since"
+    /// What a device has seen elsewhere is not told again.
+    case feedCovered = "feed-covered"
+    /// A feed goes on from the last milestone that the device has seen all of.
+    case feedFirst = "feed-first"
+    /// Several changes of a record are told as one, from the first to the last.
+    case feedFold = "feed-fold"
+    /// Records that were changed concurrently are told again after a change of nodes.
+    case feedMixed = "feed-mixed"
 
     /// The part of it that stores break.
     var inStores: BrokenRules {
@@ -83,6 +99,14 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
         case .knownEnds: .knownEnds
         case .latest: .latest
         case .debts: .debts
+        case .feedBehind: .feedBehind
+        case .feedBreak: .feedBreak
+        case .feedMissing: .feedMissing
+        case .feedSince: .feedSince
+        case .feedCovered: .feedCovered
+        case .feedFirst: .feedFirst
+        case .feedFold: .feedFold
+        case .feedMixed: .feedMixed
         default: []
         }
     }

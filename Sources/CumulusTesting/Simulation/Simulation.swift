@@ -77,6 +77,9 @@ package struct Simulation {
         for query in cluster.queries {
             verdict.counts.merge(query.counts, uniquingKeysWith: +)
         }
+        for feed in cluster.feeds.devices {
+            verdict.counts.merge(feed.counts, uniquingKeysWith: +)
+        }
         for checker in Checker.all {
             let found = try checker.violations(cluster)
             verdict.violations += found.map { (checker.name, $0) }

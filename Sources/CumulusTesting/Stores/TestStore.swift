@@ -193,6 +193,16 @@ package final class TestStore {
         state = try group.commit()
     }
 
+    /// Drops all that feeds would tell from before now, as the collector does after some days.
+    package func forgetFeeds() throws {
+        let scope = try scopeNumber()
+        // Days are long, and histories short.
+        state.passedDays += 1
+        try change { (transaction: inout WriteTransaction) throws(EngineError) in
+            try transaction.dropFeedRows(of: scope, before: now)
+        }
+    }
+
     /// Walks through all zones as the collector does.
     package func purge(_ purge: Collection.Purge, limit: Int) throws {
         let scope = try scopeNumber()

@@ -69,6 +69,8 @@ import Testing
             case .losses: 28
             case .seen: 30
             case .repeats: 426
+            case .feedBreak, .feedFold: 19
+            case .feedMixed: 31
             case .tokenHorizon: 265
             case .laterHorizon: 286
             default: 1
@@ -152,6 +154,9 @@ import Testing
         case .losses, .knownEnds: .losses
         case .latest, .repeats: .outcome
         case .debts: .cascades
+        case .feedBehind, .feedBreak, .feedMissing, .feedSince, .feedCovered, .feedFirst,
+            .feedFold, .feedMixed:
+            .feeds
         }
     }
 
@@ -178,6 +183,9 @@ import Testing
         #expect(counts["queries", default: 0] > 100, "\(counts)")
         #expect(counts["increments forgotten", default: 0] > 10, "\(counts)")
         #expect(counts["turns of cascades", default: 0] > 40, "\(counts)")
+        #expect(counts["feeds: pages", default: 0] > 200, "\(counts)")
+        #expect(counts["feeds: notifications", default: 0] > 50, "\(counts)")
+        #expect(counts["feeds: resets", default: 0] > 20, "\(counts)")
     }
 
     /// Histories in which nothing waits, is known or is lost would show little.

@@ -16,6 +16,7 @@ package struct Checker: Sendable {
     package static let all = [
         convergence, replay, outcome, chains, acknowledged, dependencies, closed, deaths, orphans,
         vectors, frontiers, risen, derived, changes, queries, batches, wholes, losses, cascades,
+        feeds,
     ]
 
     /// All nodes hold the same.
@@ -131,6 +132,10 @@ package struct Checker: Sendable {
     package static let orphans = Checker(name: "orphans") { cluster in
         try orphans(StoredRecords.all(in: cluster.stores[0].reader))
     }
+
+    /// A device that follows subscriptions holds what they match, on any node; nothing is told
+    /// twice.
+    package static let feeds = Checker(name: "feeds") { $0.feeds.devices.flatMap(\.faults) }
 
     /// Nothing of a long cascade stays, also where nobody sweeps, and no node owes anything.
     package static let cascades = Checker(name: "cascades") { cluster in

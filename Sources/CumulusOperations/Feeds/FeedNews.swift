@@ -1,0 +1,268 @@
+// What a device is told: of a subscription, that a record changed; and how several rows of a record
+// become one piece of news.
+//
+// Made by `FetchFeed` of the rows of a window; `FeedNews+Notification` adds what is shown.
+
+package import CumulusModel
+import CumulusStorage
+
+package struct FeedNews: Hashable, Sendable {
+    package enum Change: Hashable, Sendable {
+        case record(
+            zone: String,
+            name: String,
+            FeedNotification.Reason,
+            FeedNotification.Transition
+        )
+        /// A zone is gone, with all its records that matched.
+        case zoneDeleted(String)
+        /// Of a subscription to zones as a whole: something changed in these, in their order.
+        case zones([String])
+    }
+
+    package var subscription: Subscription
+    package var database: DatabaseID
+    package var change: Change
+    /// Of the last commit that it tells of.
+    package var stamp: Stamp
+    /// Where that stands on this node.
+    package var position: UInt64
+    /// Whose change it was; empty: several, or a node's own.
+    package var user: String
+
+    /// What its name is made of: the same on every node.
+    package var identity: Bytes {
+        var writer = CanonicalWriter(reserving: 128)
+        writer.dot(stamp.dot)
+        writer.varint(UInt64(database.kind.rawValue))
+        writer.delimited(database.owner.utf8)
+        writer.delimited(subscription.id.utf8)
+        writer.delimited(place.utf8)
+        return writer.bytes
+    }
+
+    /// Orders what a commit tells.
+    var place: String {
+        switch change {
+        case .record(let zone, let name, _, _): "\(zone)\0\(name)"
+        case .zoneDeleted(let zone): zone
+        case .zones: ""
+        }
+    }
+}
+
+/// Makes news of a window's rows.
+struct FeedTelling {
+    private struct Place: Hashable {
+        let zone: String
+        let name: String
+    }
+
+    /// The rows of a record in the window.
+    private struct Story {
+        var first: TopicEvent
+        var last: TopicEvent
+        var position: UInt64
+        /// All of it was done by the device that is told.
+        var isOwn: Bool
+    }
+
+    private let fetch: FetchFeed
+    private let caller: Caller
+    private let known: VersionVector
+    private let scope: ScopeNumber
+    private let window: FeedWindow
+    private let reader: ReadTransaction
+    private(set) var news: [FeedNews] = []
+
+    init(
+        _ fetch: FetchFeed,
+        _ caller: Caller,
+        known: VersionVector,
+        of scope: ScopeNumber,
+        _ window: FeedWindow,
+        _ reader: ReadTransaction
+    ) {
+        self.fetch = fetch
+        self.caller = caller
+        self.known = known
+        self.scope = scope
+        self.window = window
+        self.reader = reader
+    }
+
+    mutating func tell(_ stored: StoredSubscription, _ topic: Topic) throws(EngineError) {
+        guard topic.recordType != nil else {
+            // A page that is not the last one leaves the token where it was.
+            if window.isLast { try tellZones(stored, topic) }
+            return
+        }
+        let uncertain = stored.fired == nil ? try uncertain(topic) : [:]
+        for (place, story) in stories(topic, stored.fired) where uncertain[place] == nil {
+            add(story, at: place, stored)
+        }
+        for (place, mix) in uncertain {
+            let matches = try matches(topic, place)
+            news.append(
+                FeedNews(
+                    subscription: stored.subscription,
+                    database: stored.database,
+                    change: .record(
+                        zone: place.zone,
+                        name: place.name,
+                        .updated,
+                        matches ? .uncertainMatch : .uncertainMiss
+                    ),
+                    stamp: mix.stamp,
+                    position: mix.position,
+                    user: ""
+                )
+            )
+        }
+    }
+
+    /// In which zones others changed something that the device has not seen.
+    private mutating func tellZones(
+        _ stored: StoredSubscription,
+        _ topic: Topic
+    ) throws(EngineError) {
+        let mark = TopicEvent.deviceMark(caller.device, of: caller.user)
+        var (zones, newest): ([String], Stamp?) = ([], nil)
+        for (key, value) in try reader.rows(.meta, .watchedHeads(of: topic.id, in: scope)) {
+            let (zone, device, incarnation) = try RowKey.watchedHead(key)
+            let row = try reader.decoding(key) { () throws(MalformedBytes) in
+                try WatchedHead(row: value)
+            }
+            let stamp = Stamp(row.time, Dot(incarnation, row.seq))
+            if known.covers(stamp.dot) || mark != 0 && device == mark { continue }
+            if zones.last != zone { zones.append(zone) }
+            newest = max(newest ?? stamp, stamp)
+        }
+        guard let newest else { return }
+        news.append(
+            FeedNews(
+                subscription: stored.subscription,
+                database: stored.database,
+                change: .zones(zones),
+                stamp: newest,
+                position: window.end,
+                user: ""
+            )
+        )
+    }
+
+    /// What the device has not seen, by records.
+    private func stories(_ topic: Topic, _ fired: Dot?) -> [Place: Story] {
+        var stories: [Place: Story] = [:]
+        let mark = TopicEvent.deviceMark(caller.device, of: caller.user)
+        for event in window.events[topic.id] ?? [] {
+            if !fetch.broken.contains(.feedCovered), known.covers(event.row.stamp.dot) { continue }
+            if let fired, event.row.stamp.dot != fired { continue }
+            let isOwn = mark != 0 && event.row.device == mark
+            let place = Place(zone: event.row.zone, name: event.name)
+            if fetch.broken.contains(.feedFold) || stories[place] == nil {
+                stories[place] = Story(
+                    first: event.row,
+                    last: event.row,
+                    position: event.position,
+                    isOwn: isOwn
+                )
+            } else {
+                stories[place]?.last = event.row
+                stories[place]?.position = event.position
+                if !isOwn { stories[place]?.isOwn = false }
+            }
+        }
+        return stories
+    }
+
+    private mutating func add(_ story: Story, at place: Place, _ stored: StoredSubscription) {
+        let before = story.first.flags.contains(.matchedBefore)
+        let now = story.last.flags.contains(.matchesNow)
+        guard before || now, !story.isOwn else { return }
+        let isDeleted = story.last.flags.contains(.deleted)
+        let reason: FeedNotification.Reason =
+            isDeleted ? .deleted : story.first.flags.contains(.created) ? .created : .updated
+        guard stored.subscription.fires(on: reason) else { return }
+        let transition: FeedNotification.Transition =
+            !now ? .left : before ? .stayed : .entered
+        news.append(
+            FeedNews(
+                subscription: stored.subscription,
+                database: stored.database,
+                change: place.name.isEmpty
+                    ? .zoneDeleted(place.zone)
+                    : .record(zone: place.zone, name: place.name, reason, transition),
+                stamp: story.last.stamp,
+                position: story.position,
+                user: story.first.user == story.last.user ? story.last.user : ""
+            )
+        )
+    }
+
+    // MARK: Concurrent changes
+
+    /// Records of which the device has seen one of two concurrent changes, and is to learn of the
+    /// other; with the last commit of each.
+    private func uncertain(
+        _ topic: Topic
+    ) throws(EngineError) -> [Place: (stamp: Stamp, position: UInt64)] {
+        if fetch.broken.contains(.feedMixed) { return [:] }
+        var found: [Place: (stamp: Stamp, position: UInt64)] = [:]
+        guard let type = topic.recordType else { return [:] }
+        for mix in window.mixes where mix.row.types.contains(type) {
+            guard topic.zones.contain(mix.row.zone), known.covers(mix.row.stamp.dot) else {
+                continue
+            }
+            let late = mix.row.unknown.filter { !known.covers($0) }
+            guard let dot = late.max() else { continue }
+            found[Place(zone: mix.row.zone, name: mix.name)] = (
+                Stamp(mix.row.stamp.time, dot), mix.position
+            )
+        }
+        return found
+    }
+
+    private func matches(_ topic: Topic, _ place: Place) throws(EngineError) -> Bool {
+        guard let type = topic.recordType,
+            let database = try reader.database(scope, topic.database),
+            let zone = try reader.zone(database, place.zone), zone.exists,
+            let row = try reader.record(zone.number, place.name), !row.isDead,
+            StoredName.shown(row.type) == type,
+            try !RecordLens(of: scope, in: reader).hides(row.type)
+        else { return false }
+        let schema = try reader.typeSchema(scope, type)
+        var group = TopicGroup(
+            TopicGroup.Binding(schema: schema, environment: fetch.environment)
+        )
+        group.insert(topic)
+        return try reader.decoding(RowKey.record(zone.number, place.name).bytes) {
+            () throws(MalformedBytes) in
+            try group.matches(
+                row,
+                named: place.name,
+                in: place.zone,
+                now: row.modified.time.milliseconds
+            ).contains(topic.id)
+        }
+    }
+}
+
+extension Subscription {
+    /// Whether it tells of that.
+    fileprivate func fires(on reason: FeedNotification.Reason) -> Bool {
+        guard case .query = kind else { return true }
+        return switch reason {
+        case .created: options.contains(.firesOnRecordCreation)
+        case .updated: options.contains(.firesOnRecordUpdate)
+        case .deleted: options.contains(.firesOnRecordDeletion)
+        }
+    }
+}
+
+extension Authorisation {
+    static let feedNeedsUser = ServiceError(
+        .notAuthenticated,
+        "feeds are for signed-in users; connect with an access token"
+    )
+}

@@ -1,0 +1,89 @@
+// How far a device has been told what its user's subscriptions ask for: what a feed token says
+// before it is sealed.
+//
+//   content  = scope · user · base · truncation · 0
+//            | ... · 1 · run · first · position
+//
+// Made by `FetchFeed`; the node's `TokenMint` seals and opens it. The device holds it, and the node
+// keeps nothing. Inside a page that is not the last one it says how far the reader is: there the
+// same run of the node goes on, and any other begins again at the base.
+
+package import CumulusModel
+import CumulusStorage
+
+package struct FeedToken: Hashable, Sendable {
+    /// How far a read has come that is not at its end, in positions of one run of a node.
+    package struct Progress: Hashable, Sendable {
+        package var run: Incarnation
+        /// Where the read began.
+        package var first: UInt64
+        /// Everything up to here was told.
+        package var position: UInt64
+
+        package init(run: Incarnation, first: UInt64, position: UInt64) {
+            (self.run, self.first, self.position) = (run, first, position)
+        }
+    }
+
+    package var scope: ScopeID
+    package var user: String
+    /// All changes that it covers were told, or did not concern the device.
+    ///
+    /// Short, see `Runs`.
+    package var base: VersionVector
+    /// The newest mark of what is lost that its maker knew, see `Truncation`.
+    package var truncation: HybridTime
+    package var progress: Progress?
+
+    package init(
+        scope: ScopeID,
+        user: String,
+        base: VersionVector,
+        truncation: HybridTime,
+        progress: Progress? = nil
+    ) {
+        self.scope = scope
+        self.user = user
+        self.base = base
+        self.truncation = truncation
+        self.progress = progress
+    }
+
+    package var content: Bytes {
+        var writer = CanonicalWriter(reserving: 128)
+        writer.scope(scope)
+        writer.delimited(user.utf8)
+        writer.vector(base)
+        writer.varint(truncation.value)
+        writer.varint(progress == nil ? 0 : 1)
+        if let progress {
+            writer.bigEndian(progress.run.value)
+            writer.varint(progress.first)
+            writer.varint(progress.position)
+        }
+        return writer.bytes
+    }
+
+    package init(content: Bytes) throws(MalformedBytes) {
+        var reader = CanonicalReader(content)
+        scope = try reader.scope()
+        user = try reader.text()
+        base = try reader.vector()
+        truncation = HybridTime(try reader.varint())
+        if try reader.count(limit: 1) == 1 {
+            progress = Progress(
+                run: Incarnation(try reader.bigEndian()),
+                first: try reader.varint(),
+                position: try reader.varint()
+            )
+        }
+        guard reader.isAtEnd else { throw MalformedBytes("a token is longer than what it says") }
+    }
+
+    /// Refuses a token of another container, environment or user.
+    package func check(_ scope: ScopeID, _ user: String) throws(ServiceError) {
+        guard self.scope.container == scope.container else { throw .tokenOfAnother("container") }
+        guard self.scope == scope else { throw .tokenExpired("it is of another environment") }
+        guard self.user == user else { throw .tokenOfAnother("user") }
+    }
+}

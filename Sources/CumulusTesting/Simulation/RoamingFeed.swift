@@ -1,0 +1,286 @@
+// A device that follows its user's subscriptions at one node after the other, page by page, and
+// keeps which records match, as an application does.
+//
+// Driven by `SimulatedCluster`. When a page is the last one, what the device holds of each
+// subscription must be exactly what a query finds on that node; no notification comes twice, no
+// record leaves that was not there, and tokens never go back. What isn't so is kept as a fault for
+// the checkers.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+
+package struct RoamingFeed {
+    private let caller: Caller
+    private let broken: BrokenRules
+    private var dice: SeededGenerator
+    private var token: FeedToken?
+    /// What is followed, by the ids of subscriptions.
+    private var queries: [String: Query] = [:]
+    /// What matches, as zone and name; none until the device has asked.
+    private var held: [String: Set<String>] = [:]
+    /// How far the device has fetched which zones changed, and whether it watches them.
+    private var zones: (isWatched: Bool, token: ChangeToken?) = (false, nil)
+    private var told: Set<Told> = []
+    /// What was not as promised.
+    private(set) var faults: [String] = []
+    /// How often what happened.
+    private(set) var counts: [String: Int] = [:]
+
+    private struct Told: Hashable {
+        let subscription: String
+        let record: String
+        let dot: Dot
+    }
+
+    /// - Parameter seed: Dice of its own: nothing else in the story depends on them.
+    init(_ user: String, device: Bytes, seed: UInt64, breaking broken: BrokenRules) {
+        caller = Caller(role: .user(user), device: device)
+        self.broken = broken
+        dice = SeededGenerator(seed: seed)
+    }
+
+    // MARK: Subscriptions
+
+    /// Saves another subscription at a node, if it has not enough.
+    mutating func subscribe(at store: TestStore) throws {
+        guard queries.count < 3, Int.random(in: 0..<3, using: &dice) == 0 else { return }
+        if !zones.isWatched {
+            zones.isWatched = true
+            try save(Subscription(id: zonesID, kind: .database()), at: store)
+        }
+        let schema = try store.reader.typeSchema(store.scopeNumber(), RandomRequests.recordType)
+        let predicate = self.predicate().canonical(in: schema, for: caller.user)
+        let id = "\(caller.device.hex)-\(queries.count)"
+        let kind = Subscription.Kind.query(
+            recordType: RandomRequests.recordType,
+            predicate: predicate
+        )
+        try save(Subscription(id: id, kind: kind), at: store)
+        queries[id] = Query(recordType: RandomRequests.recordType, predicate: predicate)
+    }
+
+    private var zonesID: String { "\(caller.device.hex)-zones" }
+
+    private mutating func save(_ subscription: Subscription, at store: TestStore) throws {
+        let stored = StoredSubscription(
+            user: caller.user,
+            database: DatabaseID(kind: .private, owner: caller.user),
+            subscription
+        )
+        let register = Commit.Register(
+            namespace: StoredSubscription.namespace,
+            key: stored.key,
+            value: stored.subscription.storedBytes
+        )
+        let (scope, author) = (try store.scopeNumber(), Author(user: caller.user))
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            _ = try transaction.perform([.register(register)], in: scope, zone: nil, author: author)
+        }
+        counts["feeds: subscriptions", default: 0] += 1
+    }
+
+    private mutating func predicate() -> Query.Predicate {
+        switch Int.random(in: 0..<4, using: &dice) {
+        case 0: .field("title") == (Bool.random(using: &dice) ? "one" : "two")
+        case 1: .field("votes") == Int64.random(in: -2...2, using: &dice)
+        case 2: .field("votes") > Int64.random(in: -3...3, using: &dice)
+        default: .field("title") == "one" && .field("votes") > 0
+        }
+    }
+
+    // MARK: Pages
+
+    /// Fetches a page at a node.
+    mutating func step(on store: TestStore) throws {
+        var fetch = FetchFeed(
+            since: token,
+            run: store.state.incarnation,
+            environment: store.scope.environment
+        )
+        fetch.broken = broken
+        do {
+            let number = try store.scopeNumber()
+            let page = try fetch.run(store.scope, number, by: caller, in: store.reader)
+            try take(page, from: store)
+        } catch ReadFailure.service(let error) {
+            counts["feeds: \(error.code)", default: 0] += 1
+            switch error.code {
+            case .serviceUnavailable where error.reason == .nodeBehind: break
+            case .changeTokenExpired: token = nil
+            default: faults.append("a feed failed: \(error)")
+            }
+        }
+    }
+
+    private mutating func take(_ page: FetchFeed.Page, from store: TestStore) throws {
+        counts["feeds: pages", default: 0] += 1
+        let isNew = token == nil
+        if let token {
+            let runs = try store.reader.runs(of: store.scopeNumber())
+            if !runs.whole(page.token.base).covers(runs.whole(token.base)) {
+                faults.append("a feed's token of \(caller.user) went back")
+            }
+        }
+        token = page.token
+        for news in page.news { note(news) }
+        switch page.reset {
+        case nil where !isNew: break
+        case nil, .all:
+            counts["feeds: resets", default: 0] += 1
+            for id in queries.keys { held[id] = nil }
+            for id in try known(at: store) { held[id] = try ask(id, store) }
+            _ = try fetchZones(at: store)
+        case .subscriptions(let anew):
+            counts["feeds: subscriptions reset", default: 0] += 1
+            for subscribed in anew where queries[subscribed.subscriptionID] != nil {
+                held[subscribed.subscriptionID] = try ask(subscribed.subscriptionID, store)
+            }
+            if anew.contains(where: { $0.subscriptionID == zonesID }) {
+                _ = try fetchZones(at: store)
+            }
+        }
+        guard page.isLast else { return }
+        try checkZones(page, at: store)
+        for id in try known(at: store) {
+            let wanted = try ask(id, store)
+            if held[id] == wanted { continue }
+            faults.append(
+                """
+                \(caller.user) holds \(held[id].map { "\($0.sorted())" } ?? "nothing") of \(id), \
+                the node has \(wanted.sorted())
+                """
+            )
+        }
+    }
+
+    /// Zones change exactly when the device is told so.
+    private mutating func checkZones(_ page: FetchFeed.Page, at store: TestStore) throws {
+        let isKnown = try store.reader.subscriptions(in: store.scopeNumber(), of: caller.user)
+            .contains { $0.subscription.id == zonesID }
+        guard isKnown else { return }
+        let told = page.news.compactMap { news -> [String]? in
+            if case .zones(let names) = news.change { names } else { nil }
+        }.first
+        if told != nil { counts["feeds: zones told", default: 0] += 1 }
+        guard let changed = try fetchZones(at: store) else { return }
+        let missing = changed.subtracting(told ?? [])
+        if !missing.isEmpty {
+            faults.append("\(caller.user) was not told that \(missing.sorted()) changed")
+        }
+    }
+
+    /// The zones that changed since the last fetch; nil if that is no longer known.
+    private mutating func fetchZones(at store: TestStore) throws -> Set<String>? {
+        var changed: Set<String>? = zones.token == nil ? nil : []
+        while true {
+            let fetch = FetchDatabaseChanges(
+                database: .private,
+                since: zones.token,
+                limit: 100
+            )
+            do {
+                let number = try store.scopeNumber()
+                let page = try fetch.run(store.scope, number, by: caller, in: store.reader)
+                zones.token = page.token
+                changed?.formUnion(page.changed)
+                changed?.formUnion(page.deletions.map(\.name))
+                if !page.moreComing { return changed }
+            } catch ReadFailure.service(let error) where error.code == .changeTokenExpired {
+                // A device fetches everything anew then.
+                (zones.token, changed) = (nil, nil)
+            }
+        }
+    }
+
+    private mutating func note(_ news: FeedNews) {
+        let id = news.subscription.id
+        guard queries[id] != nil else { return }
+        counts["feeds: notifications", default: 0] += 1
+        switch news.change {
+        case .record(let zone, let name, _, let transition):
+            note(transition, of: "\(zone)/\(name)", id, news.stamp.dot)
+        case .zoneDeleted(let zone): held[id] = held[id]?.filter { !$0.hasPrefix(zone + "/") }
+        case .zones: break
+        }
+    }
+
+    private mutating func note(
+        _ transition: FeedNotification.Transition,
+        of record: String,
+        _ id: String,
+        _ dot: Dot
+    ) {
+        let isUncertain = transition.isUncertain
+        if isUncertain { counts["feeds: uncertain", default: 0] += 1 }
+        let news = Told(subscription: id, record: record, dot: dot)
+        if !told.insert(news).inserted, !isUncertain {
+            faults.append("\(caller.user) was told twice of '\(record)' by \(id)")
+        }
+        if transition.matches {
+            held[id]?.insert(record)
+        } else if held[id]?.remove(record) == nil, !isUncertain {
+            faults.append("\(caller.user) was told that '\(record)' left \(id), where it was not")
+        }
+    }
+
+    /// The followed subscriptions that a node knows.
+    private func known(at store: TestStore) throws -> [String] {
+        try store.reader.subscriptions(in: store.scopeNumber(), of: caller.user)
+            .map(\.subscription.id).filter { queries[$0] != nil }
+    }
+
+    private func ask(_ id: String, _ store: TestStore) throws -> Set<String> {
+        guard let query = queries[id] else { return [] }
+        do {
+            let page = try store.query(query, zone: nil, limit: 10_000, by: caller)
+            return Set(page.records.map { "\($0.zone.name)/\($0.record.name)" })
+        } catch let error as ServiceError where error.code == .invalidArguments {
+            // Nothing satisfies what can't be asked, since a field has another type by now.
+            return []
+        }
+    }
+}
+
+/// The devices of a history; every fourth history has some.
+package struct RoamingFeeds {
+    package private(set) var devices: [RoamingFeed] = []
+    private var dice: SeededGenerator
+
+    init(seed: UInt64, breaking broken: BrokenRules) {
+        dice = SeededGenerator(seed: seed &+ 0xFEED)
+        guard seed % 4 == 3 else { return }
+        devices = ["_alice", "_bob"].enumerated().map { number, user in
+            RoamingFeed(
+                user,
+                device: [UInt8(number)],
+                seed: seed &+ UInt64(number),
+                breaking: broken
+            )
+        }
+    }
+
+    package var isEmpty: Bool { devices.isEmpty }
+
+    /// At which nodes devices go on when a history is at its end.
+    func settlingTurns(_ nodes: Int) -> [Int] {
+        isEmpty ? [] : (0..<20).flatMap { _ in Array(0..<nodes) }
+    }
+
+    /// Now and then a device fetches a page of its feed; it may subscribe before, and the node may
+    /// forget what is old.
+    ///
+    /// Returns what happened.
+    mutating func step(on store: TestStore, isSettling: Bool) throws -> [String] {
+        guard Int.random(in: 0..<3, using: &dice) == 0 else { return [] }
+        let device = Int.random(in: devices.indices, using: &dice)
+        var lines = ["device \(device) fetches its feed"]
+        if !isSettling { try devices[device].subscribe(at: store) }
+        if Int.random(in: 0..<20, using: &dice) == 0 {
+            lines.append("what feeds would tell is forgotten")
+            try store.forgetFeeds()
+        }
+        try devices[device].step(on: store)
+        return lines
+    }
+}

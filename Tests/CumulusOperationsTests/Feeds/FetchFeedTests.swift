@@ -1,0 +1,359 @@
+// Pages of feeds: what a device is told since its token, what it is not told, and what is reset.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@Suite struct FetchFeedTests {
+    private let store: TestStore
+    private let phone = Caller(role: .user("_alice"), device: [1])
+    private let tablet = Caller(role: .user("_alice"), device: [2])
+
+    init() throws {
+        store = try TestStore()
+        try store.modify(ModifyZones(saving: ["z"]), by: .alice)
+        try store.save([SaveItem("old", ["stars": 1, "title": "a"])])
+    }
+
+    // MARK: Parts
+
+    private func subscribe(
+        _ id: String,
+        _ kind: Subscription.Kind,
+        options: Subscription.Options = .standard,
+        info: Subscription.NotificationInfo? = nil,
+        in database: DatabaseScope = .private,
+        by caller: Caller = .alice
+    ) throws {
+        let subscription = Subscription(
+            id: id,
+            kind: kind,
+            options: options,
+            notificationInfo: info
+        )
+        let modify = ModifySubscriptions(in: database, saving: [subscription])
+        #expect(try store.modify(modify, by: caller).codes == [nil])
+    }
+
+    private var many: Subscription.Kind {
+        .query(recordType: "Note", predicate: .field("stars") > Int64(1))
+    }
+
+    private func page(
+        since token: FeedToken?,
+        by caller: Caller? = nil,
+        change: (inout FetchFeed) -> Void = { _ in }
+    ) throws -> FetchFeed.Page {
+        var fetch = FetchFeed(
+            since: token,
+            run: store.state.incarnation,
+            environment: store.scope.environment
+        )
+        change(&fetch)
+        let number = try store.scopeNumber()
+        return try fetch.run(store.scope, number, by: caller ?? phone, in: store.reader)
+    }
+
+    private func start(by caller: Caller? = nil) throws -> FeedToken {
+        try page(since: nil, by: caller).token
+    }
+
+    /// What is told, in a line for each.
+    private func lines(_ page: FetchFeed.Page) -> [String] {
+        page.news.map { news in
+            switch news.change {
+            case .record(let zone, let name, let reason, let transition):
+                "\(news.subscription.id) \(zone)/\(name) \(reason) \(transition)"
+            case .zoneDeleted(let zone): "\(news.subscription.id) \(zone) is gone"
+            case .zones(let zones): "\(news.subscription.id) \(zones)"
+            }
+        }
+    }
+
+    private let zone = "_defaultZone"
+    private let custom = ZoneAddress(name: "z")
+
+    // MARK: Records
+
+    @Test func aRecordsWayThroughAPredicateIsTold() throws {
+        try subscribe("s", many)
+        var token = try start()
+        func told() throws -> [String] {
+            let page = try page(since: token)
+            token = page.token
+            #expect(page.isLast && page.reset == nil)
+            return lines(page)
+        }
+        try store.save([SaveItem("n", ["stars": 1])], by: tablet)
+        #expect(try told() == [])
+        try store.save([SaveItem("n", ["stars": 2])], by: tablet)
+        #expect(try told() == ["s \(zone)/n updated entered"])
+        try store.save([SaveItem("n", ["stars": 3])], by: tablet)
+        #expect(try told() == ["s \(zone)/n updated stayed"])
+        try store.save([SaveItem("m", ["stars": 3])], by: tablet)
+        #expect(try told() == ["s \(zone)/m created entered"])
+        try store.save([SaveItem("n", ["stars": 0])], by: tablet)
+        #expect(try told() == ["s \(zone)/n updated left"])
+        try store.delete([DeleteItem("m"), DeleteItem("n")], by: tablet)
+        #expect(try told() == ["s \(zone)/m deleted left"])
+        #expect(try told() == [])
+    }
+
+    @Test func severalChangesOfARecordAreToldAsOne() throws {
+        try subscribe("s", many)
+        let token = try start()
+        try store.save([SaveItem("n", ["stars": 2])], by: tablet)
+        try store.save([SaveItem("n", ["stars": 3])], by: tablet)
+        try store.save([SaveItem("m", ["stars": 2])], by: tablet)
+        try store.save([SaveItem("m", ["stars": 1])], by: tablet)
+        #expect(lines(try page(since: token)) == ["s \(zone)/n created entered"])
+    }
+
+    @Test func theDeviceThatMadeAChangeIsNotToldOfIt() throws {
+        try subscribe("s", many)
+        let tokens = (phone: try start(), tablet: try start(by: tablet))
+        try store.save([SaveItem("n", ["stars": 2])], by: phone)
+        #expect(lines(try page(since: tokens.phone)) == [])
+        #expect(lines(try page(since: tokens.tablet, by: tablet)).count == 1)
+        // Of what others changed too it is told.
+        try store.save([SaveItem("n", ["stars": 3])], by: tablet)
+        #expect(lines(try page(since: tokens.phone)) == ["s \(zone)/n created entered"])
+    }
+
+    @Test func onlyWhatASubscriptionAsksForIsTold() throws {
+        try subscribe("c", many, options: .firesOnRecordCreation)
+        try subscribe("d", many, options: .firesOnRecordDeletion)
+        try subscribe("u", many, options: .firesOnRecordUpdate)
+        var token = try start()
+        try store.save([SaveItem("n", ["stars": 2])], by: tablet)
+        let created = try page(since: token)
+        #expect(lines(created) == ["c \(zone)/n created entered"])
+        token = created.token
+        try store.save([SaveItem("n", ["stars": 3])], by: tablet)
+        let updated = try page(since: token)
+        #expect(lines(updated) == ["u \(zone)/n updated stayed"])
+        try store.delete([DeleteItem("n")], by: tablet)
+        #expect(lines(try page(since: updated.token)) == ["d \(zone)/n deleted left"])
+    }
+
+    /// It tells of the commit on which it fired, also later, and can be saved again.
+    @Test func aSubscriptionThatFiresOnceIsGoneThen() throws {
+        let options: Subscription.Options = [.firesOnRecordUpdate, .firesOnce]
+        try subscribe("s", many, options: options)
+        let token = try start()
+        try store.save([SaveItem("n", ["stars": 2])], by: tablet)
+        #expect(lines(try page(since: token)) == [], "a creation is no update")
+        #expect(try store.subscriptions().map(\.id) == ["s"])
+        try store.save([SaveItem("n", ["stars": 3])], by: tablet)
+        #expect(try store.subscriptions().isEmpty)
+        try store.save([SaveItem("n", ["stars": 4])], by: tablet)
+        try store.save([SaveItem("old", ["stars": 4])], by: tablet)
+        let first = try page(since: token)
+        #expect(first.reset == nil)
+        #expect(lines(first) == ["s \(zone)/n updated stayed"])
+        #expect(lines(try page(since: first.token)) == [])
+        let delete = ModifySubscriptions(in: .private, deleting: ["s"])
+        #expect(try store.modify(delete).codes == [.unknownItem])
+        try subscribe("s", many, options: options)
+        #expect(try store.subscriptions().map(\.id) == ["s"])
+        let second = try page(since: first.token)
+        #expect(second.reset != nil)
+        try store.save([SaveItem("n", ["stars": 5])], by: tablet)
+        #expect(lines(try page(since: second.token)) == ["s \(zone)/n updated stayed"])
+    }
+
+    @Test func subscriptionsOfOthersAreNotTold() throws {
+        try subscribe("s", many, in: .public)
+        let bob = Caller(role: .user("_bob"), device: [3])
+        let token = try start(by: bob)
+        try store.save([SaveItem("n", ["stars": 2])], in: .public, by: tablet)
+        #expect(lines(try page(since: token, by: bob)) == [])
+        #expect(throws: ReadFailure.self) { try page(since: token, by: phone) }
+        #expect(throws: ReadFailure.self) { try start(by: Caller(role: .anonymous)) }
+    }
+
+    // MARK: Zones
+
+    @Test func zonesAreToldAsAWhole() throws {
+        try subscribe("all", .database())
+        try subscribe("z", .zone(RecordZone.ID(zoneName: "z")))
+        let token = try start()
+        try store.save([SaveItem("n", ["stars": 2])], by: tablet)
+        #expect(lines(try page(since: token)) == [], "the default zone is none of them")
+        try store.modify(ModifyZones(saving: ["y"]), by: tablet)
+        let one = try page(since: token)
+        #expect(lines(one) == ["all [\"y\"]"])
+        try store.save([SaveItem("n", ["stars": 2], in: custom)], by: tablet)
+        try store.save([SaveItem("n", ["stars": 3], in: custom)], by: tablet)
+        #expect(lines(try page(since: one.token)) == ["all [\"z\"]", "z [\"z\"]"])
+        #expect(lines(try page(since: one.token, by: tablet)) == [])
+        #expect(lines(try page(since: token)) == ["all [\"y\", \"z\"]", "z [\"z\"]"])
+    }
+
+    @Test func aDeletedZoneIsToldOnce() throws {
+        try store.save([SaveItem("n", ["stars": 2], in: custom)], by: tablet)
+        try subscribe("s", many)
+        let token = try start()
+        try store.modify(ModifyZones(deleting: ["z"]), by: tablet)
+        #expect(lines(try page(since: token)) == ["s z is gone"])
+    }
+
+    // MARK: Resets
+
+    @Test func aSubscriptionThatIsNewerThanTheTokenIsReset() throws {
+        try subscribe("s", many)
+        let token = try start()
+        try subscribe("t", .query(recordType: "Note", predicate: .field("stars") > Int64(2)))
+        try store.save([SaveItem("n", ["stars": 5])], by: tablet)
+        let page = try page(since: token)
+        let name = SubscriptionName(databaseScope: .private, subscriptionID: "t")
+        #expect(page.reset == .subscriptions([name]))
+        #expect(lines(page) == ["s \(zone)/n created entered"])
+        try store.save([SaveItem("n", ["stars": 6])], by: tablet)
+        let next = try self.page(since: page.token)
+        #expect(next.reset == nil)
+        #expect(lines(next).count == 2)
+    }
+
+    @Test func whatIsNoLongerKnownIsReset() throws {
+        try subscribe("s", many)
+        let token = try start()
+        try store.save([SaveItem("n", ["stars": 5])], by: tablet)
+        try store.forgetFeeds()
+        try store.save([SaveItem("n", ["stars": 6])], by: tablet)
+        let page = try page(since: token)
+        #expect(page.reset == .all)
+        #expect(try self.page(since: token) { $0.isLost = true }.reset == .all)
+        try store.save([SaveItem("n", ["stars": 7])], by: tablet)
+        #expect(lines(try self.page(since: page.token)) == ["s \(zone)/n updated stayed"])
+    }
+
+    // MARK: Pages
+
+    /// More changes than a page holds: each record once, and the same from the place that a
+    /// follower keeps.
+    @Test func pagesFollowEachOther() throws {
+        try subscribe("s", many)
+        let first = try start()
+        let (total, batch) = (5_000, 250)
+        for begin in stride(from: 0, to: total, by: batch) {
+            let items = (begin..<begin + batch).map { SaveItem("n\($0)", ["stars": 2]) }
+            try store.save(items, by: tablet)
+        }
+        var (token, told, pages) = (first, Set<String>(), 0)
+        while true {
+            let page = try page(since: token)
+            for line in lines(page) { #expect(told.insert(line).inserted) }
+            (token, pages) = (page.token, pages + 1)
+            if page.isLast { break }
+        }
+        #expect(told.count == total)
+        #expect(pages > 1)
+        // A page that is not the last one is continued by this run of the node only.
+        let part = try page(since: first)
+        #expect(!part.isLast)
+        let elsewhere = try page(since: part.token) { $0.run = Incarnation(1) }
+        #expect(lines(elsewhere) == lines(part))
+    }
+
+    @Test func aFollowerGoesOnFromItsPlace() throws {
+        try subscribe("s", many)
+        let start = try page(since: nil)
+        try store.save([SaveItem("n", ["stars": 2])], by: tablet)
+        let page = try page(since: start.token) { $0.place = start.place }
+        #expect(lines(page) == ["s \(zone)/n created entered"])
+        #expect(lines(try self.page(since: page.token) { $0.place = page.place }) == [])
+    }
+
+    // MARK: What is shown
+
+    @Test func aNotificationShowsTheRecordAsItIsNow() throws {
+        var info = Subscription.NotificationInfo()
+        (info.alertLocalizationKey, info.alertLocalizationArgs) = ("NEW", ["title", "stars"])
+        info.desiredKeys = ["title", "stars"]
+        try subscribe("s", many, info: info)
+        let token = try start()
+        let title = String(repeating: "ä", count: 150)
+        try store.save([SaveItem("n", ["stars": 2, "title": .string(title)])], by: tablet)
+        let notification = try #require(try notifications(since: token).first)
+        guard case .record(let record) = notification.news else {
+            Issue.record("\(notification)")
+            return
+        }
+        let short = String(repeating: "ä", count: 100)
+        #expect(record.fields == ["stars": 2, "title": .string(short)])
+        #expect(notification.notificationInfo?.alertLocalizationArgs == [short, "2"])
+        #expect(notification.notificationInfo?.desiredKeys == [])
+        #expect(notification.changedBy?.recordName == "_alice")
+        #expect(!notification.isPruned)
+        try store.delete([DeleteItem("n")], by: tablet)
+        #expect(try notifications(since: token).isEmpty, "it came and went")
+    }
+
+    /// Parts go in CloudKit's order, and no more of them than must.
+    @Test func aLargeNotificationIsPruned() throws {
+        var info = Subscription.NotificationInfo()
+        info.desiredKeys = ["title"]
+        info.soundName = String(repeating: "s", count: 300)
+        info.alertLaunchImage = String(repeating: "i", count: 300)
+        info.title = String(repeating: "t", count: 300)
+        try subscribe("s", many, info: info)
+        let token = try start()
+        try store.save([SaveItem("n", ["stars": 2, "title": "a"])], by: tablet)
+        func parts(_ limit: Int) throws -> [Bool] {
+            let told = try #require(try notifications(since: token, byteLimit: limit).first)
+            guard case .record(let record) = told.news else { return [] }
+            let info = told.notificationInfo
+            return [
+                !record.fields.isEmpty, info?.soundName != nil, info?.alertLaunchImage != nil,
+                info?.title != nil, told.isPruned,
+            ]
+        }
+        #expect(try parts(4_096) == [true, true, true, true, false])
+        #expect(try parts(1_000) == [false, true, true, true, true])
+        #expect(try parts(800) == [false, false, true, true, true])
+        #expect(try parts(500) == [false, false, false, true, true])
+        #expect(try parts(10) == [false, false, false, false, true])
+    }
+
+    private func notifications(
+        since token: FeedToken,
+        byteLimit: Int = 4_096
+    ) throws -> [FeedNotification] {
+        let number = try store.scopeNumber()
+        return try page(since: token).news.map { news in
+            try news.notification(
+                FeedNotification.ID(bytes: news.identity),
+                in: number,
+                byteLimit: byteLimit,
+                store.reader
+            )
+        }
+    }
+
+    // MARK: Tokens
+
+    @Test func tokensAreReadAsTheyWereWritten() throws {
+        try subscribe("s", many)
+        var token = try start()
+        #expect(try FeedToken(content: token.content) == token)
+        token.progress = FeedToken.Progress(run: Incarnation(7), first: 3, position: 9)
+        #expect(try FeedToken(content: token.content) == token)
+        let content = token.content
+        for end in content.indices {
+            #expect(throws: MalformedBytes.self) { try FeedToken(content: Bytes(content[..<end])) }
+        }
+        #expect(throws: MalformedBytes.self) { try FeedToken(content: content + [0]) }
+        var dice = SeededGenerator(seed: 5)
+        for _ in 0..<2_000 {
+            var bytes = content
+            bytes[Int.random(in: bytes.indices, using: &dice)] = UInt8.random(
+                in: 0...255,
+                using: &dice
+            )
+            _ = try? FeedToken(content: bytes)
+        }
+    }
+}
