@@ -1345,7 +1345,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[47] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[48] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -1394,11 +1394,12 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[47] =
   { "ASSETS_DOWNLOAD", "CUMULUS__V1__METHOD__ASSETS_DOWNLOAD", 114 },
   { "SUBSCRIPTIONS_MODIFY", "CUMULUS__V1__METHOD__SUBSCRIPTIONS_MODIFY", 128 },
   { "SUBSCRIPTIONS_FETCH", "CUMULUS__V1__METHOD__SUBSCRIPTIONS_FETCH", 129 },
+  { "FEEDS_FOLLOW", "CUMULUS__V1__METHOD__FEEDS_FOLLOW", 130 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 6},{32, 9},{48, 10},{80, 31},{96, 35},{112, 42},{128, 45},{0, 47}
+{0, 0},{16, 6},{32, 9},{48, 10},{80, 31},{96, 35},{112, 42},{128, 45},{0, 48}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[47] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[48] =
 {
   { "ACCOUNTS_WHO_AM_I", 9 },
   { "ASSETS_DOWNLOAD", 44 },
@@ -1408,6 +1409,7 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[47
   { "CHANGES_FOLLOW_DATABASE", 33 },
   { "CHANGES_FOLLOW_ZONE", 34 },
   { "CHANGES_ZONE", 32 },
+  { "FEEDS_FOLLOW", 47 },
   { "INDEXES_LIST", 38 },
   { "INDEXES_REBUILD", 39 },
   { "INDEXES_VERIFY", 40 },
@@ -1455,9 +1457,9 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  47,
+  48,
   cumulus__v1__method__enum_values_by_number,
-  47,
+  48,
   cumulus__v1__method__enum_values_by_name,
   8,
   cumulus__v1__method__value_ranges,

@@ -9,7 +9,7 @@ import Testing
     @Test func everyRequestAndResponseHasOne() throws {
         let files = [
             "connection", "records", "zones", "changes", "operator", "peers", "assets",
-            "subscriptions",
+            "subscriptions", "feeds",
         ]
         let declared = try files.flatMap { file in
             try Golden.text("\(file).proto").matches(of: /message (\w+(?:Request|Response))\s/)
@@ -65,6 +65,8 @@ import Testing
         "FetchDatabaseChangesRequest": { try FetchDatabaseChangesRequest(wire: $0).encoded() },
         "FetchDatabaseChangesResponse": { try FetchDatabaseChangesResponse(wire: $0).encoded() },
         "FetchZoneChangesRequest": { try FetchZoneChangesRequest(wire: $0).encoded() },
+        "FollowFeedRequest": { try FollowFeedRequest(wire: $0).encoded() },
+        "FeedPage": { try WireFeedPage(wire: $0).encoded() },
         "ReadSchemaResponse": {
             ReadSchemaResponse.encoded(ckdb: try ReadSchemaResponse.ckdb(wire: $0))
         },

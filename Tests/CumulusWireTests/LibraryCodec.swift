@@ -58,6 +58,8 @@ enum LibraryCodec {
         ),
         "FetchZonesRequest": repack(cumulus__v1__fetch_zones_request__unpack),
         "FetchZonesResponse": repack(cumulus__v1__fetch_zones_response__unpack),
+        "FeedPage": repack(cumulus__v1__feed_page__unpack),
+        "FollowFeedRequest": repack(cumulus__v1__follow_feed_request__unpack),
         "Field": repack(cumulus__v1__field__unpack),
         "Hello": repack(cumulus__v1__hello__unpack),
         "IndexesRequest": repack(cumulus__v1__indexes_request__unpack),

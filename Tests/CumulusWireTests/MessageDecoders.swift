@@ -37,6 +37,8 @@ enum MessageDecoders {
         "FetchDatabaseChangesResponse": { _ = try FetchDatabaseChangesResponse(wire: $0) },
         "FetchZoneChangesRequest": { _ = try FetchZoneChangesRequest(wire: $0) },
         "FetchZoneChangesResponse": { _ = try FetchZoneChangesResponse(wire: $0) },
+        "FollowFeedRequest": { _ = try FollowFeedRequest(wire: $0) },
+        "FeedPage": { _ = try WireFeedPage(wire: $0) },
         "ReadSchemaResponse": { _ = try ReadSchemaResponse.ckdb(wire: $0) },
         "ImportSchemaRequest": { _ = try ImportSchemaRequest(wire: $0) },
         "ImportSchemaResponse": { _ = try SchemaChanges.changes(wire: $0) },

@@ -129,7 +129,11 @@ typedef enum _Cumulus__V1__Method {
   /*
    * server stream
    */
-  CUMULUS__V1__METHOD__SUBSCRIPTIONS_FETCH = 129
+  CUMULUS__V1__METHOD__SUBSCRIPTIONS_FETCH = 129,
+  /*
+   * server stream without an end
+   */
+  CUMULUS__V1__METHOD__FEEDS_FOLLOW = 130
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__METHOD)
 } Cumulus__V1__Method;
 /*

@@ -153,6 +153,7 @@ enum MethodTable {
             begin: SubscriptionCalls.modify
         ),
         .init(.subscriptionsFetch, .parts, [.token, .credit], begin: SubscriptionCalls.fetch),
+        .init(.feedsFollow, .endlessParts, [.token, .credit], begin: FeedCalls.follow),
     ]
 
     private static let byNumber: [MethodEntry?] = {

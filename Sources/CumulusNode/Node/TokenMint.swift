@@ -33,6 +33,15 @@ final class TokenMint: Sendable {
         seal.seal(.cursor, cursor.content, number: next())
     }
 
+    func make(_ token: FeedToken) -> Bytes {
+        seal.seal(.feed, token.content, number: next())
+    }
+
+    /// What a notification is called on every node.
+    func id(of news: FeedNews) -> FeedNotification.ID {
+        FeedNotification.ID(bytes: seal.name(of: news.identity))
+    }
+
     private func next() -> UInt64 {
         // Room for a million in each millisecond.
         let now = UInt64(clamping: wallClock()) &* 1_000_000
@@ -53,5 +62,10 @@ final class TokenMint: Sendable {
     /// nil if no node of this cluster made it, or it is damaged.
     func cursor(_ bytes: Bytes) -> QueryCursor? {
         seal.open(.cursor, bytes).flatMap { try? QueryCursor(content: $0) }
+    }
+
+    /// nil if no node of this cluster made it, or it is damaged.
+    func feed(_ bytes: Bytes) -> FeedToken? {
+        seal.open(.feed, bytes).flatMap { try? FeedToken(content: $0) }
     }
 }

@@ -166,7 +166,7 @@ extension WireSubscription.QueryKind {
 }
 
 extension Subscription.NotificationInfo {
-    fileprivate init(wire raw: Cumulus__V1__NotificationInfo) throws(MalformedMessage) {
+    init(wire raw: Cumulus__V1__NotificationInfo) throws(MalformedMessage) {
         self.init()
         let texts = [
             raw.alert_body, raw.alert_localization_key, raw.title, raw.title_localization_key,

@@ -241,6 +241,7 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case assetsDownload = 114
     case subscriptionsModify = 128
     case subscriptionsFetch = 129
+    case feedsFollow = 130
 }
 
 /// Stands before the first message of a call.

@@ -150,7 +150,7 @@ struct WireAttack {
         guard let call, let header = try? CallHeader.split(call.payload).header else {
             return false
         }
-        let followed: [Method] = [.changesFollowDatabase, .changesFollowZone]
+        let followed: [Method] = [.changesFollowDatabase, .changesFollowZone, .feedsFollow]
         return followed.contains { $0.rawValue == header.method }
     }
 
@@ -186,6 +186,10 @@ struct WireAttack {
             case .changesDatabase, .changesFollowDatabase:
                 (try? FetchDatabaseChangesRequest(wire: message)).map { request in
                     (try? FetchDatabaseChangesRequest(wire: request.encoded())) == request
+                }
+            case .feedsFollow:
+                (try? FollowFeedRequest(wire: message)).map { request in
+                    (try? FollowFeedRequest(wire: request.encoded())) == request
                 }
             case .changesZone, .changesFollowZone:
                 (try? FetchZoneChangesRequest(wire: message)).map { request in
