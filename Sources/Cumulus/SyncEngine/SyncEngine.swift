@@ -6,7 +6,7 @@
 // Folder: the sync engine, a synchronous state machine and the shell around it. Read `SyncEngine`,
 // then `SyncState`, `SyncFetch`, `SyncSend` and `SyncLedger`.
 
-import CumulusModel
+public import CumulusModel
 import CumulusWire
 import Synchronization
 
@@ -31,7 +31,9 @@ import Synchronization
 /// Saves are made if the record did not change on the server (`ifServerRecordUnchanged`). The
 /// default zone is not fetched: it keeps no changes. The engine stops when it is released.
 ///
-/// It asks the server for news every 30 seconds, besides what it is told to do.
+/// It learns of changes by other devices as they are made: it saves a subscription to the database
+/// and follows the container's feed (``Container/notifications(since:)``). Where the server has no
+/// feed, it asks every 30 seconds.
 public final class SyncEngine: Sendable {
     /// How an engine is set up.
     public struct Configuration: Sendable {
@@ -43,9 +45,14 @@ public final class SyncEngine: Sendable {
         public var delegate: any SyncEngineDelegate
         /// Whether the engine syncs by itself; false means only when it is asked to.
         public var automaticallySync = true
-        /// Where news come from; nil means the server is asked at an interval.
+        /// Id of the subscription that tells the engine of changes; nil: `cumulus-sync-engine`.
+        ///
+        /// The engine saves it if the user has none with that id. Name the app's own subscription
+        /// here if it has one to the whole database.
+        public var subscriptionID: Subscription.ID?
+        /// Where news come from; nil means the user's feed.
         package var news: (any SyncNews)?
-        /// That interval.
+        /// How often the server is asked where it has no feed.
         package var newsMilliseconds: Int64 = 30_000
 
         /// An engine for that database and that delegate.
@@ -105,7 +112,11 @@ public final class SyncEngine: Sendable {
         guard isAutomatic else { return }
         let news =
             configuration.news
-            ?? PolledNews(database: database, milliseconds: configuration.newsMilliseconds)
+            ?? FeedNews(
+                database: database,
+                subscriptionID: configuration.subscriptionID ?? FeedNews.standardID,
+                milliseconds: configuration.newsMilliseconds
+            )
         let following = Task(executorPreference: environment.executor) {
             await news.follow { state.change { $0.hear() } }
         }
@@ -305,7 +316,7 @@ extension Database {
 
 extension ServiceError {
     /// The error itself, or what stands for one of another kind.
-    fileprivate init(any error: any Error) {
+    init(any error: any Error) {
         switch error {
         case let error as ServiceError: self = error
         case is CancellationError: self = SyncState.cancelled

@@ -1,5 +1,6 @@
 // How a sync engine learns that there is something to do: news from the server, and its bell.
 
+import CumulusModel
 import Synchronization
 
 /// Where news of the server come from.
@@ -7,6 +8,78 @@ package protocol SyncNews: Sendable {
     /// Calls `hear` when something may have changed on the server, and when the server can be
     /// reached again; returns when the task is cancelled.
     func follow(_ hear: @escaping @Sendable () -> Void) async
+}
+
+/// News from the user's feed, in which a subscription tells that zones of the database changed.
+///
+/// Without a feed (nobody is signed in, or the server has none) it asks at an interval.
+struct FeedNews: SyncNews {
+    let database: Database
+    /// Of the subscription, which is saved if the user has none with that id.
+    var subscriptionID = FeedNews.standardID
+    /// Between two questions where there is no feed, and between attempts to follow it.
+    let milliseconds: Int64
+    /// Between two fetches that nothing asks for, while there is a feed.
+    var reminderMilliseconds: Int64 = 600_000
+
+    /// The same on all devices of a user: they share one subscription.
+    static let standardID = "cumulus-sync-engine"
+
+    func follow(_ hear: @escaping @Sendable () -> Void) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await remind(hear) }
+            group.addTask { await listen(hear) }
+            await group.next()
+            group.cancelAll()
+        }
+        guard !Task.isCancelled else { return }
+        await PolledNews(database: database, milliseconds: milliseconds).follow(hear)
+    }
+
+    private func remind(_ hear: @Sendable () -> Void) async {
+        while (try? await database.core.environment.sleep(reminderMilliseconds)) != nil { hear() }
+    }
+
+    /// Returns when the task is cancelled, or there is no feed.
+    private func listen(_ hear: @Sendable () -> Void) async {
+        while !Task.isCancelled {
+            do {
+                try await subscribe()
+                try await followFeed(hear)
+            } catch {
+                let error = ServiceError(any: error)
+                guard error.isRetriedBySyncEngine, error.code != .notAuthenticated else { return }
+            }
+            try? await database.core.environment.sleep(milliseconds)
+        }
+    }
+
+    private func subscribe() async throws {
+        let found = try await database.subscriptions(for: [subscriptionID])
+        if case .success = found[subscriptionID] { return }
+        do {
+            try await database.save(Subscription(id: subscriptionID, kind: .database()))
+        } catch let error as ServiceError where error.code == .serverRejectedRequest {
+            // The app has an equivalent one, which tells the same.
+        }
+    }
+
+    /// Whatever changed before the feed began is fetched when it has begun.
+    private func followFeed(_ hear: @Sendable () -> Void) async throws {
+        var feed = FeedSequence(core: database.core, token: nil).makeAsyncIterator()
+        while true {
+            let (page, isFirst) = try await feed.nextPage()
+            if isFirst || page.reset != nil || page.notifications.contains(where: concerns) {
+                hear()
+            }
+        }
+    }
+
+    private func concerns(_ notification: FeedNotification) -> Bool {
+        guard notification.databaseScope == database.databaseScope else { return false }
+        if case .zones = notification.news { return true }
+        return false
+    }
 }
 
 /// News by asking: fetches which zones changed at an interval.

@@ -25,8 +25,20 @@ final class ScriptedServer: Sendable {
         case drop
         case refuse(ServiceError)
         case answer(Bytes)
+        /// Begins a stream, which stays open.
+        case open([Bytes])
+        /// Begins a stream and closes the connection.
+        case cut([Bytes])
+        /// Begins a stream and ends it with an error.
+        case ended([Bytes], ServiceError)
         /// Says nothing.
         case ignore
+    }
+
+    /// A call that came.
+    struct Request: Sendable {
+        var method: UInt32
+        var message: Bytes
     }
 
     let endpoint: String
@@ -36,7 +48,12 @@ final class ScriptedServer: Sendable {
     /// Connections that were accepted, and calls that came.
     private final class Counts: Sendable {
         let connections = Atomic<Int>(0)
-        let calls = Atomic<Int>(0)
+        let calls = Mutex<[Request]>([])
+
+        func note(_ call: Frame) {
+            guard let (header, message) = try? CallHeader.split(call.payload) else { return }
+            calls.withLock { $0.append(Request(method: header.method, message: message)) }
+        }
     }
 
     /// - Parameters:
@@ -58,26 +75,32 @@ final class ScriptedServer: Sendable {
             hello.limits = limits
             hello.callerUser = user
             hello.clock = clock ?? Int64(Date().timeIntervalSince1970 * 1_000)
-            return Handler(steps[min(number, steps.count - 1)], hello, now) {
-                counts.calls.add(1, ordering: .relaxed)
-            }
+            return Handler(steps[min(number, steps.count - 1)], hello, now) { counts.note($0) }
         }
     }
 
     /// Calls that came so far.
-    var calls: Int { counts.calls.load(ordering: .relaxed) }
+    var calls: Int { requests.count }
+
+    /// The calls that came so far, in their order.
+    var requests: [Request] { counts.calls.withLock { $0 } }
 
     func stop() async throws { try await listener.stop() }
 
     private final class Handler: FrameHandler {
         private let step: Step
         private let hello: ServerHello
-        private let noteCall: () -> Void
+        private let noteCall: (Frame) -> Void
         private var calls = 0
         private var connection: FrameConnection
         private var isOver = false
 
-        init(_ step: Step, _ hello: ServerHello, _ now: Instant, _ noteCall: @escaping () -> Void) {
+        init(
+            _ step: Step,
+            _ hello: ServerHello,
+            _ now: Instant,
+            _ noteCall: @escaping (Frame) -> Void
+        ) {
             self.step = step
             self.hello = hello
             self.noteCall = noteCall
@@ -102,9 +125,9 @@ final class ScriptedServer: Sendable {
                 connection.finishGreeting()
                 connection.send(Frame(.hello, payload: hello.encoded()))
             case (.call, .calls(let replies)):
+                noteCall(frame)
                 reply(replies[min(calls, replies.count - 1)], on: frame.stream)
                 calls += 1
-                noteCall()
             default: break
             }
         }
@@ -112,12 +135,28 @@ final class ScriptedServer: Sendable {
         private func reply(_ reply: Reply, on stream: UInt32) {
             switch reply {
             case .drop: isOver = true
-            case .refuse(let error):
-                let status = Frame(.status, isEnd: true, stream: stream, payload: error.encoded())
-                connection.send(status)
+            case .refuse(let error): refuse(error, on: stream)
             case .answer(let bytes):
                 connection.send(Frame(.message, isEnd: true, stream: stream, payload: bytes))
+            case .open(let messages): send(messages, on: stream)
+            case .cut(let messages):
+                send(messages, on: stream)
+                isOver = true
+            case .ended(let messages, let error):
+                send(messages, on: stream)
+                refuse(error, on: stream)
             case .ignore: break
+            }
+        }
+
+        private func refuse(_ error: ServiceError, on stream: UInt32) {
+            let status = Frame(.status, isEnd: true, stream: stream, payload: error.encoded())
+            connection.send(status)
+        }
+
+        private func send(_ messages: [Bytes], on stream: UInt32) {
+            for message in messages {
+                connection.send(Frame(.message, stream: stream, payload: message))
             }
         }
 

@@ -98,7 +98,8 @@ import Testing
     private func makeEngine(
         _ device: Device,
         _ container: Container,
-        isAutomatic: Bool = false
+        isAutomatic: Bool = false,
+        newsMilliseconds: Int64 = 20
     ) -> SyncEngine {
         var configuration = SyncEngine.Configuration(
             database: container.privateCloudDatabase,
@@ -106,7 +107,7 @@ import Testing
             delegate: device
         )
         configuration.automaticallySync = isAutomatic
-        configuration.newsMilliseconds = 20
+        configuration.newsMilliseconds = newsMilliseconds
         return SyncEngine(configuration)
     }
 
@@ -152,6 +153,30 @@ import Testing
             devices[1].edit("a", "world", engines[1])
             while devices[0].texts["a"] != "world" { try await Task.sleep(for: .milliseconds(5)) }
             #expect(devices.allSatisfy { $0.store.withLock { $0.overlaps } == 0 })
+            engines = []
+            for container in containers { await container.close() }
+        }
+    }
+
+    /// News come by the feed: the server would be asked ten minutes later.
+    @Test func devicesHearOfEachOther() async throws {
+        try await withServer { server, token in
+            let containers = ["a", "b"].map { server.container(token: token, deviceID: $0) }
+            let devices = [Device(), Device()]
+            var engines = zip(devices, containers).map { device, container in
+                makeEngine(device, container, isAutomatic: true, newsMilliseconds: 600_000)
+            }
+            engines[0].state.add(pendingDatabaseChanges: [.saveZone(RecordZone(zoneID: Self.zone))])
+            for number in 0..<10 {
+                let (writer, reader) = (number % 2, 1 - number % 2)
+                devices[writer].edit("a", "\(number)", engines[writer])
+                while devices[reader].texts["a"] != "\(number)" {
+                    try await Task.sleep(for: .milliseconds(5))
+                }
+            }
+            // One for both devices.
+            let database = containers[0].privateCloudDatabase
+            #expect(try await database.allSubscriptions().map(\.id) == ["cumulus-sync-engine"])
             engines = []
             for container in containers { await container.close() }
         }

@@ -1,0 +1,125 @@
+// A feed: what a user's subscriptions tell, a page at a time, as it happens.
+//
+// Subscriptions are saved by `Database+Subscriptions`. The sync engine hears of changes this way.
+//
+// Folder: what devices are told. Read `FeedSequence`, then `FeedToken`.
+
+public import CumulusModel
+import CumulusWire
+
+/// What a feed tells at a time.
+public struct FeedPage: Hashable, Sendable {
+    /// What happened, in the order in which it is to be applied.
+    public var notifications: [FeedNotification]
+    /// What can't be told; nil means nothing.
+    ///
+    /// Ask for it anew, by a query or by fetching changes.
+    public var reset: FeedReset?
+    /// How far the feed was told with this page: keep it once the page is handled.
+    public var token: FeedToken
+    /// Whether this page and those before it tell all that the node had.
+    public var isUpToDate: Bool
+
+    package init(
+        notifications: [FeedNotification],
+        reset: FeedReset? = nil,
+        token: FeedToken,
+        isUpToDate: Bool
+    ) {
+        self.notifications = notifications
+        self.reset = reset
+        self.token = token
+        self.isUpToDate = isUpToDate
+    }
+}
+
+extension Container {
+    /// What all subscriptions of the user have told since a token, and from then on what they tell,
+    /// at once.
+    ///
+    /// ```swift
+    /// for try await page in container.notifications(since: token) {
+    ///     for notification in page.notifications { try await app.handle(notification) }
+    ///     if let reset = page.reset { try await app.fetchAnew(reset) }
+    ///     try app.keep(page.token)
+    /// }
+    /// ```
+    ///
+    /// A page comes when there is news; it may also bring nothing but a newer token. A device that
+    /// goes on from the token of its last page misses nothing and is told nothing twice, for as
+    /// long as the server remembers (30 days). What the server can't tell exactly it resets, see
+    /// ``FeedPage/reset``. If an app ends before it was up to date, and goes on at another node, a
+    /// notification may come again, with the same ``FeedNotification/id``.
+    ///
+    /// What this device changed itself is left out, if ``Configuration/deviceID`` names it.
+    ///
+    /// The sequence goes on until its task is cancelled, its loop is left or an error ends it. A
+    /// lost connection or node is no error: the sequence goes on at another one. It takes pages
+    /// from the server no faster than the loop does. It ends with `notAuthenticated` without an
+    /// access token, with `invalidArguments` for a token of another container or user, with
+    /// `changeTokenExpired` for one that this cluster can't use, and as a call does if no node is
+    /// reached for as long as a call may take.
+    ///
+    /// - Parameter token: Of the last page that was handled; nil means from now on.
+    public func notifications(since token: FeedToken?) -> FeedSequence {
+        FeedSequence(core: core, token: token)
+    }
+}
+
+/// What a user's subscriptions tell, as it happens; see ``Container/notifications(since:)``.
+public struct FeedSequence: AsyncSequence, Sendable {
+    /// What is told at a time.
+    public typealias Element = FeedPage
+    /// A `ServiceError`.
+    public typealias Failure = any Error
+
+    let core: ClientCore
+    let token: FeedToken?
+
+    /// Begins behind the token; each iterator follows by itself.
+    public func makeAsyncIterator() -> Iterator { Iterator(self) }
+
+    /// Follows the feed.
+    public struct Iterator: AsyncIteratorProtocol {
+        /// What is told at a time.
+        public typealias Element = FeedPage
+        /// A `ServiceError`.
+        public typealias Failure = any Error
+
+        private let stream: FollowedStream
+        private var token: FeedToken?
+        /// What was told since the device was up to date: another node begins there again.
+        private var told: Set<FeedNotification.ID> = []
+
+        init(_ sequence: FeedSequence) {
+            token = sequence.token
+            stream = FollowedStream(sequence.core, .feedsFollow)
+        }
+
+        /// The next page; it comes when there is news.
+        public mutating func next() async throws -> FeedPage? { try await nextPage().page }
+
+        /// The next page, and whether it is the first one over a connection.
+        mutating func nextPage() async throws -> (page: FeedPage, isFirst: Bool) {
+            let token = token
+            var isFirst = false
+            let message = try await stream.next {
+                isFirst = true
+                return FollowFeedRequest(token: token?.bytes ?? []).encoded()
+            }
+            let page = try decoding { try WireFeedPage(wire: message) }
+            let news = page.notifications.filter { told.insert($0.id).inserted }
+            if page.isCheckpoint { told = [] }
+            self.token = FeedToken(page.token)
+            return (
+                FeedPage(
+                    notifications: news,
+                    reset: page.reset,
+                    token: FeedToken(page.token),
+                    isUpToDate: page.isCheckpoint
+                ),
+                isFirst
+            )
+        }
+    }
+}
