@@ -22,8 +22,8 @@ struct Main: AsyncParsableCommand {
         version: Release.version,
         subcommands: [
             RecordCommand.self, AssetCommand.self, QueryCommand.self, ZoneCommand.self,
-            ChangesCommand.self, SubscriptionCommand.self, ImportCommand.self,
-            ExportCommand.self, UserCommand.self, ClusterCommand.self,
+            ChangesCommand.self, SubscriptionCommand.self, WatchCommand.self,
+            ImportCommand.self, ExportCommand.self, UserCommand.self, ClusterCommand.self,
             ConflictsCommand.self, PolicyCommand.self, SchemaCommand.self, IndexCommand.self,
             BackupCommand.self, ContainerCommand.self,
             StatusCommand.self, Bench.self, ConfigCommand.self,

@@ -1,7 +1,7 @@
 // `cumulus record`: save, get, delete and list records.
 //
-// Folder: commands on records, zones, queries and changes. Read `RecordCommand`, then
-// `QueryCommand` and `ChangesCommand`.
+// Folder: commands on records, zones, queries, changes and feeds. Read `RecordCommand`, then
+// `QueryCommand`, `ChangesCommand` and `WatchCommand`.
 
 import ArgumentParser
 import Cumulus

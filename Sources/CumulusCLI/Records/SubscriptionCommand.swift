@@ -262,7 +262,7 @@ extension Subscription {
 
 extension Subscription.NotificationInfo {
     /// The parts that are there, by CloudKit's names.
-    fileprivate var json: JSON {
+    var json: JSON {
         var members = Self.texts.compactMap { part in
             self[keyPath: part.path].map { JSON.Member(part.name, .string($0)) }
         }
