@@ -85,22 +85,13 @@ private struct FollowedFeed: Sendable {
         // Before the store is looked at: what comes later is news.
         let rings = node.gate.bell.count(of: number)
         let reader = node.gate.latest(reach: .disk)
-        let page = try fetch.run(scope, number, by: caller, in: reader)
-        let notifications = try page.news.map { news in
-            WireFeedPage.encoded(
-                try news.notification(
-                    node.mint.id(of: news),
-                    in: number,
-                    byteLimit: node.configuration.limits.notificationBytes,
-                    reader
-                )
-            )
-        }
+        let (page, notifications) = try fit(fetch, reader)
         let isDue = told.map { now - $0 >= FollowedFeed.progressMilliseconds } ?? true
         let isTold = isDue || page.isWorthTelling
         var next = fetch
         next.token = page.token
         next.isLost = false
+        next.end = nil
         next.place = page.isLast ? page.place : nil
         var message: Bytes = []
         if isTold {
@@ -124,6 +115,53 @@ private struct FollowedFeed: Sendable {
             )
         }
         return answer
+    }
+
+    // MARK: Sizes
+
+    /// A page that fits in a message, and its encoded notifications: all of a commit or none.
+    private func fit(
+        _ wanted: FetchFeed,
+        _ reader: ReadTransaction
+    ) throws -> (page: FetchFeed.Page, notifications: [Bytes]) {
+        var fetch = wanted
+        while true {
+            let page = try fetch.run(scope, number, by: caller, in: reader)
+            switch try encode(page.news, reader) {
+            case .all(let notifications): return (page, notifications)
+            case .through(let position): fetch.end = position
+            case .none: fetch.isLost = true
+            }
+        }
+    }
+
+    private enum Encoded {
+        case all([Bytes])
+        /// They are too many: those up to that position may fit.
+        case through(UInt64)
+        /// One commit is more than a message holds: the device asks anew.
+        case none
+    }
+
+    private func encode(_ news: [FeedNews], _ reader: ReadTransaction) throws -> Encoded {
+        let limits = node.configuration.limits
+        var (encoded, byteCount) = ([Bytes](), 0)
+        var last: (before: UInt64?, position: UInt64) = (nil, news.first?.position ?? 0)
+        for news in news {
+            if news.position != last.position { last = (last.position, news.position) }
+            let notification = try news.notification(
+                node.mint.id(of: news),
+                in: number,
+                byteLimit: limits.notificationBytes,
+                reader
+            )
+            let bytes = WireFeedPage.encoded(notification)
+            byteCount += bytes.count
+            if byteCount > limits.pageBytes, let before = last.before { return .through(before) }
+            if byteCount > limits.answerBytes { return .none }
+            encoded.append(bytes)
+        }
+        return .all(encoded)
     }
 }
 

@@ -22,25 +22,35 @@ struct FeedWindow {
 
     /// Rows of a topic that are read at most; more than one commit can leave.
     static let mostRows = 2_000
+    /// Rows of all topics that are kept, unless one commit left more.
+    private static let mostRowsOfAll = 4_000
+    /// Rows of one commit that are kept at most.
+    private static let mostRowsOfCommit = 20_000
 
     private(set) var events: [Topic.ID: [Event]] = [:]
     private(set) var mixes: [Mix] = []
     /// The window holds everything up to here.
     private(set) var end: UInt64
     /// Nothing is left behind the window.
-    private(set) var isLast = true
+    private(set) var isLast: Bool
+    /// One commit left more than can be told.
+    private(set) var isTooLarge = false
+    private var count = 0
 
     /// - Parameters:
     ///   - first: Where the window begins.
-    ///   - last: The last position of the snapshot.
+    ///   - last: Where it ends, if not before.
+    ///   - isLast: Whether nothing is behind that.
     init<Reader: RowReader & ~Copyable>(
         of topics: some Sequence<Topic.ID>,
         from first: UInt64,
         through last: UInt64,
+        isLast: Bool,
         in scope: ScopeNumber,
         _ reader: borrowing Reader
     ) throws(EngineError) {
         end = last
+        self.isLast = isLast
         let days = try FeedWindow.days(from: first, in: scope, reader)
         for topic in topics {
             var found: [Event] = []
@@ -62,6 +72,12 @@ struct FeedWindow {
             // The commit of the last row may have left more.
             if found.count == FeedWindow.mostRows { cut(before: found[found.count - 1].position) }
             events[topic] = found
+            count += found.count
+            if count > FeedWindow.mostRowsOfAll { shrink() }
+            if count > FeedWindow.mostRowsOfCommit {
+                isTooLarge = true
+                return
+            }
         }
         for day in days where mixes.count < FeedWindow.mostRows {
             let range = KeyRange.mixed(scope, day, from: first)
@@ -78,6 +94,16 @@ struct FeedWindow {
         let end = end
         events = events.mapValues { $0.filter { $0.position <= end } }
         mixes.removeAll { $0.position > end }
+    }
+
+    /// Ends the window earlier, so that it holds fewer rows, but all of a commit or none.
+    private mutating func shrink() {
+        var last = end
+        let positions = events.values.joined().map(\.position).filter { $0 <= last }.sorted()
+        if positions.count > FeedWindow.mostRows { last = positions[FeedWindow.mostRows] }
+        if last < end { (end, isLast) = (last, false) }
+        events = events.mapValues { $0.filter { $0.position <= last } }
+        count = events.values.reduce(0) { $0 + $1.count }
     }
 
     private mutating func cut(before position: UInt64) {

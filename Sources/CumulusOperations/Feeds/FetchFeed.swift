@@ -17,6 +17,8 @@ package struct FetchFeed: Sendable {
     package var token: FeedToken?
     /// Where this run of the node read last for this device: the token is of that place.
     package var place: UInt64?
+    /// The page ends at this position, if not before.
+    package var end: UInt64?
     /// What the token covers was lost with the restore of a backup.
     package var isLost = false
     /// This run of the node.
@@ -130,13 +132,19 @@ extension FetchFeed.Page {
             }
         }
         if !anew.isEmpty { reset = .subscriptions(anew) }
+        let end = min(place, fetch.end ?? place)
         let window = try FeedWindow(
             of: Set(told.map(\.topic).filter { $0.recordType != nil }.map(\.id)),
             from: progress.map { $0.position + 1 } ?? first,
-            through: place,
+            through: end,
+            isLast: end == place,
             in: scope,
             reader
         )
+        if window.isTooLarge {
+            reset = .all
+            return
+        }
         var telling = FeedTelling(fetch, caller, known: known, of: scope, window, reader)
         for watch in told { try telling.tell(watch.stored, watch.topic) }
         news = telling.news.sorted {

@@ -258,6 +258,44 @@ import Testing
         #expect(lines(elsewhere) == lines(part))
     }
 
+    /// A page that ends earlier tells a record as it was there, and the next one goes on.
+    @Test func aPageEndsWhereItIsTold() throws {
+        try subscribe("s", many)
+        let start = try page(since: nil)
+        try store.save([SaveItem("n", ["stars": 2])], by: tablet)
+        try store.save([SaveItem("m", ["stars": 2])], by: tablet)
+        try store.save([SaveItem("n", ["stars": 3])], by: tablet)
+        let part = try page(since: start.token) { $0.end = start.place + 1 }
+        #expect(lines(part) == ["s \(zone)/n created entered"])
+        #expect(!part.isLast)
+        let rest = try page(since: part.token)
+        #expect(lines(rest) == ["s \(zone)/m created entered", "s \(zone)/n updated stayed"])
+        #expect(rest.isLast)
+    }
+
+    /// Of very many topics no more is read than a page holds.
+    @Test func pagesOfManyTopicsAreBounded() throws {
+        for number in 0..<40 {
+            let predicate: Query.Predicate = .field("stars") > Int64(number)
+            try subscribe("s\(number)", .query(recordType: "Note", predicate: predicate))
+        }
+        var token = try start()
+        for begin in stride(from: 0, to: 600, by: 100) {
+            let items = (begin..<begin + 100).map { SaveItem("n\($0)", ["stars": 100]) }
+            try store.save(items, by: tablet)
+        }
+        var (told, pages) = (0, 0)
+        repeat {
+            let page = try page(since: token)
+            // One commit has 4,000.
+            #expect(page.news.count <= 8_000)
+            (told, pages, token) = (told + page.news.count, pages + 1, page.token)
+            if page.isLast { break }
+        } while pages < 100
+        #expect(told == 40 * 600)
+        #expect(pages > 2)
+    }
+
     @Test func aFollowerGoesOnFromItsPlace() throws {
         try subscribe("s", many)
         let start = try page(since: nil)

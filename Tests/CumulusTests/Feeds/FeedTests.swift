@@ -253,6 +253,33 @@ import Testing
 
     // MARK: Devices
 
+    /// 7 MB of notifications, in pages that each fit in a message.
+    @Test func veryMuchNewsComesInPages() async throws {
+        try await withWorld { world in
+            var info = Subscription.NotificationInfo()
+            info.alertBody = String(repeating: "x", count: 3_000)
+            for id in ["a", "b"] {
+                let predicate = try Query.Predicate(format: "population > \(id == "a" ? 5 : 6)")
+                let kind = Subscription.Kind.query(recordType: "City", predicate: predicate)
+                let subscription = Subscription(id: id, kind: kind, notificationInfo: info)
+                try await world.phone.privateCloudDatabase.save(subscription)
+            }
+            let token = try await Reading(world.tablet).token
+            for begin in stride(from: 0, to: 1_200, by: 100) {
+                let cities = (begin..<begin + 100).map { city("c\($0)", 1_000_000) }
+                let results = try await world.phone.privateCloudDatabase.modifyRecords(
+                    saving: cities,
+                    deleting: []
+                )
+                for result in results.saveResults.values { _ = try result.get() }
+            }
+            let reading = try await Reading(world.tablet, since: token)
+            #expect(reading.resets == [])
+            #expect(reading.missed.count == 2_400)
+            #expect(Set(reading.missed.map(\.id)).count == 2_400)
+        }
+    }
+
     @Test func aDeviceIsNotToldWhatItDid() async throws {
         try await withWorld { world in
             try await world.phone.privateCloudDatabase.save(large())
