@@ -2,7 +2,7 @@
 // lost, it goes on at the next one, with the token of the last page.
 //
 // Made by the sequences of changes, one for each iterator. It holds at most one stream, which ends
-// with it. Credit is granted as pages are taken: who takes none is sent none.
+// with it. Credit is granted as pages are taken, so a slow caller gets no more than it takes.
 
 import CumulusModel
 import CumulusWire

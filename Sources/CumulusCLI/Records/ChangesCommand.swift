@@ -204,7 +204,9 @@ extension ChangesCommand {
 }
 
 extension Listing {
-    /// Prints a page that was followed; a pipe is told where there is nothing more for now.
+    /// Prints a page of a stream.
+    ///
+    /// As JSON, the page with which the caller is up to date ends with a line that says so.
     fileprivate mutating func endPage(isUpToDate: Bool) throws {
         if isUpToDate, isJSON { try add(["change": .string("upToDate")], row: []) }
         try flush()

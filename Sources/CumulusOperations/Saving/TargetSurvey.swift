@@ -91,7 +91,7 @@ struct ZoneTargets: Sendable {
         /// The stored name of the record's type.
         let type: String
 
-        /// nil: the record is deleted, or there is none.
+        /// nil if the record is deleted or was never there.
         init?(_ row: RecordRow?) {
             guard let row, !row.isDead else { return nil }
             birth = row.birth.dot

@@ -198,7 +198,7 @@ extension RecordBody {
         }
     }
 
-    /// Where the name stands to which a reference refers with deleteSelf; nil: its action is none.
+    /// Where the name of a deleteSelf reference stands; nil for a reference without an action.
     private static func owner(
         of reference: inout CanonicalReader
     ) throws(MalformedBytes) -> Range<Int>? {

@@ -50,7 +50,7 @@ import Testing
     @Test func anOlderStateAnswersNobody() throws {
         #expect(try ask(Self.question(1), at: 5, [1]) == [1])
         #expect(try ask(Self.question(1), at: 6, [2]) == [2])
-        // Whoever looked at the version before the store moved on reads for itself.
+        // A follower with the version of an older state reads its own page.
         #expect(try ask(Self.question(1), at: 5, [3]) == [3])
         #expect(try ask(Self.question(1), at: 6, [4]) == [2])
     }

@@ -1,4 +1,4 @@
-// What a sync engine hears through its user's feed, and what it does where there is none.
+// A sync engine hears of changes through its user's feed, and polls a server without feeds.
 
 import CumulusModel
 import CumulusWire

@@ -1,4 +1,5 @@
-// What only a removed node had comes back from its directory, whoever is killed meanwhile.
+// Commits that only a removed node had come back from its directory, also if the command or a node
+// is killed meanwhile.
 
 #if os(Linux)
     import Cumulus

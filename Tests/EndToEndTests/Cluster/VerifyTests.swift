@@ -110,7 +110,7 @@ import Testing
             .contains { text($0["state"]) == "connected" }
     }
 
-    /// Flips bits of the table of a family; false if there is none.
+    /// Flips bits in a table of a family; returns false if the family has no table.
     ///
     /// - Parameter places: In the file's content.
     private func damage(_ family: String, at places: (Data) -> [Int]) throws -> Bool {

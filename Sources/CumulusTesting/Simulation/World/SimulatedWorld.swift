@@ -175,7 +175,7 @@ final class SimulatedWorld: @unchecked Sendable {
     }
 
     func addClient(_ number: Int) {
-        // Who writes notes does it as one user.
+        // All writers of notes are one user.
         let owner = hasNotes ? 0 : number
         addUser(owner, at: nodes[0])
         let habits = SimulatedClient.Habits(
