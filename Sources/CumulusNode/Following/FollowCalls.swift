@@ -48,6 +48,14 @@ enum FollowCalls {
     }
 }
 
+/// A page as it goes over the wire, and what it says.
+struct FollowedPage: Sendable {
+    var token: ChangeToken
+    var isEmpty: Bool
+    /// With the sealed token.
+    var message: Bytes
+}
+
 /// Reads the pages of one follower.
 private struct FollowedChanges: Sendable {
     let node: Node
@@ -57,11 +65,10 @@ private struct FollowedChanges: Sendable {
 
     /// The next page of a follower; how to go on is part of it.
     func page(of follower: FollowChanges) throws -> Page {
-        // All of this before the store is looked at: what comes later is news.
+        // Before the store is looked at: what comes later is news.
         let rings = node.gate.bell.count(of: number)
-        let version = node.gate.visible.latestVersion
-        let reader = node.gate.latest(reach: .disk)
-        let page = try node.followedPages.page(follower.question, at: version) {
+        let (reader, version) = node.gate.latestVersion()
+        let page = try node.followedPages.answer(follower.question, at: version) {
             try read(follower, reader)
         }
         var follower = follower

@@ -7,7 +7,7 @@
 // A caller without credit holds the function only, and is woken by the credit.
 //
 // Folder: streams that wait for news. Read `OpenCalls+Following`, then `FollowCalls`, which follows
-// changes, `FollowedPages` and `Pacing`.
+// changes, `SharedPages` and `Pacing`.
 
 import CumulusModel
 import CumulusStorage

@@ -74,7 +74,8 @@ package final class Node: Sendable {
     /// Makes and opens the tokens that callers carry.
     let mint: TokenMint
     let replicas = ReplicaWatch()
-    let followedPages = FollowedPages()
+    let followedPages = SharedPages<FollowChanges.Question, FollowedPage> { $0.message.count }
+    let feeds = SharedFeeds()
     let comparisons = StateComparisons()
     let clocks = PeerClocks()
     let clockIsFarOff = Atomic<Bool>(false)

@@ -147,6 +147,12 @@ package final class StoreGate: Sendable {
         ReadTransaction(visible.reader, reach: reach)
     }
 
+    /// The same, from the disk, with its version, which rises with each batch.
+    func latestVersion() -> (reader: ReadTransaction, version: UInt64) {
+        let (reader, version) = visible.versioned
+        return (ReadTransaction(reader, reach: .disk), version)
+    }
+
     /// The same, with how far it has a scope.
     func latestVector(
         of scope: ScopeNumber

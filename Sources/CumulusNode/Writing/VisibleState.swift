@@ -93,8 +93,10 @@ final class VisibleState: Sendable {
         return state.withLock { ($0.reader, $0.reach(of: scope)?.runs.vector ?? VersionVector()) }
     }
 
-    /// Rises with each batch; what is read afterwards is of this version or a later one.
-    var latestVersion: UInt64 { version.load(ordering: .acquiring) }
+    /// The same, with its version, which rises with each batch.
+    var versioned: (reader: any EngineReader, version: UInt64) {
+        state.withLock { ($0.reader, $0.version) }
+    }
 
     /// Whether all that is visible by now was visible at that version.
     func isAt(_ version: UInt64) -> Bool {

@@ -68,23 +68,26 @@ struct FeedTelling {
     }
 
     private let fetch: FetchFeed
-    private let caller: Caller
+    /// Of the device that is told.
+    private let mark: UInt64
     private let known: VersionVector
     private let scope: ScopeNumber
     private let window: FeedWindow
     private let reader: ReadTransaction
     private(set) var news: [FeedNews] = []
+    /// Marks of the devices that made the changes.
+    private(set) var authors: Set<UInt64> = []
 
     init(
         _ fetch: FetchFeed,
-        _ caller: Caller,
+        _ mark: UInt64,
         known: VersionVector,
         of scope: ScopeNumber,
         _ window: FeedWindow,
         _ reader: ReadTransaction
     ) {
         self.fetch = fetch
-        self.caller = caller
+        self.mark = mark
         self.known = known
         self.scope = scope
         self.window = window
@@ -126,7 +129,6 @@ struct FeedTelling {
         _ stored: StoredSubscription,
         _ topic: Topic
     ) throws(EngineError) {
-        let mark = TopicEvent.deviceMark(caller.device, of: caller.user)
         var (zones, newest): ([String], Stamp?) = ([], nil)
         for (key, value) in try reader.rows(.meta, .watchedHeads(of: topic.id, in: scope)) {
             let (zone, device, incarnation) = try RowKey.watchedHead(key)
@@ -134,7 +136,9 @@ struct FeedTelling {
                 try WatchedHead(row: value)
             }
             let stamp = Stamp(row.time, Dot(incarnation, row.seq))
-            if known.covers(stamp.dot) || mark != 0 && device == mark { continue }
+            if known.covers(stamp.dot) { continue }
+            authors.insert(device)
+            if mark != 0 && device == mark { continue }
             if zones.last != zone { zones.append(zone) }
             newest = max(newest ?? stamp, stamp)
         }
@@ -152,12 +156,12 @@ struct FeedTelling {
     }
 
     /// What the device has not seen, by records.
-    private func stories(_ topic: Topic, _ fired: Dot?) -> [Place: Story] {
+    private mutating func stories(_ topic: Topic, _ fired: Dot?) -> [Place: Story] {
         var stories: [Place: Story] = [:]
-        let mark = TopicEvent.deviceMark(caller.device, of: caller.user)
         for event in window.events[topic.id] ?? [] {
             if !fetch.broken.contains(.feedCovered), known.covers(event.row.stamp.dot) { continue }
             if let fired, event.row.stamp.dot != fired { continue }
+            authors.insert(event.row.device)
             let isOwn = mark != 0 && event.row.device == mark
             let place = Place(zone: event.row.zone, name: event.name)
             if fetch.broken.contains(.feedFold) || stories[place] == nil {

@@ -6,8 +6,8 @@
 // not leave out: the whole feed, or one subscription, is reset, and the device asks anew. hot: once
 // per page of a feed.
 //
-// Folder: what a device is told. Read `FeedToken`, then `FetchFeed`, `FeedWindow` and
-// `FeedNews`.
+// Folder: what a device is told. Read `FeedToken`, then `FetchFeed` with `FeedHead`, `FeedWatches`
+// and `FeedRead`, then `FeedWindow` and `FeedNews`.
 
 package import CumulusModel
 package import CumulusStorage
@@ -17,8 +17,8 @@ package struct FetchFeed: Sendable {
     package var token: FeedToken?
     /// Where this run of the node read last for this device: the token is of that place.
     package var place: UInt64?
-    /// The page ends at this position, if not before.
-    package var end: UInt64?
+    /// What its user subscribed to when this run of the node read last for it.
+    package var watches: (list: FeedWatches, place: UInt64)?
     /// What the token covers was lost with the restore of a backup.
     package var isLost = false
     /// This run of the node.
@@ -38,13 +38,16 @@ package struct FetchFeed: Sendable {
         package var reset: FeedReset?
         package var token: FeedToken
         /// The last position of the snapshot.
-        package var place: UInt64 = 0
+        package var place: UInt64
         /// What the feed watches; news of these is news for it.
-        package var topics: [Topic.ID] = []
+        package var watches: FeedWatches
+        /// What is to be read for it; nil means nothing.
+        package fileprivate(set) var read: FeedRead?
         /// The device is up to date.
         package var isLast: Bool { token.progress == nil }
     }
 
+    /// A page, from one snapshot.
     package func run(
         _ scope: ScopeID,
         _ number: ScopeNumber,
@@ -52,28 +55,56 @@ package struct FetchFeed: Sendable {
         in reader: ReadTransaction
     ) throws(ReadFailure) -> Page {
         do {
+            let head = try FeedHead(of: number, in: reader)
+            var page = try begin(scope, number, at: head, by: caller, in: reader)
+            if let read = page.read {
+                let mark = TopicEvent.deviceMark(caller.device, of: caller.user)
+                let found = try read.run(
+                    self,
+                    at: head,
+                    through: nil,
+                    leavingOut: mark,
+                    in: reader
+                )
+                page.take(found, of: self)
+            }
+            return page
+        } catch let failure as ReadFailure {
+            throw failure
+        } catch {
+            throw ReadFailure(error)
+        }
+    }
+
+    /// A page without its news: `Page.read` finds them, and `Page.take` takes them.
+    ///
+    /// - Parameter head: Of the same snapshot.
+    package func begin(
+        _ scope: ScopeID,
+        _ number: ScopeNumber,
+        at head: FeedHead,
+        by caller: Caller,
+        in reader: ReadTransaction
+    ) throws(ReadFailure) -> Page {
+        do {
             guard !caller.user.isEmpty else { throw Authorisation.feedNeedsUser }
-            let runs = try reader.runs(of: number)
             var page = Page(
                 token: FeedToken(
                     scope: scope,
                     user: caller.user,
-                    base: runs.shortVector,
-                    truncation: try reader.truncation(of: number)
-                )
+                    base: head.runs.shortVector,
+                    truncation: head.truncation
+                ),
+                place: head.place,
+                watches: try watches(of: caller.user, number, at: head, reader)
             )
-            page.place = try reader.lastPosition(of: number)
-            let watches = try reader.subscriptions(in: number, of: caller.user).map {
-                (stored: $0, topic: Topic($0))
-            }
-            page.topics = watches.map(\.topic.id)
             guard let token else { return page }
             try token.check(scope, caller.user)
             if isLost {
                 page.reset = .all
                 return page
             }
-            guard broken.contains(.feedBehind) || runs.covers(token.base) else {
+            guard broken.contains(.feedBehind) || head.runs.covers(token.base) else {
                 throw ServiceError(
                     .serviceUnavailable,
                     .nodeBehind,
@@ -83,44 +114,72 @@ package struct FetchFeed: Sendable {
                     """
                 )
             }
-            try page.fill(self, watches, since: token, runs, number, caller, reader)
+            if page.watches.list.isEmpty { return page }
+            guard let first = try first(after: token, number, at: head, reader),
+                broken.contains(.feedBreak) || first > head.lastBreak
+            else {
+                page.reset = .all
+                return page
+            }
+            let told = try told(page.watches, from: first, number, at: head, reader)
+            if !told.anew.isEmpty { page.reset = .subscriptions(told.anew) }
+            page.read = FeedRead(
+                scope: number,
+                watches: told.watches,
+                base: token.base,
+                first: first,
+                from: progress(in: token).map { $0.position + 1 } ?? first
+            )
             return page
         } catch {
             throw ReadFailure(error)
         }
     }
-}
 
-extension FetchFeed.Page {
-    fileprivate mutating func fill(
-        _ fetch: FetchFeed,
-        _ watches: [(stored: StoredSubscription, topic: Topic)],
-        since token: FeedToken,
-        _ runs: Runs,
+    /// What the user subscribed to, at the head.
+    private func watches(
+        of user: String,
         _ scope: ScopeNumber,
-        _ caller: Caller,
+        at head: FeedHead,
         _ reader: ReadTransaction
-    ) throws(EngineError) {
-        if watches.isEmpty { return }
-        let known = runs.whole(token.base)
-        let progress = token.progress.flatMap { $0.run == fetch.run ? $0 : nil }
-        var first = progress?.first ?? fetch.place.map { $0 + 1 }
-        if first == nil { first = try reader.firstPosition(for: known, runs, scope, fetch.broken) }
-        guard let first else {
-            reset = .all
-            return
-        }
-        if !fetch.broken.contains(.feedBreak),
-            let last: SeqRow = try reader.row(.feedBreak(scope)), first <= last.seq
-        {
-            reset = .all
-            return
-        }
-        var told: [(stored: StoredSubscription, topic: Topic)] = []
+    ) throws(EngineError) -> FeedWatches {
+        if let watches, head.lastSubscription <= watches.place { return watches.list }
+        return FeedWatches(
+            try reader.subscriptions(in: scope, of: user).map {
+                FeedWatches.Watch(stored: $0, topic: Topic($0))
+            }
+        )
+    }
+
+    private func progress(in token: FeedToken) -> FeedToken.Progress? {
+        token.progress.flatMap { $0.run == run ? $0 : nil }
+    }
+
+    /// The position behind everything that the device was told; nil means that it isn't known.
+    private func first(
+        after token: FeedToken,
+        _ scope: ScopeNumber,
+        at head: FeedHead,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> UInt64? {
+        if let first = progress(in: token)?.first ?? place.map({ $0 + 1 }) { return first }
+        return try reader.firstPosition(for: head.runs.whole(token.base), at: head, scope, broken)
+    }
+
+    /// Those that were known here when the device was told last, and the others.
+    private func told(
+        _ watches: FeedWatches,
+        from first: UInt64,
+        _ scope: ScopeNumber,
+        at head: FeedHead,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> (watches: FeedWatches, anew: [SubscriptionName]) {
+        if head.lastSubscription < first { return (watches, []) }
+        var told: [FeedWatches.Watch] = []
         var anew: [SubscriptionName] = []
-        for watch in watches {
+        for watch in watches.list {
             let since: SeqRow? = try reader.row(.subscribed(scope, watch.stored.key))
-            if let since, since.seq < first || fetch.broken.contains(.feedSince) {
+            if let since, since.seq < first || broken.contains(.feedSince) {
                 told.append(watch)
             } else {
                 anew.append(
@@ -131,35 +190,28 @@ extension FetchFeed.Page {
                 )
             }
         }
-        if !anew.isEmpty { reset = .subscriptions(anew) }
-        let end = min(place, fetch.end ?? place)
-        let window = try FeedWindow(
-            of: Set(told.map(\.topic).filter { $0.recordType != nil }.map(\.id)),
-            from: progress.map { $0.position + 1 } ?? first,
-            through: end,
-            isLast: end == place,
-            in: scope,
-            reader
-        )
-        if window.isTooLarge {
+        return (FeedWatches(told), anew)
+    }
+}
+
+extension FetchFeed.Page {
+    /// - Parameters:
+    ///   - found: What its read found; nil means that it is too much to be told.
+    ///   - fetch: The fetch that began the page.
+    package mutating func take(_ found: FeedRead.Found?, of fetch: FetchFeed) {
+        guard let found, let read, let token = fetch.token else {
             reset = .all
             return
         }
-        var telling = FeedTelling(fetch, caller, known: known, of: scope, window, reader)
-        for watch in told { try telling.tell(watch.stored, watch.topic) }
-        news = telling.news.sorted {
-            ($0.position, $0.place, $0.subscription.id)
-                < ($1.position, $1.place, $1.subscription.id)
-        }
-        if !window.isLast {
-            self.token.base = token.base
-            self.token.truncation = token.truncation
-            self.token.progress = FeedToken.Progress(
-                run: fetch.run,
-                first: first,
-                position: window.end
-            )
-        }
+        news = found.news
+        if found.isLast { return }
+        self.token.base = token.base
+        self.token.truncation = token.truncation
+        self.token.progress = FeedToken.Progress(
+            run: fetch.run,
+            first: read.first,
+            position: found.end
+        )
     }
 }
 
@@ -167,16 +219,16 @@ extension ReadTransaction {
     /// The position behind the last milestone that a reader has seen all of; nil: none is kept.
     fileprivate func firstPosition(
         for known: VersionVector,
-        _ runs: Runs,
+        at head: FeedHead,
         _ scope: ScopeNumber,
         _ broken: BrokenRules
     ) throws(EngineError) -> UInt64? {
+        if broken.contains(.feedFirst) { return head.place }
         var low: UInt64?
         var range = KeyRange.milestones(of: scope)
-        if broken.contains(.feedFirst) { return try lastPosition(of: scope) }
         // Vectors only grow: halve the rows between one that is covered and one that is not.
         // (By keys, since positions are numbers.)
-        var (first, end) = (UInt64(0), try lastPosition(of: scope) + 1)
+        var (first, end) = (UInt64(0), head.place + 1)
         while first < end {
             let middle = first + (end - first) / 2
             range.start = RowKey.milestone(scope, middle).bytes
@@ -186,7 +238,7 @@ extension ReadTransaction {
             }
             let position = try RowKey.milestone(key)
             let row = try decoding(key) { () throws(MalformedBytes) in try Milestone(row: value) }
-            if known.covers(runs.whole(row.vector)) {
+            if known.covers(head.runs.whole(row.vector)) {
                 low = position
                 first = position + 1
             } else {
@@ -199,17 +251,5 @@ extension ReadTransaction {
             }
         }
         return low.map { $0 + 1 }
-    }
-
-    /// The last place in the local order.
-    fileprivate func lastPosition(of scope: ScopeNumber) throws(EngineError) -> UInt64 {
-        var last: UInt64 = 0
-        if let (key, _) = try rows(.log, .order(of: scope), backwards: true, limit: 1).first {
-            var parts = KeyReader(key)
-            _ = try parts.number(ScopeNumber.self)
-            last = try parts.number()
-        }
-        let broken: SeqRow? = try row(.feedBreak(scope))
-        return max(last, broken?.seq ?? 0)
     }
 }

@@ -17,6 +17,7 @@ package struct TokenSeal: Sendable {
     private let key: SymmetricKey
     private let run: Incarnation
     private let ownKey: SymmetricKey
+    private let nameKey: SymmetricKey
 
     /// What a token is for: one is never taken for another.
     package enum Kind: UInt8, Sendable {
@@ -43,6 +44,11 @@ package struct TokenSeal: Sendable {
         self.key = SymmetricKey(data: key)
         self.run = run
         ownKey = TokenSeal.key(of: run, self.key)
+        nameKey = HKDF<SHA256>.deriveKey(
+            inputKeyMaterial: self.key,
+            info: Bytes("cumulus names".utf8),
+            outputByteCount: 32
+        )
     }
 
     /// - Parameter number: Another one for each token of this run.
@@ -88,12 +94,7 @@ package struct TokenSeal: Sendable {
     /// 16 bytes that name some content, the same on every node of the cluster; nobody else can make
     /// them.
     package func name(of content: Bytes) -> Bytes {
-        let name = HKDF<SHA256>.deriveKey(
-            inputKeyMaterial: key,
-            info: Bytes("cumulus names".utf8),
-            outputByteCount: 32
-        )
-        return Bytes(HMAC<SHA256>.authenticationCode(for: content, using: name).prefix(16))
+        Bytes(HMAC<SHA256>.authenticationCode(for: content, using: nameKey).prefix(16))
     }
 
     private static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {

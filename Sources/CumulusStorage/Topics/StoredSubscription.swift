@@ -52,6 +52,9 @@ package struct StoredSubscription: Hashable, Sendable {
 
     // MARK: Keys
 
+    /// Stands for all subscriptions of a scope; no register has it.
+    package static let anyKey: [Bytes] = []
+
     package var key: [Bytes] {
         StoredSubscription.key(user, database) + [Bytes(subscription.id.utf8)]
     }

@@ -261,7 +261,8 @@ extension RowKey {
         return (try parts.text(), try parts.number(), Incarnation(try parts.number()))
     }
 
-    /// Since which position a subscription is known here; by the key of its register.
+    /// Since which position a subscription is known here, by the key of its register; or where any
+    /// subscription of the scope changed last, by `StoredSubscription.anyKey`.
     package static func subscribed(_ scope: ScopeNumber, _ key: [Bytes]) -> RowKey {
         RowKey(.subscribed) {
             $0.add(scope)

@@ -226,6 +226,7 @@ extension WriteTransaction {
         feeds.needsMilestone = true
         state.feeds[scope] = feeds
         if let user = (after ?? before)?.user { state.touched.insert(.subscriptions(of: user)) }
+        put(.subscribed(scope, StoredSubscription.anyKey), SeqRow(seq: position))
         // One that fired goes on to tell of that.
         if after?.fired != nil { return }
         put(.subscribed(scope, key), new.map { _ in SeqRow(seq: position).rowBytes })

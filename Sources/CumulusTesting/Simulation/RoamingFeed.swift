@@ -15,6 +15,8 @@ package struct RoamingFeed {
     private let broken: BrokenRules
     private var dice: SeededGenerator
     private var token: FeedToken?
+    /// Where the device was told last, as the node keeps it that goes on following there.
+    private var stay: (run: Incarnation, place: UInt64, watches: FeedWatches)?
     /// What is followed, by the ids of subscriptions.
     private var queries: [String: Query] = [:]
     /// What matches, as zone and name; none until the device has asked.
@@ -99,15 +101,21 @@ package struct RoamingFeed {
             environment: store.scope.environment
         )
         fetch.broken = broken
+        // Every second time the device has connected anew.
+        if let stay, stay.run == fetch.run, counts["feeds: pages", default: 0].isMultiple(of: 2) {
+            (fetch.place, fetch.watches) = (stay.place, (stay.watches, stay.place))
+            counts["feeds: followed", default: 0] += 1
+        }
         do {
             let number = try store.scopeNumber()
             let page = try fetch.run(store.scope, number, by: caller, in: store.reader)
+            stay = page.isLast ? (fetch.run, page.place, page.watches) : nil
             try take(page, from: store)
         } catch ReadFailure.service(let error) {
             counts["feeds: \(error.code)", default: 0] += 1
             switch error.code {
             case .serviceUnavailable where error.reason == .nodeBehind: break
-            case .changeTokenExpired: token = nil
+            case .changeTokenExpired: (token, stay) = (nil, nil)
             default: faults.append("a feed failed: \(error)")
             }
         }

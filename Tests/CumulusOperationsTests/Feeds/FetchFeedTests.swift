@@ -44,6 +44,7 @@ import Testing
     private func page(
         since token: FeedToken?,
         by caller: Caller? = nil,
+        through end: UInt64? = nil,
         change: (inout FetchFeed) -> Void = { _ in }
     ) throws -> FetchFeed.Page {
         var fetch = FetchFeed(
@@ -53,7 +54,14 @@ import Testing
         )
         change(&fetch)
         let number = try store.scopeNumber()
-        return try fetch.run(store.scope, number, by: caller ?? phone, in: store.reader)
+        let (caller, reader) = (caller ?? phone, store.reader)
+        guard let end else { return try fetch.run(store.scope, number, by: caller, in: reader) }
+        let head = try FeedHead(of: number, in: reader)
+        var page = try fetch.begin(store.scope, number, at: head, by: caller, in: reader)
+        let read = try #require(page.read)
+        let found = try read.run(fetch, at: head, through: end, leavingOut: 0, in: reader)
+        page.take(found, of: fetch)
+        return page
     }
 
     private func start(by caller: Caller? = nil) throws -> FeedToken {
@@ -265,7 +273,7 @@ import Testing
         try store.save([SaveItem("n", ["stars": 2])], by: tablet)
         try store.save([SaveItem("m", ["stars": 2])], by: tablet)
         try store.save([SaveItem("n", ["stars": 3])], by: tablet)
-        let part = try page(since: start.token) { $0.end = start.place + 1 }
+        let part = try page(since: start.token, through: start.place + 1)
         #expect(lines(part) == ["s \(zone)/n created entered"])
         #expect(!part.isLast)
         let rest = try page(since: part.token)

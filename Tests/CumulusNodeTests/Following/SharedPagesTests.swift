@@ -7,8 +7,8 @@ import Testing
 
 @testable import CumulusNode
 
-@Suite struct FollowedPagesTests {
-    private let pages = FollowedPages()
+@Suite struct SharedPagesTests {
+    private let pages = SharedPages<FollowChanges.Question, FollowedPage> { $0.message.count }
 
     private static func token(_ seq: UInt64) -> ChangeToken {
         var vector = VersionVector()
@@ -35,7 +35,7 @@ import Testing
         at version: UInt64,
         _ message: Bytes
     ) throws -> Bytes {
-        try pages.page(question, at: version) {
+        try pages.answer(question, at: version) {
             FollowedPage(token: Self.token(9), isEmpty: false, message: message)
         }.message
     }

@@ -1,0 +1,90 @@
+// One device's feed: reads its next page whenever there is news for it.
+//
+// Begun by `FeedCalls`; the stream holds the function that reads the next page, and nothing else is
+// in memory for a feed. hot: once per page of a feed.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+
+struct FollowedFeed: Sendable {
+    let node: Node
+    let scope: ScopeID
+    let number: ScopeNumber
+    let caller: Caller
+    /// It goes on when the device is up to date.
+    let isEndless: Bool
+
+    /// Milliseconds after which a device gets a newer token though nothing was told: with an old
+    /// one it would be reset some day.
+    private static let progressMilliseconds: Int64 = 600_000
+    /// What more subscriptions watch is read anew for each page.
+    private static let mostWatchesInMemory = 64
+
+    /// The next page; how to go on is part of it.
+    ///
+    /// - Parameter told: When the device was told that it is up to date; nil means that it was not
+    ///   yet, or that something was told since.
+    func page(of fetch: FetchFeed, told: Instant?) throws -> Page {
+        let now = node.environment.now()
+        // Before the store is looked at: what comes later is news.
+        let rings = node.gate.bell.count(of: number)
+        let (page, notifications) = try read(fetch)
+        let isDue = told.map { now - $0 >= FollowedFeed.progressMilliseconds } ?? true
+        let isTold = isDue || !notifications.isEmpty || page.reset != nil || !page.isLast
+        var message: Bytes = []
+        if isTold {
+            message = WireFeedPage.encoded(
+                notifications: notifications,
+                token: node.mint.make(page.token),
+                isCheckpoint: page.isLast,
+                reset: page.reset
+            )
+        }
+        if page.isLast, !isEndless { return Page(message: message) }
+        let rest = next(after: page, of: fetch)
+        let lastTold = !page.isLast ? nil : isTold ? now : told
+        var answer = Page(message: message) { try self.page(of: rest, told: lastTold) }
+        answer.isSilent = !isTold
+        if page.isLast {
+            answer.news = AwaitedNews(
+                scope: number,
+                rings: rings,
+                places: page.watches.topics.map { .topic($0) } + [.subscriptions(of: caller.user)],
+                until: (lastTold ?? now) + FollowedFeed.progressMilliseconds
+            )
+        }
+        return answer
+    }
+
+    private func next(after page: FetchFeed.Page, of fetch: FetchFeed) -> FetchFeed {
+        var next = fetch
+        next.token = page.token
+        next.isLost = false
+        next.place = page.isLast ? page.place : nil
+        let isKept = page.watches.topics.count <= FollowedFeed.mostWatchesInMemory
+        next.watches = isKept ? (page.watches, page.place) : nil
+        return next
+    }
+
+    /// A page from the newest state of the store, and its encoded notifications.
+    private func read(
+        _ fetch: FetchFeed
+    ) throws -> (page: FetchFeed.Page, notifications: [Bytes]) {
+        let (reader, version) = node.gate.latestVersion()
+        let head = try node.feeds.heads.answer(number, at: version) {
+            try FeedHead(of: number, in: reader)
+        }
+        var page = try fetch.begin(scope, number, at: head, by: caller, in: reader)
+        guard let read = page.read else { return (page, []) }
+        let search = FeedSearch(node: node, read: read, fetch: fetch, head: head, reader: reader)
+        var found = try node.feeds.pages.answer(read, at: version) { try search.run() }
+        let mark = TopicEvent.deviceMark(caller.device, of: caller.user)
+        if mark != 0, found.found?.authors.contains(mark) != false {
+            found = try search.run(leavingOut: mark)
+        }
+        page.take(found.found, of: fetch)
+        return (page, found.notifications)
+    }
+}

@@ -1,0 +1,75 @@
+// What feeds are told from the newest state of the store, read and encoded once for all feeds that
+// ask the same: devices of one user, and users with equal subscriptions.
+//
+// Held by the node, asked by `FollowedFeed` on reader threads. A save that a thousand devices follow
+// is so looked up once; what is left for each of them is a token and a write to its socket.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+
+struct SharedFeeds: Sendable {
+    let heads = SharedPages<ScopeNumber, FeedHead> { _ in 0 }
+    let pages = SharedPages<FeedRead, FeedSearch.Answer> { answer in
+        answer.notifications.reduce(0) { $0 + $1.count }
+    }
+}
+
+/// Finds the news of a page that fits in a message, and encodes them.
+struct FeedSearch {
+    struct Answer: Sendable {
+        /// nil: one commit is more than a message holds.
+        var found: FeedRead.Found?
+        var notifications: [Bytes]
+    }
+
+    let node: Node
+    let read: FeedRead
+    let fetch: FetchFeed
+    let head: FeedHead
+    let reader: ReadTransaction
+
+    /// - Parameter mark: Of a device whose own changes are left out; 0 leaves out nothing.
+    func run(leavingOut mark: UInt64 = 0) throws -> Answer {
+        var end: UInt64?
+        while true {
+            let found = try read.run(fetch, at: head, through: end, leavingOut: mark, in: reader)
+            guard let found else { return Answer(notifications: []) }
+            switch try encode(found.news) {
+            case .all(let notifications): return Answer(found: found, notifications: notifications)
+            case .through(let position): end = position
+            case .none: return Answer(notifications: [])
+            }
+        }
+    }
+
+    private enum Encoded {
+        case all([Bytes])
+        /// They are too many: those up to that position may fit.
+        case through(UInt64)
+        /// One commit is more than a message holds: the device asks anew.
+        case none
+    }
+
+    private func encode(_ news: [FeedNews]) throws -> Encoded {
+        let limits = node.configuration.limits
+        var (encoded, byteCount) = ([Bytes](), 0)
+        var last: (before: UInt64?, position: UInt64) = (nil, news.first?.position ?? 0)
+        for news in news {
+            if news.position != last.position { last = (last.position, news.position) }
+            let notification = try news.notification(
+                node.mint.id(of: news),
+                in: read.scope,
+                byteLimit: limits.notificationBytes,
+                reader
+            )
+            let bytes = WireFeedPage.encoded(notification)
+            byteCount += bytes.count
+            if byteCount > limits.pageBytes, let before = last.before { return .through(before) }
+            if byteCount > limits.answerBytes { return .none }
+            encoded.append(bytes)
+        }
+        return .all(encoded)
+    }
+}

@@ -1,0 +1,37 @@
+// How far a scope is, as far as its feeds care: read once from a snapshot, for all feeds that are
+// answered from it.
+//
+// Read by `FetchFeed.run`, and by the node once for each state of the store.
+
+import CumulusModel
+package import CumulusStorage
+
+package struct FeedHead: Sendable {
+    let runs: Runs
+    let truncation: HybridTime
+    /// The last position.
+    package let place: UInt64
+    /// Records changed there otherwise than by commits; 0 means never.
+    let lastBreak: UInt64
+    /// A subscription changed there; 0 means never.
+    let lastSubscription: UInt64
+
+    package init(of scope: ScopeNumber, in reader: ReadTransaction) throws(EngineError) {
+        func position(_ key: RowKey) throws(EngineError) -> UInt64 {
+            let row: SeqRow? = try reader.row(key)
+            return row?.seq ?? 0
+        }
+        runs = try reader.runs(of: scope)
+        truncation = try reader.truncation(of: scope)
+        lastBreak = try position(.feedBreak(scope))
+        lastSubscription = try position(.subscribed(scope, StoredSubscription.anyKey))
+        var last: UInt64 = 0
+        if let (key, _) = try reader.rows(.log, .order(of: scope), backwards: true, limit: 1).first
+        {
+            var parts = KeyReader(key)
+            _ = try parts.number(ScopeNumber.self)
+            last = try parts.number()
+        }
+        place = max(last, lastBreak)
+    }
+}

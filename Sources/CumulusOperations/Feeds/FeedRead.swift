@@ -1,0 +1,68 @@
+// What one page of a feed reads: rows of topics behind a position, that a vector does not cover.
+//
+// Made by `FetchFeed.begin`. It says nothing of the user or the device: feeds with equal reads in one
+// snapshot get the same news, except for a device whose own changes are in it. The node keeps what
+// it found for the feeds that ask the same. hot: once per page of a feed.
+
+import CumulusModel
+package import CumulusStorage
+
+package struct FeedRead: Hashable, Sendable {
+    package let scope: ScopeNumber
+    /// The subscriptions that are told.
+    let watches: FeedWatches
+    /// What the device has been told, short, see `Runs`.
+    let base: VersionVector
+    /// Where the feed was when it read all there was.
+    let first: UInt64
+    /// Where this page begins.
+    let from: UInt64
+
+    package struct Found: Sendable {
+        package var news: [FeedNews]
+        /// Marks of the devices that made changes, see `TopicEvent.deviceMark`.
+        package var authors: Set<UInt64>
+        /// It holds all up to here.
+        package var end: UInt64
+        /// Nothing is left behind that.
+        package var isLast: Bool
+    }
+
+    /// Nil if one commit left more than can be told.
+    ///
+    /// - Parameters:
+    ///   - fetch: For its rules and its environment.
+    ///   - end: The page ends there, if not before.
+    ///   - mark: Of the device that is told: its own changes are left out. 0 leaves out nothing.
+    package func run(
+        _ fetch: FetchFeed,
+        at head: FeedHead,
+        through end: UInt64?,
+        leavingOut mark: UInt64,
+        in reader: ReadTransaction
+    ) throws(EngineError) -> Found? {
+        let end = min(head.place, end ?? head.place)
+        let window = try FeedWindow(
+            of: watches.topicsOfRecords,
+            from: from,
+            through: end,
+            isLast: end == head.place,
+            in: scope,
+            reader
+        )
+        if window.isTooLarge { return nil }
+        let known = head.runs.whole(base)
+        var telling = FeedTelling(fetch, mark, known: known, of: scope, window, reader)
+        for watch in watches.list { try telling.tell(watch.stored, watch.topic) }
+        let news = telling.news.sorted {
+            ($0.position, $0.place, $0.subscription.id)
+                < ($1.position, $1.place, $1.subscription.id)
+        }
+        return Found(
+            news: news,
+            authors: telling.authors,
+            end: window.end,
+            isLast: window.isLast
+        )
+    }
+}

@@ -1,0 +1,46 @@
+// What some subscriptions watch. Two of the same content are equal, whoever the users are: what the
+// store has for them is read once.
+//
+// Made by `FetchFeed`, and kept with a feed until a subscription changes.
+
+import CumulusModel
+package import CumulusStorage
+
+package final class FeedWatches: Hashable, Sendable {
+    struct Watch: Sendable {
+        let stored: StoredSubscription
+        let topic: Topic
+    }
+
+    let list: [Watch]
+    private let hash: Int
+
+    init(_ list: [Watch]) {
+        self.list = list
+        var hasher = Hasher()
+        for watch in list {
+            hasher.combine(watch.topic.id)
+            hasher.combine(watch.stored.subscription.id)
+        }
+        hash = hasher.finalize()
+    }
+
+    package var topics: [Topic.ID] { list.map(\.topic.id) }
+
+    /// Those with rows of their own in the log.
+    var topicsOfRecords: Set<Topic.ID> {
+        Set(list.lazy.map(\.topic).filter { $0.recordType != nil }.map(\.id))
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(hash) }
+
+    package static func == (one: FeedWatches, other: FeedWatches) -> Bool {
+        if one === other { return true }
+        return one.hash == other.hash
+            && one.list.elementsEqual(other.list) {
+                $0.stored.database == $1.stored.database
+                    && $0.stored.subscription == $1.stored.subscription
+                    && $0.stored.fired == $1.stored.fired
+            }
+    }
+}

@@ -1,0 +1,141 @@
+// What a feed keeps between two pages on one node, and what feeds that ask the same share.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@Suite struct FeedReadTests {
+    private let store: TestStore
+    private let phone = Caller(role: .user("_alice"), device: [1])
+    private let bob = Caller(role: .user("_bob"), device: [1])
+    private let tablet = Caller(role: .user("_alice"), device: [2])
+
+    init() throws {
+        store = try TestStore()
+        try store.save([SaveItem("old", ["stars": 1])], in: .public)
+    }
+
+    private func subscribe(
+        _ id: String,
+        above stars: Int64 = 0,
+        options: Subscription.Options = .standard,
+        by caller: Caller
+    ) throws {
+        let subscription = Subscription(
+            id: id,
+            kind: .query(recordType: "Note", predicate: .field("stars") > stars),
+            options: options
+        )
+        let modify = ModifySubscriptions(in: .public, saving: [subscription])
+        #expect(try store.modify(modify, by: caller).codes == [nil])
+    }
+
+    private func save(_ name: String, stars: Int64, by caller: Caller) throws {
+        try store.save([SaveItem(name, ["stars": .int64(stars)])], in: .public, by: caller)
+    }
+
+    /// A feed as a node follows it: each page begins where the last one ended.
+    private struct Feed {
+        let caller: Caller
+        var fetch: FetchFeed
+        var read: FeedRead?
+
+        init(of caller: Caller, in store: TestStore) throws {
+            self.caller = caller
+            fetch = FetchFeed(
+                since: nil,
+                run: store.state.incarnation,
+                environment: store.scope.environment
+            )
+            _ = try next(in: store)
+        }
+
+        /// The ids of the subscriptions that tell something, and of those that are reset.
+        mutating func next(in store: TestStore) throws -> (told: [String], reset: FeedReset?) {
+            let number = try store.scopeNumber()
+            let page = try fetch.run(store.scope, number, by: caller, in: store.reader)
+            read = page.read
+            (fetch.token, fetch.place) = (page.token, page.place)
+            fetch.watches = (page.watches, page.place)
+            return (page.news.map(\.subscription.id), page.reset)
+        }
+    }
+
+    @Test func aFeedLearnsOfItsOwnSubscriptions() throws {
+        var feed = try Feed(of: phone, in: store)
+        try subscribe("a", by: phone)
+        #expect(try feed.next(in: store).reset != nil)
+        try save("n", stars: 1, by: tablet)
+        #expect(try feed.next(in: store).told == ["a"])
+        // One of another user changes nothing.
+        try subscribe("c", by: bob)
+        try subscribe("b", above: 1, by: phone)
+        try save("n", stars: 2, by: tablet)
+        let page = try feed.next(in: store)
+        #expect(page.told == ["a"])
+        let name = SubscriptionName(databaseScope: .public, subscriptionID: "b")
+        #expect(page.reset == .subscriptions([name]))
+        try save("n", stars: 3, by: tablet)
+        #expect(try feed.next(in: store).told == ["a", "b"])
+        let delete = ModifySubscriptions(in: .public, deleting: ["a"])
+        #expect(try store.modify(delete, by: phone).codes == [nil])
+        try save("n", stars: 4, by: tablet)
+        #expect(try feed.next(in: store).told == ["b"])
+    }
+
+    @Test func aSubscriptionThatFiredIsNotToldAgain() throws {
+        try subscribe("a", options: [.firesOnRecordUpdate, .firesOnce], by: phone)
+        var feed = try Feed(of: phone, in: store)
+        try save("old", stars: 2, by: tablet)
+        #expect(try feed.next(in: store).told == ["a"])
+        try save("old", stars: 3, by: tablet)
+        #expect(try feed.next(in: store).told == [])
+    }
+
+    @Test func usersWithEqualSubscriptionsReadTheSame() throws {
+        try subscribe("a", by: phone)
+        try subscribe("a", by: bob)
+        var feeds = [try Feed(of: phone, in: store), try Feed(of: bob, in: store)]
+        try save("n", stars: 1, by: tablet)
+        for index in feeds.indices { #expect(try feeds[index].next(in: store).told == ["a"]) }
+        #expect(feeds[0].read == feeds[1].read)
+        #expect(feeds[0].read?.hashValue == feeds[1].read?.hashValue)
+        // From then on one of them watches something else.
+        try subscribe("b", above: 5, by: bob)
+        for index in feeds.indices { _ = try feeds[index].next(in: store) }
+        try save("n", stars: 2, by: tablet)
+        for index in feeds.indices { #expect(try feeds[index].next(in: store).told == ["a"]) }
+        #expect(feeds[0].read != feeds[1].read)
+    }
+
+    @Test func feedsOfDifferentPlacesReadSomethingElse() throws {
+        try subscribe("a", by: phone)
+        try subscribe("a", by: bob)
+        var feeds = [try Feed(of: phone, in: store)]
+        try save("n", stars: 1, by: tablet)
+        feeds.append(try Feed(of: bob, in: store))
+        try save("m", stars: 1, by: tablet)
+        #expect(try feeds[0].next(in: store).told == ["a", "a"])
+        #expect(try feeds[1].next(in: store).told == ["a"])
+        #expect(feeds[0].read != feeds[1].read)
+    }
+
+    /// Whose changes are in it is known, so that no device is told of its own.
+    @Test func theAuthorsOfChangesAreNamed() throws {
+        try subscribe("a", by: phone)
+        var feed = try Feed(of: phone, in: store)
+        let fetch = feed.fetch
+        try save("n", stars: 1, by: tablet)
+        try save("m", stars: 1, by: phone)
+        #expect(try feed.next(in: store).told == ["a"])
+        let (number, reader) = (try store.scopeNumber(), store.reader)
+        let head = try FeedHead(of: number, in: reader)
+        let read = try #require(feed.read)
+        let all = try read.run(fetch, at: head, through: nil, leavingOut: 0, in: reader)
+        #expect(all?.news.count == 2)
+        let authors = [phone, tablet].map { TopicEvent.deviceMark($0.device, of: $0.user) }
+        #expect(all?.authors == Set(authors))
+    }
+}
