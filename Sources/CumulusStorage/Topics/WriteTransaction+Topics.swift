@@ -221,7 +221,10 @@ extension WriteTransaction {
         if let topic = before.map(Topic.init), topic.recordType == nil,
             !feeds.topics.holds(topic)
         {
-            deleteRange(.meta, .watchedHeads(of: topic.id, in: scope))
+            // One by one, as all rows of `meta`: one for each zone, device and run of a node.
+            for (key, _) in try rows(.meta, .watchedHeads(of: topic.id, in: scope)) {
+                put(RowKey(.watchedHead, bytes: key), nil)
+            }
         }
         feeds.needsMilestone = true
         state.feeds[scope] = feeds

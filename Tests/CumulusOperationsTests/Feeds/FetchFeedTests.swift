@@ -200,6 +200,27 @@ import Testing
         #expect(lines(try page(since: token)) == ["all [\"y\", \"z\"]", "z [\"z\"]"])
     }
 
+    /// Nothing is left of what was watched; when it is watched again, the feed begins there.
+    @Test func zonesAreWatchedAgain() throws {
+        let kinds: [Subscription.Kind] = [.database(), .zone(RecordZone.ID(zoneName: "z"))]
+        for (number, kind) in kinds.enumerated() {
+            try subscribe("s", kind)
+            let token = try start()
+            try store.save([SaveItem("n\(number)", ["stars": 2], in: custom)], by: tablet)
+            #expect(lines(try page(since: token)) == ["s [\"z\"]"])
+            #expect(try store.modify(ModifySubscriptions(deleting: ["s"])).codes == [nil])
+            #expect(try store.reader.rows(.meta, .all(.watchedHead)).isEmpty)
+            #expect(lines(try page(since: token)) == [])
+            try subscribe("s", kind)
+            let again = try page(since: token)
+            let name = SubscriptionName(databaseScope: .private, subscriptionID: "s")
+            #expect(again.reset == .subscriptions([name]) && lines(again) == [])
+            try store.save([SaveItem("n\(number)", ["stars": 3], in: custom)], by: tablet)
+            #expect(lines(try page(since: again.token)) == ["s [\"z\"]"])
+            #expect(try store.modify(ModifySubscriptions(deleting: ["s"])).codes == [nil])
+        }
+    }
+
     @Test func aDeletedZoneIsToldOnce() throws {
         try store.save([SaveItem("n", ["stars": 2], in: custom)], by: tablet)
         try subscribe("s", many)
