@@ -87,6 +87,14 @@ package struct TopicGroup: Sendable {
         return matches
     }
 
+    /// The topics that are held against a record: those that can match, and few others.
+    package func suspects(
+        of row: RecordRow,
+        named name: String
+    ) throws(MalformedBytes) -> [Topic.ID] {
+        try suspects(Candidate(row, named: name))
+    }
+
     /// The topics that can match.
     private func suspects(_ candidate: Candidate) throws(MalformedBytes) -> [Topic.ID] {
         var found = others

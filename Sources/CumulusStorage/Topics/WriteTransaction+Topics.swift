@@ -212,22 +212,22 @@ extension WriteTransaction {
         at position: UInt64,
         in scope: ScopeNumber
     ) throws(EngineError) {
-        var feeds = try loadFeeds(of: scope)
+        _ = try loadFeeds(of: scope)
         let (before, after) = (
             StoredSubscription(read: key, old), StoredSubscription(read: key, new)
         )
-        if let before { feeds.leave(before) }
-        if let after { feeds.enter(after) }
+        // In place: there may be 100,000 topics, and a copy would copy them all.
+        if let before { state.feeds[scope]?.leave(before) }
+        if let after { state.feeds[scope]?.enter(after) }
         if let topic = before.map(Topic.init), topic.recordType == nil,
-            !feeds.topics.holds(topic)
+            state.feeds[scope]?.topics.holds(topic) == false
         {
             // One by one, as all rows of `meta`: one for each zone, device and run of a node.
             for (key, _) in try rows(.meta, .watchedHeads(of: topic.id, in: scope)) {
                 put(RowKey(.watchedHead, bytes: key), nil)
             }
         }
-        feeds.needsMilestone = true
-        state.feeds[scope] = feeds
+        state.feeds[scope]?.needsMilestone = true
         if let user = (after ?? before)?.user { state.touched.insert(.subscriptions(of: user)) }
         put(.subscribed(scope, StoredSubscription.anyKey), SeqRow(seq: position))
         // One that fired goes on to tell of that.
