@@ -51,11 +51,11 @@ typedef enum _Cumulus__V1__RecordNews__Transition {
    */
   CUMULUS__V1__RECORD_NEWS__TRANSITION__LEFT = 3,
   /*
-   * changes met: matches now, whatever it did before
+   * matches now, whatever it did before: README.md, Feeds
    */
   CUMULUS__V1__RECORD_NEWS__TRANSITION__UNCERTAIN_MATCH = 4,
   /*
-   * changes met: does not match; a device that has it drops it
+   * does not match; a device that has it drops it
    */
   CUMULUS__V1__RECORD_NEWS__TRANSITION__UNCERTAIN_MISS = 5
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__RECORD_NEWS__TRANSITION)

@@ -2,7 +2,7 @@
 //
 // Subscriptions are saved by `Database+Subscriptions`. The sync engine hears of changes this way.
 //
-// Folder: what devices are told. Read `FeedSequence`, then `FeedToken`.
+// Folder: what devices are told. Read `FeedSequence`, then `FeedToken` and `FeedRepeats`.
 
 public import CumulusModel
 import CumulusWire
@@ -49,7 +49,7 @@ extension Container {
     /// goes on from the token of its last page misses nothing and is told nothing twice, for as
     /// long as the server remembers (30 days). What the server can't tell exactly it resets, see
     /// ``FeedPage/reset``. If an app ends before it was up to date, and goes on at another node, a
-    /// notification may come again, with the same ``FeedNotification/id``.
+    /// notification may come again, with the same ``FeedNotification/id``: apply it again.
     ///
     /// What this device changed itself is left out, if ``Configuration/deviceID`` names it.
     ///
@@ -88,8 +88,7 @@ public struct FeedSequence: AsyncSequence, Sendable {
 
         private let stream: FollowedStream
         private var token: FeedToken?
-        /// What was told since the device was up to date: another node begins there again.
-        private var told: Set<FeedNotification.ID> = []
+        private var repeats = FeedRepeats()
 
         init(_ sequence: FeedSequence) {
             token = sequence.token
@@ -107,9 +106,10 @@ public struct FeedSequence: AsyncSequence, Sendable {
                 isFirst = true
                 return FollowFeedRequest(token: token?.bytes ?? []).encoded()
             }
+            if isFirst { repeats.begin() }
             let page = try decoding { try WireFeedPage(wire: message) }
-            let news = page.notifications.filter { told.insert($0.id).inserted }
-            if page.isCheckpoint { told = [] }
+            let news = page.notifications.filter { repeats.isNews($0) }
+            if page.isCheckpoint { repeats = FeedRepeats() }
             self.token = FeedToken(page.token)
             return (
                 FeedPage(

@@ -80,9 +80,10 @@ public struct FeedNotification: Hashable, Sendable, Identifiable {
         case stayed = 2
         /// It did before, and does not now.
         case left = 3
-        /// Changes met on different nodes: it does now, whatever it did before.
+        /// It does now, whatever it did before: changes met on different nodes, or the device is
+        /// told of very much, in several pages.
         case uncertainMatch = 4
-        /// Changes met on different nodes: it does not, and a device that has it drops it.
+        /// The same, but it does not: a device that has it drops it.
         case uncertainMiss = 5
 
         /// The record satisfies the predicate now.

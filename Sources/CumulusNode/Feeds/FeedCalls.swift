@@ -23,11 +23,12 @@ enum FeedCalls {
     private static func follow(_ request: FollowFeedRequest, _ context: CallContext) throws {
         let scope = try context.scope()
         let token = try token(request.token, scope, context)
-        guard context.reaches(token?.base) else { return }
+        guard context.reaches(token?.needed) else { return }
         let (node, caller) = (context.node, context.caller)
         // Where there are other nodes, what it covers may be on its way.
         let isFinal = node.isAlone || context.hasWaited
-        let isLost = isFinal && token.map { context.isLost($0.base, since: $0.truncation) } ?? false
+        let isLost =
+            isFinal && token.map { context.isLost($0.needed, since: $0.truncation) } ?? false
         try context.follow {
             guard let number = try node.gate.latest(reach: .disk).scope(scope) else {
                 throw Containers.unknown(scope.container)

@@ -65,6 +65,8 @@ struct FeedTelling {
         var position: UInt64
         /// All of it was done by the device that is told.
         var isOwn: Bool
+        /// There is more than one row.
+        var isSeveral = false
     }
 
     private let fetch: FetchFeed
@@ -74,6 +76,10 @@ struct FeedTelling {
     private let scope: ScopeNumber
     private let window: FeedWindow
     private let reader: ReadTransaction
+    /// The device was told some of it already: it left another run of a node in the middle.
+    private let isCut: Bool
+    /// This run told some of it in an earlier window.
+    private let isLater: Bool
     private(set) var news: [FeedNews] = []
     /// Marks of the devices that made the changes.
     private(set) var authors: Set<UInt64> = []
@@ -84,6 +90,8 @@ struct FeedTelling {
         known: VersionVector,
         of scope: ScopeNumber,
         _ window: FeedWindow,
+        isCut: Bool,
+        isLater: Bool,
         _ reader: ReadTransaction
     ) {
         self.fetch = fetch
@@ -91,6 +99,8 @@ struct FeedTelling {
         self.known = known
         self.scope = scope
         self.window = window
+        self.isCut = isCut
+        self.isLater = isLater
         self.reader = reader
     }
 
@@ -175,6 +185,7 @@ struct FeedTelling {
                 stories[place]?.last = event.row
                 stories[place]?.position = event.position
                 if !isOwn { stories[place]?.isOwn = false }
+                stories[place]?.isSeveral = true
             }
         }
         return stories
@@ -183,13 +194,19 @@ struct FeedTelling {
     private mutating func add(_ story: Story, at place: Place, _ stored: StoredSubscription) {
         let before = story.first.flags.contains(.matchedBefore)
         let now = story.last.flags.contains(.matchesNow)
-        guard before || now, !story.isOwn else { return }
+        let isUncertain = isUncertain(story, now)
+        guard before || now || isUncertain, !story.isOwn else { return }
         let isDeleted = story.last.flags.contains(.deleted)
+        let isCreated = now && story.first.flags.contains(.created)
         let reason: FeedNotification.Reason =
-            isDeleted ? .deleted : story.first.flags.contains(.created) ? .created : .updated
+            isDeleted ? .deleted : isCreated ? .created : .updated
         guard stored.subscription.fires(on: reason) else { return }
         let transition: FeedNotification.Transition =
-            !now ? .left : before ? .stayed : .entered
+            if isUncertain {
+                now ? .uncertainMatch : .uncertainMiss
+            } else {
+                !now ? .left : before ? .stayed : .entered
+            }
         news.append(
             FeedNews(
                 subscription: stored.subscription,
@@ -202,6 +219,15 @@ struct FeedTelling {
                 user: story.first.user == story.last.user ? story.last.user : ""
             )
         )
+    }
+
+    /// Whether the device may hold the record or not, whatever was there before.
+    private func isUncertain(_ story: Story, _ now: Bool) -> Bool {
+        // It may have been told some of several changes, and hold what came and went.
+        if isCut, story.isSeveral { return true }
+        // It may have dropped what leaves: with changes that came later to another run's window, or
+        // since an earlier window told of concurrent changes how the record stands now.
+        return !now && (isLater || isCut && !window.isLast)
     }
 
     // MARK: Concurrent changes

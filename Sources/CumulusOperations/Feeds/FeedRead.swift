@@ -17,6 +17,8 @@ package struct FeedRead: Hashable, Sendable {
     let first: UInt64
     /// Where this page begins.
     let from: UInt64
+    /// The device was told some of it already: it left another run of a node in the middle.
+    let isCut: Bool
 
     package struct Found: Sendable {
         package var news: [FeedNews]
@@ -52,7 +54,16 @@ package struct FeedRead: Hashable, Sendable {
         )
         if window.isTooLarge { return nil }
         let known = head.runs.whole(base)
-        var telling = FeedTelling(fetch, mark, known: known, of: scope, window, reader)
+        var telling = FeedTelling(
+            fetch,
+            mark,
+            known: known,
+            of: scope,
+            window,
+            isCut: isCut,
+            isLater: from > first,
+            reader
+        )
         for watch in watches.list { try telling.tell(watch.stored, watch.topic) }
         let news = telling.news.sorted {
             ($0.position, $0.place, $0.subscription.id)

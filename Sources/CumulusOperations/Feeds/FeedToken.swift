@@ -2,11 +2,12 @@
 // before it is sealed.
 //
 //   content  = scope · user · base · truncation · 0
-//            | ... · 1 · run · first · position
+//            | ... · 1 or 2 · run · first · position · seen
 //
 // Made by `FetchFeed`; the node's `TokenMint` seals and opens it. The device holds it, and the node
 // keeps nothing. Inside a page that is not the last one it says how far the reader is: there the
-// same run of the node goes on, and any other begins again at the base.
+// same run of the node goes on. Any other begins again at the base, once it has all that the device
+// was told of; 2 says that one did.
 
 package import CumulusModel
 import CumulusStorage
@@ -19,9 +20,22 @@ package struct FeedToken: Hashable, Sendable {
         package var first: UInt64
         /// Everything up to here was told.
         package var position: UInt64
+        /// What was told is among these changes.
+        ///
+        /// Short, see `Runs`.
+        package var seen: VersionVector
+        /// Another run had told some of it before, and nobody knows how much.
+        package var isCut: Bool
 
-        package init(run: Incarnation, first: UInt64, position: UInt64) {
+        package init(
+            run: Incarnation,
+            first: UInt64,
+            position: UInt64,
+            seen: VersionVector = VersionVector(),
+            isCut: Bool = false
+        ) {
             (self.run, self.first, self.position) = (run, first, position)
+            (self.seen, self.isCut) = (seen, isCut)
         }
     }
 
@@ -34,6 +48,13 @@ package struct FeedToken: Hashable, Sendable {
     /// The newest mark of what is lost that its maker knew, see `Truncation`.
     package var truncation: HybridTime
     package var progress: Progress?
+
+    /// What a node must have to go on.
+    package var needed: VersionVector {
+        var needed = base
+        if let progress { needed.merge(progress.seen) }
+        return needed
+    }
 
     package init(
         scope: ScopeID,
@@ -55,11 +76,12 @@ package struct FeedToken: Hashable, Sendable {
         writer.delimited(user.utf8)
         writer.vector(base)
         writer.varint(truncation.value)
-        writer.varint(progress == nil ? 0 : 1)
+        writer.varint(progress.map { $0.isCut ? 2 : 1 } ?? 0)
         if let progress {
             writer.bigEndian(progress.run.value)
             writer.varint(progress.first)
             writer.varint(progress.position)
+            writer.vector(progress.seen)
         }
         return writer.bytes
     }
@@ -70,11 +92,14 @@ package struct FeedToken: Hashable, Sendable {
         user = try reader.text()
         base = try reader.vector()
         truncation = HybridTime(try reader.varint())
-        if try reader.count(limit: 1) == 1 {
+        let form = try reader.count(limit: 2)
+        if form > 0 {
             progress = Progress(
                 run: Incarnation(try reader.bigEndian()),
                 first: try reader.varint(),
-                position: try reader.varint()
+                position: try reader.varint(),
+                seen: try reader.vector(),
+                isCut: form == 2
             )
         }
         guard reader.isAtEnd else { throw MalformedBytes("a token is longer than what it says") }

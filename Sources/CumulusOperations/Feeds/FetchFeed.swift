@@ -104,7 +104,7 @@ package struct FetchFeed: Sendable {
                 page.reset = .all
                 return page
             }
-            guard broken.contains(.feedBehind) || head.runs.covers(token.base) else {
+            guard broken.contains(.feedBehind) || head.runs.covers(token.needed) else {
                 throw ServiceError(
                     .serviceUnavailable,
                     .nodeBehind,
@@ -128,7 +128,8 @@ package struct FetchFeed: Sendable {
                 watches: told.watches,
                 base: token.base,
                 first: first,
-                from: progress(in: token).map { $0.position + 1 } ?? first
+                from: progress(in: token).map { $0.position + 1 } ?? first,
+                isCut: progress(in: token)?.isCut ?? (token.progress != nil)
             )
             return page
         } catch {
@@ -205,13 +206,15 @@ extension FetchFeed.Page {
         }
         news = found.news
         if found.isLast { return }
-        self.token.base = token.base
-        self.token.truncation = token.truncation
         self.token.progress = FeedToken.Progress(
             run: fetch.run,
             first: read.first,
-            position: found.end
+            position: found.end,
+            seen: self.token.base,
+            isCut: read.isCut
         )
+        self.token.base = token.base
+        self.token.truncation = token.truncation
     }
 }
 

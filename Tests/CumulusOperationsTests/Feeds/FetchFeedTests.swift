@@ -302,6 +302,65 @@ import Testing
         #expect(rest.isLast)
     }
 
+    /// A device that goes on elsewhere in the middle may hold what came and went: it is told, also
+    /// by the pages behind the first one there.
+    @Test func whatCameBeforeACutIsTakenBack() throws {
+        try subscribe("s", many)
+        let start = try page(since: nil)
+        let other = try TestStore(copying: store, seed: 2)
+        for name in ["n", "m"] { try store.save([SaveItem(name, ["stars": 2])], by: tablet) }
+        try store.save([SaveItem("o", ["stars": 2])], by: tablet)
+        let early = try page(since: start.token, through: start.place + 2)
+        #expect(lines(early).count == 2 && !early.isLast)
+        try store.save([SaveItem("n", ["stars": 0])], by: tablet)
+        try store.delete([DeleteItem("m")], by: tablet)
+
+        // A node without what was told can't go on.
+        func behind(_ other: TestStore) throws -> FetchFeed.Page {
+            let fetch = FetchFeed(
+                since: early.token,
+                run: other.state.incarnation,
+                environment: other.scope.environment
+            )
+            let number = try other.scopeNumber()
+            return try fetch.run(other.scope, number, by: phone, in: other.reader)
+        }
+        let failure = #expect(throws: ReadFailure.self) { try behind(other) }
+        guard case .service(let refusal)? = failure else {
+            Issue.record("it was not refused: \(String(describing: failure))")
+            return
+        }
+        #expect(refusal.reason == .nodeBehind)
+
+        func elsewhere(_ token: FeedToken, end: UInt64? = nil) throws -> FetchFeed.Page {
+            try page(since: token, through: end) { $0.run = Incarnation(1) }
+        }
+        let told = ["o created entered", "n updated uncertainMiss", "m deleted uncertainMiss"]
+            .map { "s \(zone)/\($0)" }
+        #expect(lines(try elsewhere(early.token)) == told)
+        // In a later window of the same run too: an earlier one may have told of concurrent changes
+        // how a record stood then.
+        #expect(lines(try page(since: early.token)) == told)
+        // Who begins at the same place without having been told anything has nothing to drop.
+        #expect(lines(try elsewhere(start.token)) == [told[0]])
+
+        // The first page there ends before all of it.
+        let first = try elsewhere(early.token, end: start.place)
+        #expect(lines(first) == [] && first.token.progress?.isCut == true)
+        let second = try elsewhere(first.token)
+        #expect(lines(second) == told && second.isLast)
+
+        // What left in a window that is not all of it may not be held: it may have come again.
+        try store.save([SaveItem("o", ["stars": 0])], by: tablet)
+        let half = try page(since: second.token, through: second.place)
+        let last = try elsewhere(try elsewhere(half.token, end: second.place).token)
+        #expect(lines(last) == ["s \(zone)/o updated uncertainMiss"])
+        // All of it is one change: the device holds the record, or was told just this.
+        #expect(lines(try elsewhere(half.token)) == ["s \(zone)/o updated left"])
+        let token = first.token
+        #expect(try FeedToken(content: token.content) == token)
+    }
+
     /// Of very many topics no more is read than a page holds.
     @Test func pagesOfManyTopicsAreBounded() throws {
         for number in 0..<40 {

@@ -64,6 +64,68 @@ import Testing
         }
     }
 
+    /// It says how a record stands, which may be another way by now: it is told again.
+    @Test func uncertainNewsIsNotLeftOut() async throws {
+        func page(_ transition: FeedNotification.Transition, isCheckpoint: Bool) -> Bytes {
+            let news = FeedNotification.RecordNews(
+                recordID: Record.ID(recordName: "oslo"),
+                recordType: "City",
+                reason: .updated,
+                transition: transition
+            )
+            let notification = ScriptedFeed.notification(1, .record(news))
+            return ScriptedFeed.page(1, notification, isCheckpoint: isCheckpoint)
+        }
+        let steps = [
+            ScriptedServer.Step.calls([.cut([page(.uncertainMatch, isCheckpoint: false)])]),
+            .calls([.open([page(.uncertainMiss, isCheckpoint: true)])]),
+        ]
+        try await withFeed(steps) { _, feed in
+            var iterator = feed.makeAsyncIterator()
+            let first = try await iterator.next()
+            #expect(first?.notifications.count == 1)
+            let second = try await iterator.next()
+            guard case .record(let news)? = second?.notifications.first?.news else {
+                Issue.record("nothing was told: \(String(describing: second))")
+                return
+            }
+            #expect(news.transition == .uncertainMiss)
+        }
+    }
+
+    /// Another node tells the same in other pieces: the last one must count.
+    @Test func ofAChangedRecordNothingIsLeftOut() async throws {
+        func told(
+            _ id: UInt8,
+            _ name: String,
+            _ transition: FeedNotification.Transition
+        ) -> FeedNotification {
+            let news = FeedNotification.RecordNews(
+                recordID: Record.ID(recordName: name),
+                recordType: "City",
+                reason: .updated,
+                transition: transition
+            )
+            return ScriptedFeed.notification(id, .record(news))
+        }
+        let (oslo, lund) = (told(2, "oslo", .stayed), told(3, "lund", .entered))
+        let steps = [
+            ScriptedServer.Step.calls([
+                .cut([ScriptedFeed.page(1, oslo, lund, isCheckpoint: false)])
+            ]),
+            .calls([
+                .open([ScriptedFeed.page(1, told(1, "oslo", .left), oslo, lund)])
+            ]),
+        ]
+        try await withFeed(steps) { _, feed in
+            var iterator = feed.makeAsyncIterator()
+            let first = try await iterator.next()
+            #expect(first?.notifications.count == 2)
+            let second = try await iterator.next()
+            #expect(second?.notifications.map { $0.id.bytes[0] } == [1, 2])
+        }
+    }
+
     @Test func pagesCarryResetsAndTokens() async throws {
         let names = [SubscriptionName(databaseScope: .private, subscriptionID: "s")]
         let pages = [

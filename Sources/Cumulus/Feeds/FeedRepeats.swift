@@ -1,0 +1,52 @@
+// What a feed tells again that was told: a stream that is lost before the device is up to date begins
+// again, and the caller is told nothing twice.
+//
+// Held by `FeedSequence.Iterator`. Another node may cut the same changes into other pieces: once it
+// has told something new of a record, nothing more of it is left out, so that the last piece counts.
+
+import CumulusModel
+
+struct FeedRepeats {
+    private struct Zone: Hashable {
+        let subscription: SubscriptionName
+        let id: RecordZone.ID
+    }
+
+    /// What was told anew since the stream began again.
+    private struct Changes {
+        var records: [Zone: Set<String>] = [:]
+        var deletedZones: Set<Zone> = []
+    }
+
+    /// Since the device was up to date.
+    private var told: Set<FeedNotification.ID> = []
+    private var changes = Changes()
+
+    /// A stream begins, maybe again.
+    mutating func begin() { changes = Changes() }
+
+    /// Notes a notification; returns false if it was told, and still counts.
+    mutating func isNews(_ notification: FeedNotification) -> Bool {
+        let isNew = told.insert(notification.id).inserted
+        let name = SubscriptionName(
+            databaseScope: notification.databaseScope,
+            subscriptionID: notification.subscriptionID
+        )
+        switch notification.news {
+        case .record(let news):
+            let zone = Zone(subscription: name, id: news.recordID.zoneID)
+            let isChanged =
+                changes.deletedZones.contains(zone)
+                || changes.records[zone]?.contains(news.recordID.recordName) == true
+            guard isNew || isChanged || news.transition.isUncertain else { return false }
+            changes.records[zone, default: []].insert(news.recordID.recordName)
+            return true
+        case .zoneDeleted(let id):
+            let zone = Zone(subscription: name, id: id)
+            guard isNew || changes.records[zone] != nil else { return false }
+            changes.deletedZones.insert(zone)
+            return true
+        case .zones: return isNew
+        }
+    }
+}
