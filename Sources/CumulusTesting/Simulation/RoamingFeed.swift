@@ -19,25 +19,20 @@ package struct RoamingFeed {
     private var stay: (run: Incarnation, place: UInt64, watches: FeedWatches)?
     /// What is followed, by the ids of subscriptions.
     private var queries: [String: Query] = [:]
-    /// What matches, as zone and name; none until the device has asked.
-    private var held: [String: Set<String>] = [:]
+    /// What matches.
+    private var copy: FeedCopy<Dot>
     /// How far the device has fetched which zones changed, and whether it watches them.
     private var zones: (isWatched: Bool, token: ChangeToken?) = (false, nil)
-    private var told: Set<Told> = []
-    /// What was not as promised.
-    private(set) var faults: [String] = []
-    /// How often what happened.
-    private(set) var counts: [String: Int] = [:]
 
-    private struct Told: Hashable {
-        let subscription: String
-        let record: String
-        let dot: Dot
-    }
+    /// What was not as promised.
+    var faults: [String] { copy.faults }
+    /// How often what happened.
+    var counts: [String: Int] { copy.counts }
 
     /// - Parameter seed: Dice of its own: nothing else in the story depends on them.
     init(_ user: String, device: Bytes, seed: UInt64, breaking broken: BrokenRules) {
         caller = Caller(role: .user(user), device: device)
+        copy = FeedCopy(of: user)
         self.broken = broken
         dice = SeededGenerator(seed: seed)
     }
@@ -79,7 +74,7 @@ package struct RoamingFeed {
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
             _ = try transaction.perform([.register(register)], in: scope, zone: nil, author: author)
         }
-        counts["feeds: subscriptions", default: 0] += 1
+        copy.counts["feeds: subscriptions", default: 0] += 1
     }
 
     private mutating func predicate() -> Query.Predicate {
@@ -104,7 +99,7 @@ package struct RoamingFeed {
         // Every second time the device has connected anew.
         if let stay, stay.run == fetch.run, counts["feeds: pages", default: 0].isMultiple(of: 2) {
             (fetch.place, fetch.watches) = (stay.place, (stay.watches, stay.place))
-            counts["feeds: followed", default: 0] += 1
+            copy.counts["feeds: followed", default: 0] += 1
         }
         do {
             let number = try store.scopeNumber()
@@ -112,22 +107,22 @@ package struct RoamingFeed {
             stay = page.isLast ? (fetch.run, page.place, page.watches) : nil
             try take(page, from: store)
         } catch ReadFailure.service(let error) {
-            counts["feeds: \(error.code)", default: 0] += 1
+            copy.counts["feeds: \(error.code)", default: 0] += 1
             switch error.code {
             case .serviceUnavailable where error.reason == .nodeBehind: break
             case .changeTokenExpired: (token, stay) = (nil, nil)
-            default: faults.append("a feed failed: \(error)")
+            default: copy.faults.append("a feed failed: \(error)")
             }
         }
     }
 
     private mutating func take(_ page: FetchFeed.Page, from store: TestStore) throws {
-        counts["feeds: pages", default: 0] += 1
+        copy.counts["feeds: pages", default: 0] += 1
         let isNew = token == nil
         if let token {
             let runs = try store.reader.runs(of: store.scopeNumber())
             if !runs.whole(page.token.base).covers(runs.whole(token.base)) {
-                faults.append("a feed's token of \(caller.user) went back")
+                copy.faults.append("a feed's token of \(caller.user) went back")
             }
         }
         token = page.token
@@ -135,14 +130,17 @@ package struct RoamingFeed {
         switch page.reset {
         case nil where !isNew: break
         case nil, .all:
-            counts["feeds: resets", default: 0] += 1
-            for id in queries.keys { held[id] = nil }
-            for id in try known(at: store) { held[id] = try ask(id, store) }
+            copy.counts["feeds: resets", default: 0] += 1
+            for id in queries.keys { copy.forget(id) }
+            for id in try known(at: store) {
+                copy.hold(try ask(id, store), of: id, isAhead: false)
+            }
             _ = try fetchZones(at: store)
         case .subscriptions(let anew):
-            counts["feeds: subscriptions reset", default: 0] += 1
+            copy.counts["feeds: subscriptions reset", default: 0] += 1
             for subscribed in anew where queries[subscribed.subscriptionID] != nil {
-                held[subscribed.subscriptionID] = try ask(subscribed.subscriptionID, store)
+                let id = subscribed.subscriptionID
+                copy.hold(try ask(id, store), of: id, isAhead: false)
             }
             if anew.contains(where: { $0.subscriptionID == zonesID }) {
                 _ = try fetchZones(at: store)
@@ -150,16 +148,7 @@ package struct RoamingFeed {
         }
         guard page.isLast else { return }
         try checkZones(page, at: store)
-        for id in try known(at: store) {
-            let wanted = try ask(id, store)
-            if held[id] == wanted { continue }
-            faults.append(
-                """
-                \(caller.user) holds \(held[id].map { "\($0.sorted())" } ?? "nothing") of \(id), \
-                the node has \(wanted.sorted())
-                """
-            )
-        }
+        for id in try known(at: store) { copy.compare(try ask(id, store), of: id) }
     }
 
     /// Zones change exactly when the device is told so.
@@ -170,11 +159,11 @@ package struct RoamingFeed {
         let told = page.news.compactMap { news -> [String]? in
             if case .zones(let names) = news.change { names } else { nil }
         }.first
-        if told != nil { counts["feeds: zones told", default: 0] += 1 }
+        if told != nil { copy.counts["feeds: zones told", default: 0] += 1 }
         guard let changed = try fetchZones(at: store) else { return }
         let missing = changed.subtracting(told ?? [])
         if !missing.isEmpty {
-            faults.append("\(caller.user) was not told that \(missing.sorted()) changed")
+            copy.faults.append("\(caller.user) was not told that \(missing.sorted()) changed")
         }
     }
 
@@ -204,31 +193,11 @@ package struct RoamingFeed {
     private mutating func note(_ news: FeedNews) {
         let id = news.subscription.id
         guard queries[id] != nil else { return }
-        counts["feeds: notifications", default: 0] += 1
         switch news.change {
         case .record(let zone, let name, _, let transition):
-            note(transition, of: "\(zone)/\(name)", id, news.stamp.dot)
-        case .zoneDeleted(let zone): held[id] = held[id]?.filter { !$0.hasPrefix(zone + "/") }
+            copy.note(transition, of: "\(zone)/\(name)", id, news.stamp.dot)
+        case .zoneDeleted(let zone): copy.note(deletedZone: zone, id)
         case .zones: break
-        }
-    }
-
-    private mutating func note(
-        _ transition: FeedNotification.Transition,
-        of record: String,
-        _ id: String,
-        _ dot: Dot
-    ) {
-        let isUncertain = transition.isUncertain
-        if isUncertain { counts["feeds: uncertain", default: 0] += 1 }
-        let news = Told(subscription: id, record: record, dot: dot)
-        if !told.insert(news).inserted, !isUncertain {
-            faults.append("\(caller.user) was told twice of '\(record)' by \(id)")
-        }
-        if transition.matches {
-            held[id]?.insert(record)
-        } else if held[id]?.remove(record) == nil, !isUncertain {
-            faults.append("\(caller.user) was told that '\(record)' left \(id), where it was not")
         }
     }
 
