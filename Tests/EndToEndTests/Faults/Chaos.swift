@@ -6,6 +6,8 @@ import Foundation
 enum Chaos {
     /// Rounds of killing.
     static let rounds = number("CUMULUS_CHAOS_ROUNDS") ?? 20
+    /// Kills of a node whose feeds are followed.
+    static let kills = number("CUMULUS_CHAOS_KILLS") ?? 5
     /// Mutated frames.
     static let mutations = number("CUMULUS_CHAOS_MUTATIONS") ?? 4_000
     /// Cycles of faults, or restarts.
