@@ -140,4 +140,13 @@ package final class NodeProcess: Sendable {
         guard let line = status.first(where: { $0.hasPrefix("VmRSS:") }) else { return nil }
         return line.split(separator: " ").compactMap { Int($0) }.first.map { $0 << 10 }
     }
+
+    /// Seconds of processor time that the process has used; nil where the system doesn't tell.
+    package var processorSeconds: Double? {
+        // Behind the program's name, which is in brackets; the times are the 14th and 15th field.
+        let status = NodeProcess.text(of: "/proc/\(pid)/stat").split(separator: ")").last
+        let times = status?.split(separator: " ").dropFirst(11).prefix(2).compactMap { Double($0) }
+        guard let times, times.count == 2 else { return nil }
+        return (times[0] + times[1]) / Double(sysconf(Int32(_SC_CLK_TCK)))
+    }
 }

@@ -128,10 +128,13 @@ package final class RawClient {
         }
     }
 
-    /// What has arrived, at least a byte; nil at the end of the connection.
-    package func receive(within milliseconds: Int32? = nil) throws -> Bytes? {
+    /// What has arrived, at least a byte and at most so many; nil at the end of the connection.
+    package func receive(
+        within milliseconds: Int32? = nil,
+        atMost most: Int = 64 << 10
+    ) throws -> Bytes? {
         try wait(for: Int16(POLLIN), milliseconds: milliseconds ?? patience)
-        var buffer = Bytes(repeating: 0, count: 64 << 10)
+        var buffer = Bytes(repeating: 0, count: most)
         let count = recv(descriptor, &buffer, buffer.count, 0)
         guard count > 0 else { return nil }
         buffer.removeLast(buffer.count - count)
@@ -173,6 +176,12 @@ package final class RawClient {
             guard let bytes = try receive(within: milliseconds) else { throw Failure.closed }
             bytes.withUnsafeBytes { decoder.append($0) }
         }
+    }
+
+    /// Takes one byte of what has arrived, for the frame that comes next.
+    package func takeByte() throws {
+        guard let bytes = try receive(atMost: 1) else { throw Failure.closed }
+        bytes.withUnsafeBytes { decoder.append($0) }
     }
 
     /// Whether the server says nothing for so long.
