@@ -42,6 +42,8 @@ import Testing
             }
         }
         async let writing: Void = writers.run(count: 3, seed: Chaos.seed)
+        // What fails here must not wait for writers that go on.
+        defer { writers.finish() }
         for _ in 0..<Chaos.kills {
             try await Task.sleep(for: .milliseconds(Int.random(in: 50...500, using: &dice)))
             try await #expect(node.end(SIGKILL) == .signal(SIGKILL))
