@@ -149,7 +149,7 @@ let package = Package(
             name: "CumulusCLI",
             dependencies: [
                 "Cumulus", "CumulusAssets", "CumulusModel", "CumulusReplication", "CumulusStorage",
-                "RocksDBStorage", arguments, crypto,
+                "CumulusTransport", "CumulusWire", "RocksDBStorage", arguments, crypto,
                 .product(name: "X509", package: "swift-certificates"),
                 .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "Histogram", package: "hdrhistogram-swift"),
@@ -217,7 +217,7 @@ let package = Package(
         tests("CumulusTests", ["Cumulus", "CumulusAssets", "CumulusTesting"]),
         .testTarget(
             name: "CumulusCLITests",
-            dependencies: ["CumulusCLI", "Cumulus", "CumulusModel", arguments],
+            dependencies: ["CumulusCLI", "Cumulus", "CumulusModel", "CumulusWire", arguments],
             exclude: ["Fixtures"],
             swiftSettings: plain
         ),

@@ -69,8 +69,8 @@ enum ImportRules {
         ]),
         "CumulusCLI": system.union([
             "ArgumentParser", "Crypto", "Cumulus", "CumulusAssets", "CumulusModel",
-            "CumulusReplication", "CumulusStorage", "Histogram", "RocksDBStorage", "SwiftASN1",
-            "X509",
+            "CumulusReplication", "CumulusStorage", "CumulusTransport", "CumulusWire", "Histogram",
+            "RocksDBStorage", "SwiftASN1", "X509",
         ]),
         "CumulusSimulator": system.union([
             "ArgumentParser", "CumulusStorage", "CumulusTesting", "RocksDBStorage",

@@ -3,7 +3,7 @@
 // Starts a private node from the folder of this executable and loads it from this process, so that
 // the processor time of server and client stand apart; or loads the node of `--endpoint`. One file
 // per path: `Bench+Fetch`, `Bench+Save`, `Bench+Batch`, `Bench+Idle`, `Bench+Query`,
-// `Bench+Replicate`, `Bench+Lag`, `Bench+Asset`.
+// `Bench+Replicate`, `Bench+Lag`, `Bench+Asset`, `Bench+Feed`.
 //
 // Folder: the benchmark: its options, its load and its report. Read `Bench`, then `BenchTarget`,
 // `BenchLoad` and `BenchFigure`.
@@ -23,6 +23,7 @@ struct Bench: AsyncParsableCommand {
             "cumulus bench query --records 1000000",
             "cumulus bench replicate --records 1000000",
             "cumulus bench lag --seconds 5",
+            "cumulus bench feed --followers 1000 --topics 100000",
             "cumulus bench asset --megabytes 1000 --text access.log",
             "CUMULUS_TOKEN=cumulus_... cumulus bench all --endpoint 127.0.0.1:7420",
             note: """
@@ -46,10 +47,13 @@ struct Bench: AsyncParsableCommand {
         case lag
         case query
         case asset
+        case feed
     }
 
     @Argument(
-        help: "What to measure: fetch, save, batch, idle, query, replicate, lag, asset or all."
+        help: """
+            What to measure: fetch, save, batch, idle, query, replicate, lag, asset, feed or all.
+            """
     )
     var path = Path.all
     @OptionGroup var options: BenchOptions
@@ -81,12 +85,14 @@ struct Bench: AsyncParsableCommand {
     private var paths: [[Path]] {
         if path != .all { return [[path]] }
         let alone: [[Path]] = [[.fetch, .save, .batch], [.idle]]
-        return options.endpoint == nil ? alone + [[.query], [.replicate], [.lag], [.asset]] : alone
+        return options.endpoint == nil
+            ? alone + [[.query], [.replicate], [.lag], [.asset], [.feed]] : alone
     }
 
     private func figures(of paths: [Path], _ cleanup: Cleanup) async throws -> [BenchFigure] {
         if paths == [.replicate] { return try await replicate(cleanup) }
         if paths == [.lag] { return try await lag(cleanup) }
+        if paths == [.feed] { return try await feed(cleanup) }
         var figures: [BenchFigure] = []
         let target = try await BenchTarget.open(options, cleanup)
         do {
@@ -99,7 +105,7 @@ struct Bench: AsyncParsableCommand {
                 case .idle: figures.append(try await idle(target))
                 case .asset: figures += try await asset(target, cleanup)
                 case .query: figures += try await query(target, cleanup)
-                case .replicate, .lag, .all: break
+                case .replicate, .lag, .feed, .all: break
                 }
             }
         } catch {

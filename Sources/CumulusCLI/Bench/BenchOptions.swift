@@ -23,6 +23,21 @@ struct BenchOptions: ParsableArguments {
     )
     private var givenIdleConnections: Int?
     @Option(
+        name: .customLong("followers"),
+        help: "Devices, and users, that the path 'feed' tells of a save. (default: 1000)"
+    )
+    private var givenFollowers: Int?
+    @Option(
+        name: .customLong("topics"),
+        help: "Topics beside which the path 'feed' saves. (default: 100000)"
+    )
+    private var givenTopics: Int?
+    @Option(
+        name: .customLong("idle-feeds"),
+        help: "Feeds that the path 'feed' leaves idle. (default: 10000)"
+    )
+    private var givenIdleFeeds: Int?
+    @Option(
         name: .customLong("megabytes"),
         help: "Megabytes of each file of the path 'asset'. (default: 500)"
     )
@@ -55,6 +70,9 @@ struct BenchOptions: ParsableArguments {
     /// Never more than calls: the rest would be idle.
     var connections: Int { givenConnections ?? min(4, inFlight) }
     var idleConnections: Int { givenIdleConnections ?? 10_000 }
+    var followers: Int { givenFollowers ?? 1_000 }
+    var topics: Int { givenTopics ?? 100_000 }
+    var idleFeeds: Int { givenIdleFeeds ?? 10_000 }
     var megabytes: Int { givenMegabytes ?? 500 }
     var profile: String { givenProfile ?? "standard" }
     /// Of a user of the node of `endpoint`.
@@ -83,6 +101,15 @@ struct BenchOptions: ParsableArguments {
         guard (1...50_000).contains(idleConnections) else {
             throw ValidationError("--idle-connections: up to 50000")
         }
+        guard (1...20_000).contains(followers) else {
+            throw ValidationError("--followers: up to 20000")
+        }
+        guard (101...200_000).contains(topics) else {
+            throw ValidationError("--topics: from 101 to 200000")
+        }
+        guard (1...50_000).contains(idleFeeds) else {
+            throw ValidationError("--idle-feeds: up to 50000")
+        }
         guard (1...100_000).contains(megabytes) else {
             throw ValidationError("--megabytes: from 1 to 100000")
         }
@@ -100,7 +127,7 @@ struct BenchOptions: ParsableArguments {
 
     /// Refuses options that change nothing about a path: their user expects an effect.
     func check(_ path: Bench.Path) throws {
-        guard ![.replicate, .lag, .query, .asset].contains(path) || endpoint == nil else {
+        guard ![.replicate, .lag, .query, .asset, .feed].contains(path) || endpoint == nil else {
             throw ValidationError("The path '\(path)' has nodes of its own: leave out --endpoint.")
         }
         for (name, isGiven, paths) in uses where isGiven && !paths.contains(path) {
@@ -109,7 +136,8 @@ struct BenchOptions: ParsableArguments {
         let ofOthers = [("--token", givenToken != nil), ("--container", givenContainer != nil)]
         let ofPrivate = [
             ("--profile", givenProfile != nil), ("--megabytes", givenMegabytes != nil),
-            ("--text", text != nil),
+            ("--text", text != nil), ("--followers", givenFollowers != nil),
+            ("--topics", givenTopics != nil), ("--idle-feeds", givenIdleFeeds != nil),
         ]
         for (name, isGiven) in endpoint == nil ? ofOthers : ofPrivate where isGiven {
             let node = endpoint == nil ? "A private node" : "The node of --endpoint"
@@ -119,13 +147,16 @@ struct BenchOptions: ParsableArguments {
 
     /// The options that are not for all paths: whether they are given, and what they are for.
     private var uses: [(name: String, isGiven: Bool, paths: [Bench.Path])] {
-        let loaded: [Bench.Path] = [.all, .fetch, .save, .query, .replicate]
+        let loaded: [Bench.Path] = [.all, .fetch, .save, .query, .replicate, .feed]
         return [
             ("--seconds", givenSeconds != nil, loaded + [.batch, .lag]),
             ("--records", givenRecords != nil, loaded + [.batch]),
             ("--in-flight", givenInFlight != nil, loaded + [.lag]),
             ("--connections", givenConnections != nil, loaded + [.batch, .asset]),
             ("--idle-connections", givenIdleConnections != nil, [.all, .idle]),
+            ("--followers", givenFollowers != nil, [.all, .feed]),
+            ("--topics", givenTopics != nil, [.all, .feed]),
+            ("--idle-feeds", givenIdleFeeds != nil, [.all, .feed]),
             ("--megabytes", givenMegabytes != nil, [.all, .asset]),
             ("--text", text != nil, [.all, .asset]),
         ]

@@ -9,7 +9,11 @@ import Foundation
 
 final class BenchTarget: Sendable {
     let endpoint: String
+    /// Of the user who loads it.
+    let token: String
     let database: Database
+    /// The public one; of private nodes only.
+    var publicDatabase: Database { container.publicCloudDatabase }
     let records: BenchRecords
     /// Where the private node has its data; bounds of the disk are measured there too.
     let directory: String?
@@ -35,6 +39,7 @@ final class BenchTarget: Sendable {
         records = BenchRecords(count: options.records, in: zone)
         database = container.privateCloudDatabase
         self.endpoint = endpoint
+        self.token = token
         self.directory = directory
         self.node = node
     }
@@ -86,13 +91,7 @@ final class BenchTarget: Sendable {
     }
 
     private static func makeUser(_ directory: String, _ endpoint: String) async throws -> String {
-        let file = directory + "/node/operator.token"
-        let text = try String(contentsOfFile: file, encoding: .utf8)
-        let node = NodeOperator(
-            endpoint: endpoint,
-            token: text.trimmingCharacters(in: .whitespacesAndNewlines)
-        )
-        do {
+        try await operate(directory, endpoint) { node in
             _ = try await node.addUser("bench", in: container)
             let token = try await node.addToken(forUser: "bench")
             _ = try await node.importSchema(
@@ -100,8 +99,31 @@ final class BenchTarget: Sendable {
                 of: container,
                 .development
             )
-            await node.close()
             return token
+        }
+    }
+
+    /// Runs as the operator of the private node.
+    func operate<Value>(_ body: (NodeOperator) async throws -> Value) async throws -> Value {
+        guard let directory else { throw BenchProblem(message: "this node has another operator") }
+        return try await BenchTarget.operate(directory, endpoint, body)
+    }
+
+    private static func operate<Value>(
+        _ directory: String,
+        _ endpoint: String,
+        _ body: (NodeOperator) async throws -> Value
+    ) async throws -> Value {
+        let file = directory + "/node/operator.token"
+        let text = try String(contentsOfFile: file, encoding: .utf8)
+        let node = NodeOperator(
+            endpoint: endpoint,
+            token: text.trimmingCharacters(in: .whitespacesAndNewlines)
+        )
+        do {
+            let value = try await body(node)
+            await node.close()
+            return value
         } catch {
             await node.close()
             throw error

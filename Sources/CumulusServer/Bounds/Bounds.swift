@@ -2,7 +2,7 @@
 // node's own executable.
 //
 // Hidden: `cumulus bench` runs these beside its figures. Each prints one line of JSON, apart from
-// `echo`, which serves until a signal ends it.
+// `echo` and `writer`, which serve until they are ended.
 //
 // Folder: what the machine and the parts beneath the node can do at most. Read `Bounds`, then one
 // bound, such as `EngineBound`.
@@ -14,7 +14,9 @@ struct Bound: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Measure a bound for 'cumulus bench'.",
         shouldDisplay: false,
-        subcommands: [EchoBound.self, FlushBound.self, EngineBound.self, QueryBound.self]
+        subcommands: [
+            EchoBound.self, FlushBound.self, EngineBound.self, QueryBound.self, WriterBound.self,
+        ]
     )
 }
 

@@ -14,6 +14,9 @@ enum BenchSchema {
             RECORD TYPE Note (
                 number INT64, text STRING
             );
+            RECORD TYPE Event (
+                number INT64 QUERYABLE, level INT64 QUERYABLE SORTABLE, text STRING
+            );
             RECORD TYPE Item (
                 owner STRING QUERYABLE, rank INT64 QUERYABLE SORTABLE,
                 title STRING QUERYABLE SORTABLE, words STRING SEARCHABLE,

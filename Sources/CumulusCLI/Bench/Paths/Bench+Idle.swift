@@ -12,7 +12,7 @@ extension Bench {
         let count = options.idleConnections
         let progress = BenchProgress("opening connections")
         defer { progress.end() }
-        try IdleConnection.allow(count)
+        try BenchFiles.allow(count, "--idle-connections")
         let start = Date()
         let before = BenchMeter(target)
         var connections: [IdleConnection] = []
@@ -55,28 +55,6 @@ extension Bench {
 /// A socket that has sent a HELLO.
 private struct IdleConnection {
     private let socket: Int32
-
-    /// Raises the number of files that this process may have open.
-    static func allow(_ count: Int) throws {
-        var limit = rlimit()
-        #if os(Linux)
-            let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-        #else
-            let resource = RLIMIT_NOFILE
-        #endif
-        getrlimit(resource, &limit)
-        let wanted = rlim_t(count + 100)
-        guard limit.rlim_max >= wanted else {
-            throw BenchProblem(
-                message: """
-                    this process may have \(limit.rlim_max) files open, \(wanted) are needed; \
-                    raise the hard limit (ulimit -Hn) or name fewer --idle-connections
-                    """
-            )
-        }
-        limit.rlim_cur = max(limit.rlim_cur, wanted)
-        setrlimit(resource, &limit)
-    }
 
     init(to endpoint: String) throws {
         let parts = endpoint.split(separator: ":")
