@@ -29,6 +29,8 @@ package struct Collector: Sendable {
         package var purgeMilliseconds: Int64 = 3_600_000
         /// How long tombstones, conflicts, and log entries that a member lacks are kept.
         package var retentionMilliseconds: Int64 = 30 * 24 * 3_600_000
+        /// How far feeds go back, by whole days.
+        package var feedMilliseconds: Int64 = 30 * 24 * 3_600_000
         /// Bytes of disk for log entries; beyond it the oldest go earlier, first those that a
         /// member lacks.
         package var logBytes = logBytes(onFileSystemOf: nil)
@@ -157,9 +159,9 @@ package struct Collector: Sendable {
     }
 
     /// Drops what feeds don't go back to any more.
-    private func forgetFeeds() async throws {
+    package func forgetFeeds() async throws {
         let now = node.clock
-        let oldest = now - schedule.retentionMilliseconds
+        let oldest = now - schedule.feedMilliseconds
         try await inEachScope { scope, number in
             try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
                 guard try transaction.scope(scope) == number else { return }

@@ -97,6 +97,11 @@ struct Configuration {
             help: "how long deletions, conflicts and a missing node's log are remembered"
         ),
         Setting(
+            name: "feed-retention-days",
+            standard: "30",
+            help: "how far feeds and the history of notifications go back"
+        ),
+        Setting(
             name: "log-keep-seconds",
             standard: "600",
             help: "how long log entries are kept that all nodes have"
@@ -320,6 +325,8 @@ struct Configuration {
         }
         var schedule = Collector.Schedule()
         schedule.retentionMilliseconds = Int64(days) * 86_400_000
+        let feedDays = try number("feed-retention-days", in: 1...36_500)
+        schedule.feedMilliseconds = Int64(feedDays) * 86_400_000
         schedule.keepMilliseconds = Int64(seconds) * 1_000
         schedule.logBytes = try logBytes()
         schedule.logMilliseconds = min(max(1_000, schedule.keepMilliseconds / 2), 30_000)

@@ -84,6 +84,8 @@ struct Flags: ParsableArguments {
     var replicas: String?
     @Option(help: "Days that deletions and a missing node's log are remembered (default: 30).")
     var retentionDays: String?
+    @Option(help: "Days that feeds and the history of notifications go back (default: 30).")
+    var feedRetentionDays: String?
     @Option(help: "Seconds that log entries are kept that all nodes have (default: 600).")
     var logKeepSeconds: String?
     @Option(help: "Megabytes of log kept for a missing node (default: 8192).")
@@ -122,6 +124,7 @@ struct Flags: ParsableArguments {
         flags["from-backup"] = fromBackup
         flags["replicas"] = replicas
         flags["retention-days"] = retentionDays
+        flags["feed-retention-days"] = feedRetentionDays
         flags["log-keep-seconds"] = logKeepSeconds
         flags["log-megabytes"] = logMegabytes
         flags["profile"] = profile

@@ -381,6 +381,7 @@ import Testing
         (["--disk-reserve", "41943040"], "needs 268435456"),
         (["--disk-reserve", "0", "--profile", "standard"], "choose --profile small"),
         (["--threads", "0"], "between 1 and 256"), (["--readers", "100000"], "between 1 and 256"),
+        (["--feed-retention-days", "0"], "feed-retention-days: 0 is not between 1 and"),
         (["--drain-milliseconds=-1"], "drain-milliseconds"),
         (["--drain-milliseconds", "9223372036854775807"], "drain-milliseconds"),
         (["--limits", "idleMilliseconds=9223372036854775807"], "idleMilliseconds"),

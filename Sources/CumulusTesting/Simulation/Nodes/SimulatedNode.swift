@@ -130,6 +130,7 @@ final class SimulatedNode: @unchecked Sendable {
         schedule.keepMilliseconds = 3_000
         schedule.purgeMilliseconds = 4_000
         schedule.retentionMilliseconds = 20_000
+        schedule.feedMilliseconds = 20_000
         if hasAssets { schedule.assetMilliseconds = 2_000 }
         return schedule
     }
