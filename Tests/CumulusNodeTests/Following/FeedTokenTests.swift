@@ -1,6 +1,7 @@
 // Tokens of feeds that are none, or were made for somebody else: they are refused, and nothing is
 // told.
 
+import Cumulus
 import CumulusModel
 import CumulusTesting
 import CumulusWire

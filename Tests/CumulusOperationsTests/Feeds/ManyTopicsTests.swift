@@ -117,7 +117,7 @@ import Testing
         try store.save([SaveItem("n", ["stars": 1, "title": "t7002"])], in: .public)
         let page = try page(of: user, since: token)
         #expect(page.reset == nil)
-        #expect(page.topics.count == 1_000)
+        #expect(page.watches.topics.count == 1_000)
         #expect(page.news.map(\.subscription.id) == ["s7002"])
     }
 

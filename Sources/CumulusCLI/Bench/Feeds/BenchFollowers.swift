@@ -47,8 +47,7 @@ final class BenchFollowers: Sendable {
             progress.show(start, of: count)
         }
         guard token.isEmpty else { return }
-        let count = count
-        try await tally.wait("the first pages") { $0.upToDate >= count }
+        try await tally.wait("the first pages") { $0.upToDate >= devices.count }
     }
 
     private static func hello(_ device: Device, _ container: String) -> Hello {
