@@ -1345,7 +1345,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[48] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[49] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -1395,11 +1395,12 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[48] =
   { "SUBSCRIPTIONS_MODIFY", "CUMULUS__V1__METHOD__SUBSCRIPTIONS_MODIFY", 128 },
   { "SUBSCRIPTIONS_FETCH", "CUMULUS__V1__METHOD__SUBSCRIPTIONS_FETCH", 129 },
   { "FEEDS_FOLLOW", "CUMULUS__V1__METHOD__FEEDS_FOLLOW", 130 },
+  { "FEEDS_MARK_READ", "CUMULUS__V1__METHOD__FEEDS_MARK_READ", 131 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 6},{32, 9},{48, 10},{80, 31},{96, 35},{112, 42},{128, 45},{0, 48}
+{0, 0},{16, 6},{32, 9},{48, 10},{80, 31},{96, 35},{112, 42},{128, 45},{0, 49}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[48] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[49] =
 {
   { "ACCOUNTS_WHO_AM_I", 9 },
   { "ASSETS_DOWNLOAD", 44 },
@@ -1410,6 +1411,7 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[48
   { "CHANGES_FOLLOW_ZONE", 34 },
   { "CHANGES_ZONE", 32 },
   { "FEEDS_FOLLOW", 47 },
+  { "FEEDS_MARK_READ", 48 },
   { "INDEXES_LIST", 38 },
   { "INDEXES_REBUILD", 39 },
   { "INDEXES_VERIFY", 40 },
@@ -1457,9 +1459,9 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  48,
+  49,
   cumulus__v1__method__enum_values_by_number,
-  48,
+  49,
   cumulus__v1__method__enum_values_by_name,
   8,
   cumulus__v1__method__value_ranges,

@@ -322,7 +322,97 @@ void   cumulus__v1__zone_news__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__zone_news__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor cumulus__v1__follow_feed_request__field_descriptors[2] =
+void   cumulus__v1__mark_read_request__init
+                     (Cumulus__V1__MarkReadRequest         *message)
+{
+  static const Cumulus__V1__MarkReadRequest init_value = CUMULUS__V1__MARK_READ_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__mark_read_request__get_packed_size
+                     (const Cumulus__V1__MarkReadRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__mark_read_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__mark_read_request__pack
+                     (const Cumulus__V1__MarkReadRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__mark_read_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__mark_read_request__pack_to_buffer
+                     (const Cumulus__V1__MarkReadRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__mark_read_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__MarkReadRequest *
+       cumulus__v1__mark_read_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__MarkReadRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__mark_read_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__mark_read_request__free_unpacked
+                     (Cumulus__V1__MarkReadRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__mark_read_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__mark_read_response__init
+                     (Cumulus__V1__MarkReadResponse         *message)
+{
+  static const Cumulus__V1__MarkReadResponse init_value = CUMULUS__V1__MARK_READ_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__mark_read_response__get_packed_size
+                     (const Cumulus__V1__MarkReadResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__mark_read_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__mark_read_response__pack
+                     (const Cumulus__V1__MarkReadResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__mark_read_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__mark_read_response__pack_to_buffer
+                     (const Cumulus__V1__MarkReadResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__mark_read_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__MarkReadResponse *
+       cumulus__v1__mark_read_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__MarkReadResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__mark_read_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__mark_read_response__free_unpacked
+                     (Cumulus__V1__MarkReadResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__mark_read_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+static const ProtobufCFieldDescriptor cumulus__v1__follow_feed_request__field_descriptors[3] =
 {
   {
     "token",
@@ -348,15 +438,28 @@ static const ProtobufCFieldDescriptor cumulus__v1__follow_feed_request__field_de
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "history",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__FollowFeedRequest, history),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__follow_feed_request__field_indices_by_name[] = {
+  2,   /* field[2] = history */
   0,   /* field[0] = token */
   1,   /* field[1] = until_checkpoint */
 };
 static const ProtobufCIntRange cumulus__v1__follow_feed_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 2 }
+  { 0, 3 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__follow_feed_request__descriptor =
 {
@@ -366,7 +469,7 @@ const ProtobufCMessageDescriptor cumulus__v1__follow_feed_request__descriptor =
   "Cumulus__V1__FollowFeedRequest",
   "cumulus.v1",
   sizeof(Cumulus__V1__FollowFeedRequest),
-  2,
+  3,
   cumulus__v1__follow_feed_request__field_descriptors,
   cumulus__v1__follow_feed_request__field_indices_by_name,
   1,  cumulus__v1__follow_feed_request__number_ranges,
@@ -552,7 +655,7 @@ const ProtobufCMessageDescriptor cumulus__v1__subscription_name__descriptor =
   (ProtobufCMessageInit) cumulus__v1__subscription_name__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__notification__field_descriptors[10] =
+static const ProtobufCFieldDescriptor cumulus__v1__notification__field_descriptors[11] =
 {
   {
     "id",
@@ -674,6 +777,18 @@ static const ProtobufCFieldDescriptor cumulus__v1__notification__field_descripto
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "is_read",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Notification, is_read),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__notification__field_indices_by_name[] = {
   9,   /* field[9] = changed_at */
@@ -683,6 +798,7 @@ static const unsigned cumulus__v1__notification__field_indices_by_name[] = {
   0,   /* field[0] = id */
   6,   /* field[6] = info */
   7,   /* field[7] = is_pruned */
+  10,   /* field[10] = is_read */
   3,   /* field[3] = record */
   1,   /* field[1] = subscription_id */
   5,   /* field[5] = zones */
@@ -690,7 +806,7 @@ static const unsigned cumulus__v1__notification__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__notification__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 10 }
+  { 0, 11 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__notification__descriptor =
 {
@@ -700,7 +816,7 @@ const ProtobufCMessageDescriptor cumulus__v1__notification__descriptor =
   "Cumulus__V1__Notification",
   "cumulus.v1",
   sizeof(Cumulus__V1__Notification),
-  10,
+  11,
   cumulus__v1__notification__field_descriptors,
   cumulus__v1__notification__field_indices_by_name,
   1,  cumulus__v1__notification__number_ranges,
@@ -914,5 +1030,74 @@ const ProtobufCMessageDescriptor cumulus__v1__zone_news__descriptor =
   cumulus__v1__zone_news__field_indices_by_name,
   1,  cumulus__v1__zone_news__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__zone_news__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__mark_read_request__field_descriptors[2] =
+{
+  {
+    "ids",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Cumulus__V1__MarkReadRequest, n_ids),
+    offsetof(Cumulus__V1__MarkReadRequest, ids),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "token",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__MarkReadRequest, token),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__mark_read_request__field_indices_by_name[] = {
+  0,   /* field[0] = ids */
+  1,   /* field[1] = token */
+};
+static const ProtobufCIntRange cumulus__v1__mark_read_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__mark_read_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.MarkReadRequest",
+  "MarkReadRequest",
+  "Cumulus__V1__MarkReadRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__MarkReadRequest),
+  2,
+  cumulus__v1__mark_read_request__field_descriptors,
+  cumulus__v1__mark_read_request__field_indices_by_name,
+  1,  cumulus__v1__mark_read_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__mark_read_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+#define cumulus__v1__mark_read_response__field_descriptors NULL
+#define cumulus__v1__mark_read_response__field_indices_by_name NULL
+#define cumulus__v1__mark_read_response__number_ranges NULL
+const ProtobufCMessageDescriptor cumulus__v1__mark_read_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.MarkReadResponse",
+  "MarkReadResponse",
+  "Cumulus__V1__MarkReadResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__MarkReadResponse),
+  0,
+  cumulus__v1__mark_read_response__field_descriptors,
+  cumulus__v1__mark_read_response__field_indices_by_name,
+  0,  cumulus__v1__mark_read_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__mark_read_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };

@@ -72,7 +72,8 @@ import Testing
             notificationInfo: info(using: &dice),
             isPruned: Bool.random(using: &dice),
             changedBy: Bool.random(using: &dice) ? nil : Record.ID(recordName: "_u2"),
-            changedAt: Timestamp(millisecondsSince1970: Int64(bitPattern: dice.next()))
+            changedAt: Timestamp(millisecondsSince1970: Int64(bitPattern: dice.next())),
+            isRead: Bool.random(using: &dice)
         )
     }
 
@@ -115,12 +116,43 @@ import Testing
     @Test func requestsComeBack() throws {
         for token: Bytes in [[], [1, 2, 3]] {
             for untilCheckpoint in [false, true] {
-                let request = FollowFeedRequest(token: token, untilCheckpoint: untilCheckpoint)
-                let bytes = request.encoded()
-                #expect(LibraryCodec.messages["FollowFeedRequest"]?(bytes)?.hex == bytes.hex)
-                #expect(try FollowFeedRequest(wire: bytes) == request)
+                for isHistory in [false, true] {
+                    let request = FollowFeedRequest(
+                        token: token,
+                        untilCheckpoint: untilCheckpoint,
+                        isHistory: isHistory
+                    )
+                    let bytes = request.encoded()
+                    #expect(LibraryCodec.messages["FollowFeedRequest"]?(bytes)?.hex == bytes.hex)
+                    #expect(try FollowFeedRequest(wire: bytes) == request)
+                }
             }
         }
+    }
+
+    @Test func marksComeBack() throws {
+        let id = Bytes(0..<16)
+        let requests = [
+            MarkReadRequest(ids: []), MarkReadRequest(ids: [id, [], [1]], token: [7]),
+            MarkReadRequest(ids: Array(repeating: id, count: 400)),
+        ]
+        for request in requests {
+            let bytes = request.encoded()
+            #expect(LibraryCodec.messages["MarkReadRequest"]?(bytes)?.hex == bytes.hex)
+            #expect(try MarkReadRequest(wire: bytes) == request)
+        }
+        let golden = try MarkReadRequest(wire: Golden("MarkReadRequest").bytes)
+        #expect(golden.ids == [id, Bytes(id.reversed())])
+        #expect(golden.token == [1, 2, 3, 4, 5, 6, 7, 8])
+    }
+
+    @Test func aHistoryTellsWhatIsRead() throws {
+        let request = try FollowFeedRequest(wire: Golden("FollowFeedRequest-history").bytes)
+        #expect(request.token == [] && request.untilCheckpoint && request.isHistory)
+        let read = try WireFeedPage(wire: Golden("FeedPage-read").bytes).notifications
+        #expect(read.map(\.isRead) == [true])
+        let other = try WireFeedPage(wire: Golden("FeedPage-zones").bytes).notifications
+        #expect(other.map(\.isRead) == [false, false])
     }
 
     /// Not only bytes that come back: each part is where the contract has it.

@@ -66,6 +66,7 @@ import Testing
         "FetchDatabaseChangesResponse": { try FetchDatabaseChangesResponse(wire: $0).encoded() },
         "FetchZoneChangesRequest": { try FetchZoneChangesRequest(wire: $0).encoded() },
         "FollowFeedRequest": { try FollowFeedRequest(wire: $0).encoded() },
+        "MarkReadRequest": { try MarkReadRequest(wire: $0).encoded() },
         "FeedPage": { try WireFeedPage(wire: $0).encoded() },
         "ReadSchemaResponse": {
             ReadSchemaResponse.encoded(ckdb: try ReadSchemaResponse.ckdb(wire: $0))

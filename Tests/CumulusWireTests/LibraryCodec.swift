@@ -60,6 +60,8 @@ enum LibraryCodec {
         "FetchZonesResponse": repack(cumulus__v1__fetch_zones_response__unpack),
         "FeedPage": repack(cumulus__v1__feed_page__unpack),
         "FollowFeedRequest": repack(cumulus__v1__follow_feed_request__unpack),
+        "MarkReadRequest": repack(cumulus__v1__mark_read_request__unpack),
+        "MarkReadResponse": repack(cumulus__v1__mark_read_response__unpack),
         "Field": repack(cumulus__v1__field__unpack),
         "Hello": repack(cumulus__v1__hello__unpack),
         "IndexesRequest": repack(cumulus__v1__indexes_request__unpack),

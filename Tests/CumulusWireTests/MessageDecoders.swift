@@ -38,6 +38,7 @@ enum MessageDecoders {
         "FetchZoneChangesRequest": { _ = try FetchZoneChangesRequest(wire: $0) },
         "FetchZoneChangesResponse": { _ = try FetchZoneChangesResponse(wire: $0) },
         "FollowFeedRequest": { _ = try FollowFeedRequest(wire: $0) },
+        "MarkReadRequest": { _ = try MarkReadRequest(wire: $0) },
         "FeedPage": { _ = try WireFeedPage(wire: $0) },
         "ReadSchemaResponse": { _ = try ReadSchemaResponse.ckdb(wire: $0) },
         "ImportSchemaRequest": { _ = try ImportSchemaRequest(wire: $0) },

@@ -133,7 +133,8 @@ typedef enum _Cumulus__V1__Method {
   /*
    * server stream without an end
    */
-  CUMULUS__V1__METHOD__FEEDS_FOLLOW = 130
+  CUMULUS__V1__METHOD__FEEDS_FOLLOW = 130,
+  CUMULUS__V1__METHOD__FEEDS_MARK_READ = 131
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__METHOD)
 } Cumulus__V1__Method;
 /*
@@ -458,7 +459,7 @@ struct  Cumulus__V1__CallHeader
    */
   uint32_t timeout_ms;
   /*
-   * 16 bytes; needed by RECORDS_, ZONES_ and SUBSCRIPTIONS_MODIFY
+   * 16 bytes; needed by RECORDS_, ZONES_, SUBSCRIPTIONS_MODIFY, FEEDS_MARK_READ
    */
   ProtobufCBinaryData request_id;
   /*

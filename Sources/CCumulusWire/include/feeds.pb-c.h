@@ -25,6 +25,8 @@ typedef struct Cumulus__V1__SubscriptionName Cumulus__V1__SubscriptionName;
 typedef struct Cumulus__V1__Notification Cumulus__V1__Notification;
 typedef struct Cumulus__V1__RecordNews Cumulus__V1__RecordNews;
 typedef struct Cumulus__V1__ZoneNews Cumulus__V1__ZoneNews;
+typedef struct Cumulus__V1__MarkReadRequest Cumulus__V1__MarkReadRequest;
+typedef struct Cumulus__V1__MarkReadResponse Cumulus__V1__MarkReadResponse;
 
 
 /* --- enums --- */
@@ -74,10 +76,14 @@ struct  Cumulus__V1__FollowFeedRequest
    * ends with the page that says the device is up to date
    */
   protobuf_c_boolean until_checkpoint;
+  /*
+   * without a token: from the oldest change that the node keeps
+   */
+  protobuf_c_boolean history;
 };
 #define CUMULUS__V1__FOLLOW_FEED_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__follow_feed_request__descriptor) \
-    , {0,NULL}, 0 }
+    , {0,NULL}, 0, 0 }
 
 
 /*
@@ -168,6 +174,10 @@ struct  Cumulus__V1__Notification
    * milliseconds since 1970 UTC
    */
   int64_t changed_at;
+  /*
+   * the user marked it as read, on whichever device
+   */
+  protobuf_c_boolean is_read;
   Cumulus__V1__Notification__NewsCase news_case;
   union {
     Cumulus__V1__RecordNews *record;
@@ -180,7 +190,7 @@ struct  Cumulus__V1__Notification
 };
 #define CUMULUS__V1__NOTIFICATION__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__notification__descriptor) \
-    , {0,NULL}, {0,NULL}, CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, NULL, 0, {0,NULL}, 0, CUMULUS__V1__NOTIFICATION__NEWS__NOT_SET, {0} }
+    , {0,NULL}, {0,NULL}, CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, NULL, 0, {0,NULL}, 0, 0, CUMULUS__V1__NOTIFICATION__NEWS__NOT_SET, {0} }
 
 
 struct  Cumulus__V1__RecordNews
@@ -220,6 +230,33 @@ struct  Cumulus__V1__ZoneNews
 #define CUMULUS__V1__ZONE_NEWS__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__zone_news__descriptor) \
     , 0,NULL, 0 }
+
+
+struct  Cumulus__V1__MarkReadRequest
+{
+  ProtobufCMessage base;
+  /*
+   * of notifications, 16 bytes each; at most items_per_request
+   */
+  size_t n_ids;
+  ProtobufCBinaryData *ids;
+  /*
+   * everything up to it is read; empty: only the ids
+   */
+  ProtobufCBinaryData token;
+};
+#define CUMULUS__V1__MARK_READ_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__mark_read_request__descriptor) \
+    , 0,NULL, {0,NULL} }
+
+
+struct  Cumulus__V1__MarkReadResponse
+{
+  ProtobufCMessage base;
+};
+#define CUMULUS__V1__MARK_READ_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__mark_read_response__descriptor) \
+     }
 
 
 /* Cumulus__V1__FollowFeedRequest methods */
@@ -355,6 +392,44 @@ Cumulus__V1__ZoneNews *
 void   cumulus__v1__zone_news__free_unpacked
                      (Cumulus__V1__ZoneNews *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__MarkReadRequest methods */
+void   cumulus__v1__mark_read_request__init
+                     (Cumulus__V1__MarkReadRequest         *message);
+size_t cumulus__v1__mark_read_request__get_packed_size
+                     (const Cumulus__V1__MarkReadRequest   *message);
+size_t cumulus__v1__mark_read_request__pack
+                     (const Cumulus__V1__MarkReadRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__mark_read_request__pack_to_buffer
+                     (const Cumulus__V1__MarkReadRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__MarkReadRequest *
+       cumulus__v1__mark_read_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__mark_read_request__free_unpacked
+                     (Cumulus__V1__MarkReadRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__MarkReadResponse methods */
+void   cumulus__v1__mark_read_response__init
+                     (Cumulus__V1__MarkReadResponse         *message);
+size_t cumulus__v1__mark_read_response__get_packed_size
+                     (const Cumulus__V1__MarkReadResponse   *message);
+size_t cumulus__v1__mark_read_response__pack
+                     (const Cumulus__V1__MarkReadResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__mark_read_response__pack_to_buffer
+                     (const Cumulus__V1__MarkReadResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__MarkReadResponse *
+       cumulus__v1__mark_read_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__mark_read_response__free_unpacked
+                     (Cumulus__V1__MarkReadResponse *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__FollowFeedRequest_Closure)
@@ -378,6 +453,12 @@ typedef void (*Cumulus__V1__RecordNews_Closure)
 typedef void (*Cumulus__V1__ZoneNews_Closure)
                  (const Cumulus__V1__ZoneNews *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__MarkReadRequest_Closure)
+                 (const Cumulus__V1__MarkReadRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__MarkReadResponse_Closure)
+                 (const Cumulus__V1__MarkReadResponse *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -393,6 +474,8 @@ extern const ProtobufCMessageDescriptor cumulus__v1__record_news__descriptor;
 extern const ProtobufCEnumDescriptor    cumulus__v1__record_news__reason__descriptor;
 extern const ProtobufCEnumDescriptor    cumulus__v1__record_news__transition__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__zone_news__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__mark_read_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__mark_read_response__descriptor;
 
 PROTOBUF_C__END_DECLS
 

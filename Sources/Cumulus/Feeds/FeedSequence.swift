@@ -2,7 +2,8 @@
 //
 // Subscriptions are saved by `Database+Subscriptions`. The sync engine hears of changes this way.
 //
-// Folder: what devices are told. Read `FeedSequence`, then `FeedToken` and `FeedRepeats`.
+// Folder: what devices are told. Read `FeedSequence`, then `FeedToken`, `FeedRepeats` and
+// `Container+Marks`.
 
 public import CumulusModel
 import CumulusWire
@@ -47,9 +48,10 @@ extension Container {
     ///
     /// A page comes when there is news; it may also bring nothing but a newer token. A device that
     /// goes on from the token of its last page misses nothing and is told nothing twice, for as
-    /// long as the server remembers (30 days). What the server can't tell exactly it resets, see
-    /// ``FeedPage/reset``. If an app ends before it was up to date, and goes on at another node, a
-    /// notification may come again, with the same ``FeedNotification/id``: apply it again.
+    /// long as the server remembers (30 days, unless it is set up otherwise). What the server can't
+    /// tell exactly it resets, see ``FeedPage/reset``. If an app ends before it was up to date, and
+    /// goes on at another node, a notification may come again, with the same
+    /// ``FeedNotification/id``: apply it again.
     ///
     /// What this device changed itself is left out, if ``Configuration/deviceID`` names it.
     ///
@@ -64,6 +66,27 @@ extension Container {
     public func notifications(since token: FeedToken?) -> FeedSequence {
         FeedSequence(core: core, token: token)
     }
+
+    /// What all subscriptions of the user have told, up to now: what CloudKit's notification
+    /// history was.
+    ///
+    /// ```swift
+    /// for try await page in container.notificationHistory() {
+    ///     let unread = page.notifications.filter { !$0.isRead }
+    ///     app.show(unread)
+    ///     if page.isUpToDate { app.keep(page.token) }
+    /// }
+    /// ```
+    ///
+    /// It begins with the oldest change that the server still knows, and a subscription tells what
+    /// happened since it was saved. Several changes of a record come as one notification. What this
+    /// device did itself is left out, as in a feed. The sequence ends with the page that is up to
+    /// date. ``notifications(since:)`` goes on from its token.
+    ///
+    /// - Parameter token: Tells only what came behind it; nil means all that is known.
+    public func notificationHistory(since token: FeedToken? = nil) -> FeedSequence {
+        FeedSequence(core: core, token: token, isHistory: true)
+    }
 }
 
 /// What a user's subscriptions tell, as it happens; see ``Container/notifications(since:)``.
@@ -75,6 +98,8 @@ public struct FeedSequence: AsyncSequence, Sendable {
 
     let core: ClientCore
     let token: FeedToken?
+    /// It ends where the device is up to date.
+    var isHistory = false
 
     /// Begins behind the token; each iterator follows by itself.
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
@@ -89,22 +114,34 @@ public struct FeedSequence: AsyncSequence, Sendable {
         private let stream: FollowedStream
         private var token: FeedToken?
         private var repeats = FeedRepeats()
+        private let isHistory: Bool
+        private var hasEnded = false
 
         init(_ sequence: FeedSequence) {
             token = sequence.token
+            isHistory = sequence.isHistory
             stream = FollowedStream(sequence.core, .feedsFollow)
         }
 
-        /// The next page; it comes when there is news.
-        public mutating func next() async throws -> FeedPage? { try await nextPage().page }
+        /// The next page; it comes when there is news, and is nil at the end of a history.
+        public mutating func next() async throws -> FeedPage? {
+            if hasEnded { return nil }
+            let page = try await nextPage().page
+            hasEnded = isHistory && page.isUpToDate
+            return page
+        }
 
         /// The next page, and whether it is the first one over a connection.
         mutating func nextPage() async throws -> (page: FeedPage, isFirst: Bool) {
-            let token = token
+            let request = FollowFeedRequest(
+                token: token?.bytes ?? [],
+                untilCheckpoint: isHistory,
+                isHistory: isHistory
+            )
             var isFirst = false
             let message = try await stream.next {
                 isFirst = true
-                return FollowFeedRequest(token: token?.bytes ?? []).encoded()
+                return request.encoded()
             }
             if isFirst { repeats.begin() }
             let page = try decoding { try WireFeedPage(wire: message) }

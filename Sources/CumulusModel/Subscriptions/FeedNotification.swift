@@ -12,7 +12,19 @@ public struct FeedNotification: Hashable, Sendable, Identifiable {
         /// 16 bytes.
         package let bytes: [UInt8]
 
+        package static let byteCount = 16
+        /// Ids that a user's marks hold, those marked last; also the most of one request.
+        package static let mostMarked = 400
+
         package init(bytes: [UInt8]) { self.bytes = bytes }
+
+        /// An id that was written as ``description``; nil if it isn't one.
+        public init?(_ description: String) {
+            guard let bytes = [UInt8](hex: description), bytes.count == ID.byteCount else {
+                return nil
+            }
+            self.bytes = bytes
+        }
 
         /// 32 hexadecimal digits.
         public var description: String { bytes.hex }
@@ -111,6 +123,8 @@ public struct FeedNotification: Hashable, Sendable, Identifiable {
     public var changedBy: Record.ID?
     /// When it was made.
     public var changedAt: Timestamp
+    /// The user marked it as read, on whichever device, before this page was made.
+    public var isRead = false
 
     /// A notification.
     package init(
@@ -121,7 +135,8 @@ public struct FeedNotification: Hashable, Sendable, Identifiable {
         notificationInfo: Subscription.NotificationInfo? = nil,
         isPruned: Bool = false,
         changedBy: Record.ID? = nil,
-        changedAt: Timestamp
+        changedAt: Timestamp,
+        isRead: Bool = false
     ) {
         self.id = id
         self.subscriptionID = subscriptionID
@@ -131,6 +146,7 @@ public struct FeedNotification: Hashable, Sendable, Identifiable {
         self.isPruned = isPruned
         self.changedBy = changedBy
         self.changedAt = changedAt
+        self.isRead = isRead
     }
 }
 

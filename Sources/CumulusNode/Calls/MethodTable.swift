@@ -154,6 +154,7 @@ enum MethodTable {
         ),
         .init(.subscriptionsFetch, .parts, [.token, .credit], begin: SubscriptionCalls.fetch),
         .init(.feedsFollow, .endlessParts, [.token, .credit], begin: FeedCalls.follow),
+        .init(.feedsMarkRead, .message, [.requestID, .token], begin: FeedCalls.markRead),
     ]
 
     private static let byNumber: [MethodEntry?] = {

@@ -1,5 +1,5 @@
-// The call that follows a user's feed: pages since a token, then one for each change that a
-// subscription asks for.
+// The calls on a user's feed: follow it, pages since a token and then one for each change that a
+// subscription asks for; and mark what it told as read.
 //
 // Called through `MethodTable`. The token is opened and waited for as in a fetch of changes.
 //
@@ -39,6 +39,7 @@ enum FeedCalls {
                 environment: scope.environment
             )
             fetch.isLost = isLost
+            fetch.isHistory = request.isHistory
             let feed = FollowedFeed(
                 node: node,
                 scope: scope,
@@ -48,6 +49,40 @@ enum FeedCalls {
             )
             return try feed.page(of: fetch, told: nil)
         }
+    }
+
+    static func markRead(_ context: CallContext) throws {
+        let limits = context.node.configuration.limits
+        try context.parsing { _ in
+            let request = try MarkReadRequest(wire: context.message)
+            // Before anything is made of them.
+            let limit = MarkRead.mostIDs(limits)
+            guard request.ids.count <= limit else {
+                throw ServiceError.tooManyItems(request.ids.count, limit: limit)
+            }
+            return (ids: try request.ids.map(notificationID), token: request.token)
+        } then: { request in
+            let token = try token(request.token, try context.scope(), context)
+            let operation = MarkRead(request.ids, upTo: token, limits: limits)
+            // The answer says nothing but that it is done.
+            try context.write(.markRead(operation)) { _ in [[]] }
+        }
+    }
+
+    private static func notificationID(
+        _ bytes: Bytes
+    ) throws(ServiceError) -> FeedNotification.ID {
+        guard bytes.count == FeedNotification.ID.byteCount else {
+            throw ServiceError(
+                .invalidArguments,
+                .invalidValue,
+                """
+                the id of a notification has \(FeedNotification.ID.byteCount) bytes, and not \
+                \(bytes.count); use ids that a feed told
+                """
+            )
+        }
+        return FeedNotification.ID(bytes: bytes)
     }
 
     /// Opens a feed token; nil means the request has none.

@@ -62,6 +62,7 @@ struct FollowedFeed: Sendable {
         var next = fetch
         next.token = page.token
         next.isLost = false
+        if page.isLast { next.isHistory = false }
         next.place = page.isLast ? page.place : nil
         let isKept = page.watches.topics.count <= FollowedFeed.mostWatchesInMemory
         next.watches = isKept ? (page.watches, page.place) : nil
@@ -85,6 +86,8 @@ struct FollowedFeed: Sendable {
             found = try search.run(leavingOut: mark)
         }
         page.take(found.found, of: fetch)
-        return (page, found.notifications)
+        if page.news.isEmpty { return (page, []) }
+        let marks = try head.marks(of: caller.user, in: number, reader)
+        return (page, found.notifications(marking: marks))
     }
 }

@@ -12,16 +12,30 @@ import CumulusWire
 struct SharedFeeds: Sendable {
     let heads = SharedPages<ScopeNumber, FeedHead> { _ in 0 }
     let pages = SharedPages<FeedRead, FeedSearch.Answer> { answer in
-        answer.notifications.reduce(0) { $0 + $1.count }
+        answer.encoded.reduce(0) { $0 + $1.bytes.count }
     }
 }
 
 /// Finds the news of a page that fits in a message, and encodes them.
 struct FeedSearch {
+    /// A notification as it goes over the wire, unread.
+    struct Encoded: Sendable {
+        let id: FeedNotification.ID
+        let dot: Dot
+        let bytes: Bytes
+    }
+
     struct Answer: Sendable {
         /// nil: one commit is more than a message holds.
         var found: FeedRead.Found?
-        var notifications: [Bytes]
+        var encoded: [Encoded] = []
+
+        /// The notifications for a user who has read these.
+        func notifications(marking marks: ReadMarks) -> [Bytes] {
+            encoded.map {
+                marks.holds($0.id, of: $0.dot) ? WireFeedPage.marked($0.bytes) : $0.bytes
+            }
+        }
     }
 
     let node: Node
@@ -35,31 +49,32 @@ struct FeedSearch {
         var end: UInt64?
         while true {
             let found = try read.run(fetch, at: head, through: end, leavingOut: mark, in: reader)
-            guard let found else { return Answer(notifications: []) }
+            guard let found else { return Answer() }
             switch try encode(found.news) {
-            case .all(let notifications): return Answer(found: found, notifications: notifications)
+            case .all(let encoded): return Answer(found: found, encoded: encoded)
             case .through(let position): end = position
-            case .none: return Answer(notifications: [])
+            case .none: return Answer()
             }
         }
     }
 
-    private enum Encoded {
-        case all([Bytes])
+    private enum Size {
+        case all([Encoded])
         /// They are too many: those up to that position may fit.
         case through(UInt64)
         /// One commit is more than a message holds: the device asks anew.
         case none
     }
 
-    private func encode(_ news: [FeedNews]) throws -> Encoded {
+    private func encode(_ news: [FeedNews]) throws -> Size {
         let limits = node.configuration.limits
-        var (encoded, byteCount) = ([Bytes](), 0)
+        var (encoded, byteCount) = ([Encoded](), 0)
         var last: (before: UInt64?, position: UInt64) = (nil, news.first?.position ?? 0)
         for news in news {
             if news.position != last.position { last = (last.position, news.position) }
+            let id = node.mint.id(of: news)
             let notification = try news.notification(
-                node.mint.id(of: news),
+                id,
                 in: read.scope,
                 byteLimit: limits.notificationBytes,
                 reader
@@ -68,7 +83,7 @@ struct FeedSearch {
             byteCount += bytes.count
             if byteCount > limits.pageBytes, let before = last.before { return .through(before) }
             if byteCount > limits.answerBytes { return .none }
-            encoded.append(bytes)
+            encoded.append(Encoded(id: id, dot: news.stamp.dot, bytes: bytes))
         }
         return .all(encoded)
     }

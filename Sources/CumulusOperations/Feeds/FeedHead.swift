@@ -34,4 +34,17 @@ package struct FeedHead: Sendable {
         }
         place = max(last, lastBreak)
     }
+
+    /// What a user has read, with a whole vector.
+    ///
+    /// - Parameter reader: Of the same snapshot.
+    package func marks(
+        of user: String,
+        in scope: ScopeNumber,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> ReadMarks {
+        var marks = try reader.readMarks(of: user, in: scope)
+        marks.vector = runs.whole(marks.vector)
+        return marks
+    }
 }

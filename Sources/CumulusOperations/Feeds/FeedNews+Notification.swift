@@ -14,6 +14,8 @@ extension FeedNews {
 
     /// The notification of this news.
     ///
+    /// Whether it is read is not known here: news are shared by users.
+    ///
     /// - Parameter byteLimit: Bytes of its parts that can be left out, and of what can't; see
     ///   `FeedNotification.prune`.
     package func notification(

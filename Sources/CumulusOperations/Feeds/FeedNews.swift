@@ -104,14 +104,23 @@ struct FeedTelling {
         self.reader = reader
     }
 
-    mutating func tell(_ stored: StoredSubscription, _ topic: Topic) throws(EngineError) {
+    /// - Parameters:
+    ///   - position: What happened up to there is not told, since nobody had asked for it.
+    ///   - seen: The same for zones as a whole.
+    mutating func tell(
+        _ stored: StoredSubscription,
+        _ topic: Topic,
+        since position: UInt64,
+        _ seen: VersionVector
+    ) throws(EngineError) {
         guard topic.recordType != nil else {
             // A page that is not the last one leaves the token where it was.
-            if window.isLast { try tellZones(stored, topic) }
+            if window.isLast { try tellZones(stored, topic, seen) }
             return
         }
         let uncertain = stored.fired == nil ? try uncertain(topic) : [:]
-        for (place, story) in stories(topic, stored.fired) where uncertain[place] == nil {
+        let stories = stories(topic, since: position, stored.fired)
+        for (place, story) in stories where uncertain[place] == nil {
             add(story, at: place, stored)
         }
         for (place, mix) in uncertain {
@@ -137,7 +146,8 @@ struct FeedTelling {
     /// In which zones others changed something that the device has not seen.
     private mutating func tellZones(
         _ stored: StoredSubscription,
-        _ topic: Topic
+        _ topic: Topic,
+        _ seen: VersionVector
     ) throws(EngineError) {
         var (zones, newest): ([String], Stamp?) = ([], nil)
         for (key, value) in try reader.rows(.meta, .watchedHeads(of: topic.id, in: scope)) {
@@ -146,7 +156,7 @@ struct FeedTelling {
                 try WatchedHead(row: value)
             }
             let stamp = Stamp(row.time, Dot(incarnation, row.seq))
-            if known.covers(stamp.dot) { continue }
+            if seen.covers(stamp.dot) { continue }
             authors.insert(device)
             if mark != 0 && device == mark { continue }
             if zones.last != zone { zones.append(zone) }
@@ -166,9 +176,13 @@ struct FeedTelling {
     }
 
     /// What the device has not seen, by records.
-    private mutating func stories(_ topic: Topic, _ fired: Dot?) -> [Place: Story] {
+    private mutating func stories(
+        _ topic: Topic,
+        since position: UInt64,
+        _ fired: Dot?
+    ) -> [Place: Story] {
         var stories: [Place: Story] = [:]
-        for event in window.events[topic.id] ?? [] {
+        for event in window.events[topic.id] ?? [] where event.position > position {
             if !fetch.broken.contains(.feedCovered), known.covers(event.row.stamp.dot) { continue }
             if let fired, event.row.stamp.dot != fired { continue }
             authors.insert(event.row.device)
@@ -291,8 +305,20 @@ extension Subscription {
 }
 
 extension Authorisation {
-    static let feedNeedsUser = ServiceError(
-        .notAuthenticated,
-        "feeds are for signed-in users; connect with an access token"
-    )
+    /// Feeds are a user's.
+    static func checkFeed(of caller: Caller) throws(ServiceError) {
+        switch caller.role {
+        case .user: return
+        case .anonymous:
+            throw ServiceError(
+                .notAuthenticated,
+                "feeds are for signed-in users; connect with an access token"
+            )
+        case .operator:
+            throw ServiceError(
+                .permissionFailure,
+                "an operator has no feed; use a user's access token"
+            )
+        }
+    }
 }

@@ -64,7 +64,11 @@ package struct FeedRead: Hashable, Sendable {
             isLater: from > first,
             reader
         )
-        for watch in watches.list { try telling.tell(watch.stored, watch.topic) }
+        for watch in watches.list {
+            var seen = known
+            if let since = watch.seen { seen.merge(head.runs.whole(since)) }
+            try telling.tell(watch.stored, watch.topic, since: watch.since, seen)
+        }
         let news = telling.news.sorted {
             ($0.position, $0.place, $0.subscription.id)
                 < ($1.position, $1.place, $1.subscription.id)

@@ -10,6 +10,10 @@ package final class FeedWatches: Hashable, Sendable {
     struct Watch: Sendable {
         let stored: StoredSubscription
         let topic: Topic
+        /// What happened up to there is not told, since nobody had asked for it.
+        var since: UInt64 = 0
+        /// The same, as a vector; short, see `Runs`.
+        var seen: VersionVector?
     }
 
     let list: [Watch]
@@ -41,6 +45,7 @@ package final class FeedWatches: Hashable, Sendable {
                 $0.stored.database == $1.stored.database
                     && $0.stored.subscription == $1.stored.subscription
                     && $0.stored.fired == $1.stored.fired
+                    && $0.since == $1.since && $0.seen == $1.seen
             }
     }
 }

@@ -7,14 +7,17 @@
 // per page of a feed.
 //
 // Folder: what a device is told. Read `FeedToken`, then `FetchFeed` with `FeedHead`, `FeedWatches`
-// and `FeedRead`, then `FeedWindow` and `FeedNews`.
+// and `FeedRead`, then `FeedWindow` and `FeedNews`; and `MarkRead`.
 
 package import CumulusModel
 package import CumulusStorage
 
 package struct FetchFeed: Sendable {
-    /// nil: from now on.
+    /// nil: from now on, or all that is kept if `isHistory`.
     package var token: FeedToken?
+    /// Part of a read that began with the oldest change that is kept: of a subscription that is
+    /// newer, it tells what happened since, instead of a reset.
+    package var isHistory = false
     /// Where this run of the node read last for this device: the token is of that place.
     package var place: UInt64?
     /// What its user subscribed to when this run of the node read last for it.
@@ -87,7 +90,7 @@ package struct FetchFeed: Sendable {
         in reader: ReadTransaction
     ) throws(ReadFailure) -> Page {
         do {
-            guard !caller.user.isEmpty else { throw Authorisation.feedNeedsUser }
+            try Authorisation.checkFeed(of: caller)
             var page = Page(
                 token: FeedToken(
                     scope: scope,
@@ -98,7 +101,9 @@ package struct FetchFeed: Sendable {
                 place: head.place,
                 watches: try watches(of: caller.user, number, at: head, reader)
             )
-            guard let token else { return page }
+            guard let (token, place) = try beginning(page.token, number, at: head, reader) else {
+                return page
+            }
             try token.check(scope, caller.user)
             if isLost {
                 page.reset = .all
@@ -115,7 +120,7 @@ package struct FetchFeed: Sendable {
                 )
             }
             if page.watches.list.isEmpty { return page }
-            guard let first = try first(after: token, number, at: head, reader),
+            guard let first = try first(after: token, place, number, at: head, reader),
                 broken.contains(.feedBreak) || first > head.lastBreak
             else {
                 page.reset = .all
@@ -135,6 +140,24 @@ package struct FetchFeed: Sendable {
         } catch {
             throw ReadFailure(error)
         }
+    }
+
+    /// Where the page goes on, and the place of that in this run, if it is known; nil: from now on.
+    ///
+    /// - Parameter now: The token of what is here.
+    private func beginning(
+        _ now: FeedToken,
+        _ scope: ScopeNumber,
+        at head: FeedHead,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> (token: FeedToken, place: UInt64?)? {
+        if let token { return (token, place) }
+        guard isHistory, let oldest = try reader.oldestMilestone(of: scope, at: head) else {
+            return nil
+        }
+        var token = now
+        token.base = oldest.vector
+        return (token, oldest.position)
     }
 
     /// What the user subscribed to, at the head.
@@ -159,6 +182,7 @@ package struct FetchFeed: Sendable {
     /// The position behind everything that the device was told; nil means that it isn't known.
     private func first(
         after token: FeedToken,
+        _ place: UInt64?,
         _ scope: ScopeNumber,
         at head: FeedHead,
         _ reader: ReadTransaction
@@ -182,6 +206,11 @@ package struct FetchFeed: Sendable {
             let since: SeqRow? = try reader.row(.subscribed(scope, watch.stored.key))
             if let since, since.seq < first || broken.contains(.feedSince) {
                 told.append(watch)
+            } else if let since, isHistory {
+                var watch = watch
+                watch.since = since.seq
+                watch.seen = try reader.lastMilestone(through: since.seq, of: scope)?.vector
+                told.append(watch)
             } else {
                 anew.append(
                     SubscriptionName(
@@ -200,25 +229,55 @@ extension FetchFeed.Page {
     ///   - found: What its read found; nil means that it is too much to be told.
     ///   - fetch: The fetch that began the page.
     package mutating func take(_ found: FeedRead.Found?, of fetch: FetchFeed) {
-        guard let found, let read, let token = fetch.token else {
+        guard let found, let read else {
             reset = .all
             return
         }
         news = found.news
         if found.isLast { return }
-        self.token.progress = FeedToken.Progress(
+        token.progress = FeedToken.Progress(
             run: fetch.run,
             first: read.first,
             position: found.end,
-            seen: self.token.base,
+            seen: token.base,
             isCut: read.isCut
         )
-        self.token.base = token.base
-        self.token.truncation = token.truncation
+        token.base = read.base
+        token.truncation = fetch.token?.truncation ?? token.truncation
     }
 }
 
 extension ReadTransaction {
+    /// The first milestone behind which all that happened is kept; nil: there is none.
+    fileprivate func oldestMilestone(
+        of scope: ScopeNumber,
+        at head: FeedHead
+    ) throws(EngineError) -> (position: UInt64, vector: VersionVector)? {
+        var range = KeyRange.milestones(of: scope)
+        if head.lastBreak > 0 { range.start = RowKey.milestone(scope, head.lastBreak).bytes }
+        return try rows(.log, range, limit: 1).first.map(milestone)
+    }
+
+    /// The last milestone up to a position; nil: there is none.
+    fileprivate func lastMilestone(
+        through position: UInt64,
+        of scope: ScopeNumber
+    ) throws(EngineError) -> (position: UInt64, vector: VersionVector)? {
+        var range = KeyRange.milestones(of: scope)
+        range.end = RowKey.milestone(scope, position + 1).bytes
+        return try rows(.log, range, backwards: true, limit: 1).first.map(milestone)
+    }
+
+    private func milestone(
+        _ row: (key: Bytes, value: Bytes)
+    ) throws(EngineError) -> (position: UInt64, vector: VersionVector) {
+        let position = try RowKey.milestone(row.key)
+        let milestone = try decoding(row.key) { () throws(MalformedBytes) in
+            try Milestone(row: row.value)
+        }
+        return (position, milestone.vector)
+    }
+
     /// The position behind the last milestone that a reader has seen all of; nil: none is kept.
     fileprivate func firstPosition(
         for known: VersionVector,

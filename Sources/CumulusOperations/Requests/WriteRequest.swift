@@ -16,6 +16,7 @@ package struct WriteRequest: Sendable {
         case modifyRecords(ModifyRecords)
         case modifyZones(ModifyZones)
         case modifySubscriptions(ModifySubscriptions)
+        case markRead(MarkRead)
         // Of this node alone: what they do to its assets is in no log.
         case prepareAssets(PrepareAssets)
         case enterChunks(EnterChunks)
@@ -99,7 +100,7 @@ package struct WriteRequest: Sendable {
         case .modifyZones(let request): request.saves.isEmpty
         case .modifySubscriptions(let request): request.saves.isEmpty
         case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
-            .importSchema, .resetSchema, .prepareAssets, .enterChunks:
+            .importSchema, .resetSchema, .prepareAssets, .enterChunks, .markRead:
             false
         }
     }
@@ -204,6 +205,8 @@ package struct WriteRequest: Sendable {
         case .modifySubscriptions(let request):
             let environment = self.scope.environment
             return try request.run(scope, environment, by: caller, requestID, in: &transaction)
+        case .markRead(let request):
+            return try request.run(scope, by: caller, requestID, in: &transaction)
         case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
             .importSchema, .resetSchema, .prepareAssets, .enterChunks:
             return .failure(
@@ -271,8 +274,9 @@ package struct WriteRequest: Sendable {
             case .modifyZones(let request): try done.outcome(of: request, transaction)
             case .modifySubscriptions(let request):
                 try done.outcome(of: request, self.scope.environment, transaction)
+            // Marks have no items: a trace of them says that they stand.
             case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
-                .importSchema, .resetSchema, .prepareAssets, .enterChunks:
+                .importSchema, .resetSchema, .prepareAssets, .enterChunks, .markRead:
                 ModifyOutcome(saves: 0, deletes: 0)
             }
         outcome.dots = row.dots
@@ -299,7 +303,7 @@ package struct WriteRequest: Sendable {
         case .modifyZones(let request): request.saves.count + request.deletes.count == 1
         case .modifySubscriptions(let request): request.saves.count + request.deletes.count == 1
         case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
-            .importSchema, .resetSchema, .prepareAssets, .enterChunks:
+            .importSchema, .resetSchema, .prepareAssets, .enterChunks, .markRead:
             true
         }
     }
@@ -332,8 +336,8 @@ package struct WriteRequest: Sendable {
             return (.success(.member(existed: existed)), existed)
         case .truncate:
             return (.success(.truncated(scopes: try Truncation.mark(in: &transaction))), true)
-        case .modifyRecords, .modifyZones, .modifySubscriptions, .setMergePolicy, .importSchema,
-            .resetSchema, .prepareAssets, .enterChunks:
+        case .modifyRecords, .modifyZones, .modifySubscriptions, .markRead, .setMergePolicy,
+            .importSchema, .resetSchema, .prepareAssets, .enterChunks:
             return (.failure(Containers.unknown("")), false)
         }
     }

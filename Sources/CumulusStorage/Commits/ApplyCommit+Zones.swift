@@ -166,7 +166,7 @@ extension RegisterRow {
     ///
     /// There are three exceptions. The first type of a field stays, so that stored values fit. The
     /// greatest count stays. A removed member stays removed, also if another node enters it
-    /// meanwhile.
+    /// meanwhile. What users have read is never replaced, see `joiningMarks`.
     func replaces(_ current: RegisterRow, in namespace: String) -> Bool {
         let isRemoval = value == nil
         if namespace == MemberRegister.namespace, isRemoval != (current.value == nil) {

@@ -190,7 +190,8 @@ extension WriteTransaction {
 // MARK: - Parts of a state
 
 extension WriteTransaction {
-    /// Takes in a register of another node: the highest stamp stands, in a schema the first one.
+    /// Takes in a register of another node: the highest stamp stands, in a schema the first one;
+    /// what a user has read is joined.
     ///
     /// - Parameter isCommitted: It comes as a commit: what depends on it comes later.
     package mutating func join(
@@ -208,6 +209,11 @@ extension WriteTransaction {
                 if isMixed || ours.value != theirs.value {
                     try noteType(theirs, of: key, in: scope)
                 }
+            }
+            if namespace == ReadMarks.namespace, !state.broken.contains(.readMarks) {
+                let joined = ours.joiningMarks(of: theirs)
+                if joined != ours { put(.register(scope, namespace, key), joined) }
+                return
             }
             guard theirs.replaces(ours, in: namespace) else { return }
         }

@@ -66,4 +66,6 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let feedFold = BrokenRules(rawValue: 67_108_864)
     /// Concurrent changes of which a device has seen one are no reason to tell it more.
     package static let feedMixed = BrokenRules(rawValue: 134_217_728)
+    /// Of what a user marks as read at two nodes the later marks stand alone.
+    package static let readMarks = BrokenRules(rawValue: 268_435_456)
 }

@@ -7,7 +7,7 @@
 //
 // Folder: subscriptions as nodes keep them, and the rows from which feeds are read. Read
 // `StoredSubscription` and `CanonicalPredicate`, then `Topic`, `TopicGroup` and `TopicIndex`, then
-// `TopicRows`, `WriteTransaction+Topics` and `FeedRetention`.
+// `TopicRows`, `WriteTransaction+Topics` and `FeedRetention`; `ReadMarks` stands for itself.
 
 package import CumulusModel
 

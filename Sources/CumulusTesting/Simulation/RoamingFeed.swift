@@ -4,7 +4,7 @@
 // Driven by `SimulatedCluster`. When a page is the last one, what the device holds of each
 // subscription must be exactly what a query finds on that node; no notification comes twice, no
 // record leaves that was not there, and tokens never go back. What isn't so is kept as a fault for
-// the checkers.
+// the checkers. What the user marks as read at one node must be so at all, see `RoamingMarks`.
 
 import CumulusModel
 import CumulusOperations
@@ -23,6 +23,7 @@ package struct RoamingFeed {
     private var copy: FeedCopy<Dot>
     /// How far the device has fetched which zones changed, and whether it watches them.
     private var zones: (isWatched: Bool, token: ChangeToken?) = (false, nil)
+    private var marks: RoamingMarks
 
     /// What was not as promised.
     var faults: [String] { copy.faults }
@@ -35,6 +36,19 @@ package struct RoamingFeed {
         copy = FeedCopy(of: user)
         self.broken = broken
         dice = SeededGenerator(seed: seed)
+        marks = RoamingMarks(seed: seed)
+    }
+
+    // MARK: Marks
+
+    /// Marks some notifications as read, and looks for what was marked before.
+    ///
+    /// - Parameter isSettling: Nothing more is marked.
+    mutating func mark(at store: TestStore, isSettling: Bool) throws {
+        if !isSettling, try marks.step(upTo: token, by: caller, at: store) {
+            copy.counts["feeds: marks", default: 0] += 1
+        }
+        copy.faults += try marks.missing(of: caller.user, at: store)
     }
 
     // MARK: Subscriptions
@@ -258,6 +272,7 @@ package struct RoamingFeeds {
             try store.forgetFeeds()
         }
         try devices[device].step(on: store)
+        try devices[device].mark(at: store, isSettling: isSettling)
         return lines
     }
 }

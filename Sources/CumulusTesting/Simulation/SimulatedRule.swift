@@ -76,6 +76,8 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
     case feedFold = "feed-fold"
     /// Records that were changed concurrently are told again after a change of nodes.
     case feedMixed = "feed-mixed"
+    /// What a user marks as read at several nodes counts together.
+    case readMarks = "read-marks"
 
     /// The part of it that stores break.
     var inStores: BrokenRules {
@@ -107,6 +109,7 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
         case .feedFirst: .feedFirst
         case .feedFold: .feedFold
         case .feedMixed: .feedMixed
+        case .readMarks: .readMarks
         default: []
         }
     }

@@ -361,6 +361,12 @@ package final class TestStore {
         try outcome(of: try run(request(.modifySubscriptions(modify), by: caller)))
     }
 
+    /// Marks notifications as read; throws what fails it.
+    @discardableResult
+    package func mark(_ mark: MarkRead, by caller: Caller = .alice) throws -> ModifyOutcome {
+        try outcome(of: try run(request(.markRead(mark), by: caller)))
+    }
+
     /// Saves records, as one atomic request of Alice's that compares no tags.
     @discardableResult
     package func save(

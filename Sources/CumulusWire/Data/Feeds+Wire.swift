@@ -1,4 +1,4 @@
-// The call on feeds: what a user's subscriptions tell, page by page.
+// The calls on feeds: what a user's subscriptions tell, page by page, and what the user has read.
 //
 // `feeds.proto`. The node encodes a notification once, and joins it to the pages of all feeds that
 // tell it. The client decodes pages. hot: once per notification on the node, once per page of each
@@ -14,16 +14,20 @@ package struct FollowFeedRequest: Hashable, Sendable {
     package var token: Bytes
     /// The answer ends with the page that says the device is up to date.
     package var untilCheckpoint: Bool
+    /// Without a token: from the oldest change that the node keeps.
+    package var isHistory: Bool
 
-    package init(token: Bytes, untilCheckpoint: Bool = false) {
+    package init(token: Bytes, untilCheckpoint: Bool = false, isHistory: Bool = false) {
         self.token = token
         self.untilCheckpoint = untilCheckpoint
+        self.isHistory = isHistory
     }
 
     package func encoded() -> Bytes {
         var writer = CanonicalWriter()
         writer.field(1, bytes: token)
         writer.field(2, varint: untilCheckpoint ? 1 : 0)
+        writer.field(3, varint: isHistory ? 1 : 0)
         return writer.bytes
     }
 
@@ -31,6 +35,7 @@ package struct FollowFeedRequest: Hashable, Sendable {
         let message = try CMessage(bytes[...], cumulus__v1__follow_feed_request__unpack)
         token = message.raw.token.swiftBytes
         untilCheckpoint = message.raw.until_checkpoint != 0
+        isHistory = message.raw.history != 0
     }
 }
 
@@ -88,6 +93,14 @@ package struct WireFeedPage: Hashable, Sendable {
     package static func encoded(_ notification: FeedNotification) -> Bytes {
         var writer = CanonicalWriter(reserving: 256)
         notification.encode(to: &writer)
+        return writer.bytes
+    }
+
+    /// The bytes of an unread `Notification`, of one that is read: fields may stand in any order.
+    package static func marked(_ notification: Bytes) -> Bytes {
+        var writer = CanonicalWriter(reserving: notification.count + 2)
+        writer.raw(notification)
+        writer.field(11, varint: 1)
         return writer.bytes
     }
 
@@ -183,6 +196,7 @@ extension FeedNotification {
         writer.field(8, varint: isPruned ? 1 : 0)
         writer.field(9, text: changedBy?.recordName ?? "")
         writer.field(10, signed: changedAt.millisecondsSince1970)
+        writer.field(11, varint: isRead ? 1 : 0)
     }
 
     /// nil if this release can't read what it tells.
@@ -202,7 +216,8 @@ extension FeedNotification {
             },
             isPruned: raw.is_pruned != 0,
             changedBy: user.isEmpty ? nil : Record.ID(recordName: user),
-            changedAt: Timestamp(millisecondsSince1970: raw.changed_at)
+            changedAt: Timestamp(millisecondsSince1970: raw.changed_at),
+            isRead: raw.is_read != 0
         )
     }
 }
@@ -257,5 +272,32 @@ extension FeedNotification.RecordNews {
         for field in elements(raw.n_fields, raw.fields) {
             fields[field.name.swiftText] = FieldValue(wire: field)
         }
+    }
+}
+
+// MARK: - Mark as read
+
+package struct MarkReadRequest: Hashable, Sendable {
+    /// Of notifications, as they came.
+    package var ids: [Bytes]
+    /// Everything up to it is read; empty: only the ids.
+    package var token: Bytes
+
+    package init(ids: [Bytes], token: Bytes = []) {
+        self.ids = ids
+        self.token = token
+    }
+
+    package func encoded() -> Bytes {
+        var writer = CanonicalWriter(reserving: 16 + ids.count * 18 + token.count)
+        for id in ids { writer.present(1, bytes: id) }
+        writer.field(2, bytes: token)
+        return writer.bytes
+    }
+
+    package init(wire bytes: Bytes) throws(MalformedMessage) {
+        let message = try CMessage(bytes[...], cumulus__v1__mark_read_request__unpack)
+        ids = elements(message.raw.n_ids, message.raw.ids).map(\.swiftBytes)
+        token = message.raw.token.swiftBytes
     }
 }

@@ -242,6 +242,7 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case subscriptionsModify = 128
     case subscriptionsFetch = 129
     case feedsFollow = 130
+    case feedsMarkRead = 131
 }
 
 /// Stands before the first message of a call.

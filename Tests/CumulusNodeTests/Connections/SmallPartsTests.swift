@@ -45,7 +45,7 @@ import Testing
             (.zonesFetch, 2), (.zonesModify, 2), (.zonesModify, 3), (.assetsPrepare, 2),
             (.subscriptionsModify, 2), (.subscriptionsModify, 3), (.subscriptionsFetch, 3),
             (.changesZone, 4), (.changesDatabase, 9), (.zonesList, 9), (.assetsUpload, 9),
-            (.assetsDownload, 6),
+            (.assetsDownload, 6), (.feedsMarkRead, 1),
         ] as [(Method, UInt8)]
     )
     func othersAreAnsweredBesideThem(method: Method, field: UInt8) async throws {

@@ -155,7 +155,7 @@ import Testing
         case .latest, .repeats: .outcome
         case .debts: .cascades
         case .feedBehind, .feedBreak, .feedMissing, .feedSince, .feedCovered, .feedFirst,
-            .feedFold, .feedMixed:
+            .feedFold, .feedMixed, .readMarks:
             .feeds
         }
     }
@@ -186,6 +186,7 @@ import Testing
         #expect(counts["feeds: pages", default: 0] > 200, "\(counts)")
         #expect(counts["feeds: notifications", default: 0] > 50, "\(counts)")
         #expect(counts["feeds: resets", default: 0] > 20, "\(counts)")
+        #expect(counts["feeds: marks", default: 0] > 40, "\(counts)")
     }
 
     /// Histories in which nothing waits, is known or is lost would show little.

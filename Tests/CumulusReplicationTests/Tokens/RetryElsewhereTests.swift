@@ -146,6 +146,13 @@ import Testing
         #expect(first.dots == second.dots)
     }
 
+    @Test func marksAreAnsweredAsDone() throws {
+        let id = FeedNotification.ID(bytes: Bytes(repeating: 1, count: 16))
+        let (first, second) = try repeatElsewhere(.markRead(MarkRead([id])))
+        #expect(first.dots.count == 1 && first.dots == second.dots)
+        #expect(!first.isRepeated && second.isRepeated)
+    }
+
     /// What the commits held is forgotten: only where one item done means all done can it be told.
     @Test func whatIsForgottenIsNotSaidToBeDone() throws {
         let zone = ZoneAddress(name: "z")

@@ -11,6 +11,7 @@ import Testing
     private func withFeed(
         _ steps: [ScriptedServer.Step],
         since token: FeedToken? = nil,
+        isHistory: Bool = false,
         _ body: (ScriptedServer, FeedSequence) async throws -> Void
     ) async throws {
         let server = try await ScriptedServer(steps, user: "ada")
@@ -19,7 +20,11 @@ import Testing
         let container = Container(identifier: "iCloud.test", configuration: configuration)
         let result: Result<Void, any Error>
         do {
-            result = .success(try await body(server, container.notifications(since: token)))
+            let feed =
+                isHistory
+                ? container.notificationHistory(since: token)
+                : container.notifications(since: token)
+            result = .success(try await body(server, feed))
         } catch {
             result = .failure(error)
         }
@@ -123,6 +128,24 @@ import Testing
             #expect(first?.notifications.count == 2)
             let second = try await iterator.next()
             #expect(second?.notifications.map { $0.id.bytes[0] } == [1, 2])
+        }
+    }
+
+    /// Over a lost connection it stays one, and it ends where the device is up to date.
+    @Test func aHistoryEnds() async throws {
+        let first = ScriptedServer.Step.calls([
+            .cut([ScriptedFeed.page(1, ScriptedFeed.zones(1), isCheckpoint: false)])
+        ])
+        let second = ScriptedServer.Step.calls([
+            .open([ScriptedFeed.page(2, ScriptedFeed.zones(1), ScriptedFeed.zones(2))])
+        ])
+        try await withFeed([first, second], isHistory: true) { server, feed in
+            var told: [[UInt8]] = []
+            for try await page in feed { told.append(page.notifications.map { $0.id.bytes[0] }) }
+            #expect(told == [[1], [2]])
+            let requests = try server.requests.map { try FollowFeedRequest(wire: $0.message) }
+            #expect(requests.map(\.token) == [[], [1]])
+            #expect(requests.allSatisfy { $0.isHistory && $0.untilCheckpoint })
         }
     }
 

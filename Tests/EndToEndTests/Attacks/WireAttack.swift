@@ -191,6 +191,10 @@ struct WireAttack {
                 (try? FollowFeedRequest(wire: message)).map { request in
                     (try? FollowFeedRequest(wire: request.encoded())) == request
                 }
+            case .feedsMarkRead:
+                (try? MarkReadRequest(wire: message)).map { request in
+                    (try? MarkReadRequest(wire: request.encoded())) == request
+                }
             case .changesZone, .changesFollowZone:
                 (try? FetchZoneChangesRequest(wire: message)).map { request in
                     (try? FetchZoneChangesRequest(wire: request.encoded())) == request

@@ -134,7 +134,7 @@ package struct Checker: Sendable {
     }
 
     /// A device that follows subscriptions holds what they match, on any node; nothing is told
-    /// twice.
+    /// twice, and what was marked as read stays so.
     package static let feeds = Checker(name: "feeds") { $0.feeds.devices.flatMap(\.faults) }
 
     /// Nothing of a long cascade stays, also where nobody sweeps, and no node owes anything.

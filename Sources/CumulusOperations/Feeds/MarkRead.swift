@@ -1,0 +1,73 @@
+// Marks notifications of the caller as read: some by their ids, or all up to a feed token.
+//
+// Run by the writer. What is new is one commit; what was marked before makes none. Ids are not
+// looked up: one that names nothing marks nothing.
+
+package import CumulusModel
+package import CumulusStorage
+
+package struct MarkRead: Sendable {
+    package var ids: [FeedNotification.ID]
+    /// Everything up to it is read; nil: only the ids.
+    package var token: FeedToken?
+    package var limits: Limits
+
+    package init(
+        _ ids: [FeedNotification.ID] = [],
+        upTo token: FeedToken? = nil,
+        limits: Limits = .standard
+    ) {
+        self.ids = ids
+        self.token = token
+        self.limits = limits
+    }
+
+    /// Ids of one request: each of them is kept.
+    package static func mostIDs(_ limits: Limits) -> Int {
+        min(limits.itemsPerRequest, ReadMarks.mostIDs)
+    }
+
+    /// - Returns: An outcome without items.
+    package func run(
+        _ scope: ScopeNumber,
+        by caller: Caller,
+        _ requestID: RequestID?,
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) -> Result<ModifyOutcome, ServiceError> {
+        var outcome = ModifyOutcome(saves: 0, deletes: 0)
+        do {
+            try Authorisation.checkFeed(of: caller)
+            try check()
+        } catch {
+            return .failure(error)
+        }
+        let known = try transaction.readMarks(of: caller.user, in: scope)
+        let new = ReadMarks(
+            upTo: token.map { $0.base } ?? VersionVector(),
+            ids: ids.filter { !known.holds($0) },
+            // Another node's clock may be ahead: its marks don't take the room of these.
+            at: max(transaction.now, known.newest.map { $0 + 1 } ?? .min)
+        )
+        var all = known
+        all.join(new)
+        if all == known { return .success(outcome) }
+        let register = Commit.Register(
+            namespace: ReadMarks.namespace,
+            key: ReadMarks.key(caller.user),
+            value: new.value
+        )
+        let (commit, _) = try transaction.perform(
+            [.register(register)],
+            in: scope,
+            zone: nil,
+            author: Author(requestID: requestID, user: caller.user, device: caller.device)
+        )
+        outcome.dots = [commit.stamp.dot]
+        return .success(outcome)
+    }
+
+    private func check() throws(ServiceError) {
+        let limit = MarkRead.mostIDs(limits)
+        guard ids.count <= limit else { throw .tooManyItems(ids.count, limit: limit) }
+    }
+}

@@ -1,0 +1,60 @@
+// What a user marks as read at one node after the other. A node that has applied a mark's commit,
+// or the state of one that had, must hold the mark, whatever else was marked meanwhile.
+//
+// Belongs to a `RoamingFeed`, which keeps what is missing as faults.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+
+struct RoamingMarks {
+    private struct Mark {
+        let dot: Dot
+        let ids: [FeedNotification.ID]
+        let vector: VersionVector
+    }
+
+    private var marks: [Mark] = []
+    private var dice: SeededGenerator
+
+    /// - Parameter seed: Dice of its own: when a device fetches does not depend on them.
+    init(seed: UInt64) {
+        dice = SeededGenerator(seed: seed &+ 0x4EAD)
+    }
+
+    /// Now and then marks some ids at a node, and perhaps all that the device was told.
+    ///
+    /// Returns whether it did.
+    mutating func step(
+        upTo token: FeedToken?,
+        by caller: Caller,
+        at store: TestStore
+    ) throws -> Bool {
+        guard Int.random(in: 0..<4, using: &dice) == 0 else { return false }
+        let ids = (0..<Int.random(in: 1...3, using: &dice)).map { _ in
+            FeedNotification.ID(bytes: (0..<16).map { _ in .random(in: 0...255, using: &dice) })
+        }
+        let marksAll = Int.random(in: 0..<4, using: &dice) == 0
+        let request = MarkRead(ids, upTo: marksAll ? token : nil)
+        let scope = try store.scopeNumber()
+        var dots: [Dot] = []
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            let outcome = try request.run(scope, by: caller, nil, in: &transaction)
+            dots = (try? outcome.get().dots) ?? []
+        }
+        guard let dot = dots.first else { return false }
+        let vector = request.token?.base ?? VersionVector()
+        marks.append(Mark(dot: dot, ids: ids, vector: vector))
+        return true
+    }
+
+    /// The marks that a node must hold and does not, in words.
+    func missing(of user: String, at store: TestStore) throws -> [String] {
+        let scope = try store.scopeNumber()
+        let vector = try store.reader.vector(of: scope)
+        let held = try store.reader.readMarks(of: user, in: scope)
+        return marks.filter { vector.covers($0.dot) }.filter { mark in
+            !mark.ids.allSatisfy { held.holds($0) } || !held.vector.covers(mark.vector)
+        }.map { "what \(user) marked as read by \($0.dot) is unread again" }
+    }
+}
