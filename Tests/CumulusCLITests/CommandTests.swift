@@ -31,7 +31,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
             nouns == [
                 "record", "zone", "import", "export", "user", "container", "status", "bench",
                 "config", "cluster", "changes", "conflicts", "backup", "policy", "query", "schema",
-                "index", "asset", "subscription", "watch",
+                "index", "asset", "subscription", "watch", "notification",
             ]
         )
     }
@@ -200,7 +200,8 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["zone", "list", "--database", "theirs"], ["status", "--timeout", "0"],
         ["subscription", "save"], ["subscription", "save", "s", "--query", "T", "--where", "a ="],
         ["subscription", "save", "s", "--query", "T", "--on", "rename"],
-        ["subscription", "delete"],
+        ["subscription", "delete"], ["notification", "read"], ["notification", "read", "12"],
+        ["notification", "read", "--all", "000102030405060708090a0b0c0d0e0f"],
         ["status", "--environment", "staging"], ["status", "--endpoint", ","],
         ["export", "--type", "T", "--json"], ["nonsense"],
     ])

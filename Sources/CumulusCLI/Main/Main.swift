@@ -23,6 +23,7 @@ struct Main: AsyncParsableCommand {
         subcommands: [
             RecordCommand.self, AssetCommand.self, QueryCommand.self, ZoneCommand.self,
             ChangesCommand.self, SubscriptionCommand.self, WatchCommand.self,
+            NotificationCommand.self,
             ImportCommand.self, ExportCommand.self, UserCommand.self, ClusterCommand.self,
             ConflictsCommand.self, PolicyCommand.self, SchemaCommand.self, IndexCommand.self,
             BackupCommand.self, ContainerCommand.self,

@@ -1,7 +1,7 @@
 // `cumulus record`: save, get, delete and list records.
 //
 // Folder: commands on records, zones, queries, changes and feeds. Read `RecordCommand`, then
-// `QueryCommand`, `ChangesCommand` and `WatchCommand`.
+// `QueryCommand`, `ChangesCommand`, `WatchCommand` and `NotificationCommand`.
 
 import ArgumentParser
 import Cumulus

@@ -92,7 +92,7 @@ struct FeedTokenFile {
 
 /// Prints a feed, page by page.
 struct FeedListing {
-    private static let columns = [
+    static let columns = [
         "CHANGED", "SUBSCRIPTION", "NEWS", "DATABASE", "ZONE", "NAME", "FIELDS",
     ]
     private var listing: Listing
@@ -150,13 +150,14 @@ struct FeedLine: Equatable {
     }
 
     private init(_ notification: FeedNotification) {
-        json = notification.json
+        json = .object(notification.members)
         row = notification.row
     }
 }
 
 extension FeedNotification {
-    fileprivate var row: [String] {
+    /// The cells of `FeedListing.columns`.
+    var row: [String] {
         let head = [changedAt.text, subscriptionID]
         let database = databaseScope.name
         switch news {
@@ -175,7 +176,7 @@ extension FeedNotification {
     }
 
     /// Everything that is known, for `--json`.
-    fileprivate var json: JSON {
+    var members: [JSON.Member] {
         var members = newsMembers
         members += [
             JSON.Member("notificationID", .string("\(id)")),
@@ -190,7 +191,7 @@ extension FeedNotification {
             members.append(JSON.Member("notificationInfo", notificationInfo.json))
         }
         if isPruned { members.append(JSON.Member("isPruned", .bool(true))) }
-        return .object(members)
+        return members
     }
 
     private var newsMembers: [JSON.Member] {
