@@ -1,12 +1,12 @@
 // What a feed tells again that was told: a stream that is lost before the device is up to date begins
 // again, and the caller is told nothing twice.
 //
-// Held by `FeedSequence.Iterator`. Another node may cut the same changes into other pieces: once it
+// Held by `FeedSequence.Iterator`, and by devices of the simulation. Another node may cut the same changes into other pieces: once it
 // has told something new of a record, nothing more of it is left out, so that the last piece counts.
 
-import CumulusModel
+package import CumulusModel
 
-struct FeedRepeats {
+package struct FeedRepeats: Sendable {
     private struct Zone: Hashable {
         let subscription: SubscriptionName
         let id: RecordZone.ID
@@ -22,11 +22,13 @@ struct FeedRepeats {
     private var told: Set<FeedNotification.ID> = []
     private var changes = Changes()
 
+    package init() {}
+
     /// A stream begins, maybe again.
-    mutating func begin() { changes = Changes() }
+    package mutating func begin() { changes = Changes() }
 
     /// Notes a notification; returns false if it was told, and still counts.
-    mutating func isNews(_ notification: FeedNotification) -> Bool {
+    package mutating func isNews(_ notification: FeedNotification) -> Bool {
         let isNew = told.insert(notification.id).inserted
         let name = SubscriptionName(
             databaseScope: notification.databaseScope,

@@ -237,6 +237,7 @@ struct FeedTelling {
 
     /// Whether the device may hold the record or not, whatever was there before.
     private func isUncertain(_ story: Story, _ now: Bool) -> Bool {
+        if fetch.broken.contains(.feedCut) { return false }
         // It may have been told some of several changes, and hold what came and went.
         if isCut, story.isSeveral { return true }
         // It may have dropped what leaves: with changes that came later to another run's window, or

@@ -16,7 +16,7 @@ package struct FeedRead: Hashable, Sendable {
     /// Where the feed was when it read all there was.
     let first: UInt64
     /// Where this page begins.
-    let from: UInt64
+    package let from: UInt64
     /// The device was told some of it already: it left another run of a node in the middle.
     let isCut: Bool
 

@@ -68,4 +68,6 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let feedMixed = BrokenRules(rawValue: 134_217_728)
     /// Of what a user marks as read at two nodes the later marks stand alone.
     package static let readMarks = BrokenRules(rawValue: 268_435_456)
+    /// A device that left within pages is told as if it had been told nothing of them.
+    package static let feedCut = BrokenRules(rawValue: 536_870_912)
 }

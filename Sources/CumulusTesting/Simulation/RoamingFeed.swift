@@ -6,6 +6,8 @@
 // record leaves that was not there, and tokens never go back. What isn't so is kept as a fault for
 // the checkers. What the user marks as read at one node must be so at all, see `RoamingMarks`.
 
+import Crypto
+import Cumulus
 import CumulusModel
 import CumulusOperations
 import CumulusStorage
@@ -14,9 +16,16 @@ package struct RoamingFeed {
     private let caller: Caller
     private let broken: BrokenRules
     private var dice: SeededGenerator
-    private var token: FeedToken?
+    /// For the lengths of pages: nothing else depends on them.
+    private var cuts: SeededGenerator
+    private var token: CumulusOperations.FeedToken?
     /// Where the device was told last, as the node keeps it that goes on following there.
     private var stay: (run: Incarnation, place: UInt64, watches: FeedWatches)?
+    /// What the client leaves out of a feed that began again before the device was up to date.
+    private var repeats = FeedRepeats()
+    private var sinceCheckpoint: Set<FeedNotification.ID> = []
+    /// Where the last page came from.
+    private var run: Incarnation?
     /// What is followed, by the ids of subscriptions.
     private var queries: [String: Query] = [:]
     /// What matches.
@@ -36,6 +45,7 @@ package struct RoamingFeed {
         copy = FeedCopy(of: user)
         self.broken = broken
         dice = SeededGenerator(seed: seed)
+        cuts = SeededGenerator(seed: seed &+ 0xC07)
         marks = RoamingMarks(seed: seed)
     }
 
@@ -111,13 +121,15 @@ package struct RoamingFeed {
         )
         fetch.broken = broken
         // Every second time the device has connected anew.
-        if let stay, stay.run == fetch.run, counts["feeds: pages", default: 0].isMultiple(of: 2) {
+        let isConnected = run == fetch.run && counts["feeds: pages", default: 0].isMultiple(of: 2)
+        if let stay, stay.run == fetch.run, isConnected {
             (fetch.place, fetch.watches) = (stay.place, (stay.watches, stay.place))
             copy.counts["feeds: followed", default: 0] += 1
         }
+        if !isConnected { repeats.begin() }
         do {
-            let number = try store.scopeNumber()
-            let page = try fetch.run(store.scope, number, by: caller, in: store.reader)
+            let page = try page(of: fetch, from: store)
+            run = fetch.run
             stay = page.isLast ? (fetch.run, page.place, page.watches) : nil
             try take(page, from: store)
         } catch ReadFailure.service(let error) {
@@ -128,6 +140,26 @@ package struct RoamingFeed {
             default: copy.faults.append("a feed failed: \(error)")
             }
         }
+    }
+
+    /// A page, of which every third one ends before it must.
+    private mutating func page(
+        of fetch: FetchFeed,
+        from store: TestStore
+    ) throws -> FetchFeed.Page {
+        let (number, reader) = (try store.scopeNumber(), store.reader)
+        let head = try FeedHead(of: number, in: reader)
+        var page = try fetch.begin(store.scope, number, at: head, by: caller, in: reader)
+        guard let read = page.read else { return page }
+        var end = head.place
+        if Int.random(in: 0..<3, using: &cuts) == 0, head.place > read.from {
+            end = UInt64.random(in: read.from..<head.place, using: &cuts)
+            copy.counts["feeds: cut pages", default: 0] += 1
+        }
+        let mark = TopicEvent.deviceMark(caller.device, of: caller.user)
+        let found = try read.run(fetch, at: head, through: end, leavingOut: mark, in: reader)
+        page.take(found, of: fetch)
+        return page
     }
 
     private mutating func take(_ page: FetchFeed.Page, from store: TestStore) throws {
@@ -141,26 +173,29 @@ package struct RoamingFeed {
         }
         token = page.token
         for news in page.news { note(news) }
+        let isAhead = !page.isLast
         switch page.reset {
         case nil where !isNew: break
         case nil, .all:
             copy.counts["feeds: resets", default: 0] += 1
             for id in queries.keys { copy.forget(id) }
             for id in try known(at: store) {
-                copy.hold(try ask(id, store), of: id, isAhead: false)
+                copy.hold(try ask(id, store), of: id, isAhead: isAhead)
             }
             _ = try fetchZones(at: store)
         case .subscriptions(let anew):
             copy.counts["feeds: subscriptions reset", default: 0] += 1
             for subscribed in anew where queries[subscribed.subscriptionID] != nil {
                 let id = subscribed.subscriptionID
-                copy.hold(try ask(id, store), of: id, isAhead: false)
+                copy.hold(try ask(id, store), of: id, isAhead: isAhead)
             }
             if anew.contains(where: { $0.subscriptionID == zonesID }) {
                 _ = try fetchZones(at: store)
             }
         }
         guard page.isLast else { return }
+        copy.settle()
+        (repeats, sinceCheckpoint) = (FeedRepeats(), [])
         try checkZones(page, at: store)
         for id in try known(at: store) { copy.compare(try ask(id, store), of: id) }
     }
@@ -207,12 +242,49 @@ package struct RoamingFeed {
     private mutating func note(_ news: FeedNews) {
         let id = news.subscription.id
         guard queries[id] != nil else { return }
+        let notification = self.notification(news)
+        guard repeats.isNews(notification) else {
+            copy.counts["feeds: left out", default: 0] += 1
+            return
+        }
+        let isNew = sinceCheckpoint.insert(notification.id).inserted
         switch news.change {
         case .record(let zone, let name, _, let transition):
-            copy.note(transition, of: "\(zone)/\(name)", id, news.stamp.dot)
+            let record = "\(zone)/\(name)"
+            if isNew {
+                copy.note(transition, of: record, id, news.stamp.dot)
+            } else {
+                copy.apply(transition, of: record, id)
+            }
         case .zoneDeleted(let zone): copy.note(deletedZone: zone, id)
         case .zones: break
         }
+    }
+
+    /// As the client sees it.
+    private func notification(_ news: FeedNews) -> FeedNotification {
+        let name = SHA256.hash(data: news.identity).prefix(FeedNotification.ID.byteCount)
+        let change: FeedNotification.News =
+            switch news.change {
+            case .record(let zone, let name, let reason, let transition):
+                .record(
+                    FeedNotification.RecordNews(
+                        recordID: Record.ID(recordName: name, zoneID: .init(zoneName: zone)),
+                        recordType: RandomRequests.recordType,
+                        reason: reason,
+                        transition: transition
+                    )
+                )
+            case .zoneDeleted(let zone): .zoneDeleted(RecordZone.ID(zoneName: zone))
+            case .zones(let zones): .zones(zones.map { RecordZone.ID(zoneName: $0) }, more: false)
+            }
+        return FeedNotification(
+            id: FeedNotification.ID(bytes: Bytes(name)),
+            subscriptionID: news.subscription.id,
+            databaseScope: news.database.kind,
+            news: change,
+            changedAt: Timestamp(millisecondsSince1970: news.stamp.time.milliseconds)
+        )
     }
 
     /// The followed subscriptions that a node knows.

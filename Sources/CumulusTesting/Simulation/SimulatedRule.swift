@@ -76,6 +76,8 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
     case feedFold = "feed-fold"
     /// Records that were changed concurrently are told again after a change of nodes.
     case feedMixed = "feed-mixed"
+    /// What a device holds that left within pages is uncertain.
+    case feedCut = "feed-cut"
     /// What a user marks as read at several nodes counts together.
     case readMarks = "read-marks"
 
@@ -109,6 +111,7 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
         case .feedFirst: .feedFirst
         case .feedFold: .feedFold
         case .feedMixed: .feedMixed
+        case .feedCut: .feedCut
         case .readMarks: .readMarks
         default: []
         }

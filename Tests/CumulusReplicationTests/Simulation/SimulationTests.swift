@@ -155,7 +155,7 @@ import Testing
         case .latest, .repeats: .outcome
         case .debts: .cascades
         case .feedBehind, .feedBreak, .feedMissing, .feedSince, .feedCovered, .feedFirst,
-            .feedFold, .feedMixed, .readMarks:
+            .feedFold, .feedMixed, .feedCut, .readMarks:
             .feeds
         }
     }
