@@ -1,8 +1,9 @@
-// What a feed tells again that was told: a stream that is lost before the device is up to date begins
-// again, and the caller is told nothing twice.
+// What a feed tells again that was told: a stream that is lost before the device is up to date
+// begins again, and the caller is told nothing twice.
 //
-// Held by `FeedSequence.Iterator`, and by devices of the simulation. Another node may cut the same changes into other pieces: once it
-// has told something new of a record, nothing more of it is left out, so that the last piece counts.
+// Held by `FeedSequence.Iterator`, and by devices of the simulation. Another node may cut the same
+// changes into other pieces: once it has told something new of a record, nothing more of it is left
+// out, so that the last piece counts.
 
 package import CumulusModel
 

@@ -1,8 +1,8 @@
 // What feeds are told from the newest state of the store, read and encoded once for all feeds that
 // ask the same: devices of one user, and users with equal subscriptions.
 //
-// Held by the node, asked by `FollowedFeed` on reader threads. A save that a thousand devices follow
-// is so looked up once; what is left for each of them is a token and a write to its socket.
+// Held by the node, asked by `FollowedFeed` on reader threads. A save that a thousand devices
+// follow is so looked up once; what is left for each of them is a token and a write to its socket.
 
 import CumulusModel
 import CumulusOperations

@@ -1,8 +1,8 @@
 // What one page of a feed reads: rows of topics behind a position, that a vector does not cover.
 //
-// Made by `FetchFeed.begin`. It says nothing of the user or the device: feeds with equal reads in one
-// snapshot get the same news, except for a device whose own changes are in it. The node keeps what
-// it found for the feeds that ask the same. hot: once per page of a feed.
+// Made by `FetchFeed.begin`. It says nothing of the user or the device: feeds with equal reads in
+// one snapshot get the same news, except for a device whose own changes are in it. The node keeps
+// what it found for the feeds that ask the same. hot: once per page of a feed.
 
 import CumulusModel
 package import CumulusStorage

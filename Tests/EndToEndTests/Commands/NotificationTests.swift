@@ -1,5 +1,5 @@
-// `cumulus notification` with a real node: what was told is listed, and what is marked as read stays
-// so over a kill.
+// `cumulus notification` with a real node: what was told is listed, and what is marked as read
+// stays so over a kill.
 
 import CumulusTesting
 import Foundation

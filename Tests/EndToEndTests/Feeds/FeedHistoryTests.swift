@@ -1,6 +1,6 @@
-// Random histories of devices that follow feeds at the nodes of a cluster, of which one is killed in
-// the middle: in the end each device holds what matches, it was told nothing twice, and no record
-// left that it did not hold.
+// Random histories of devices that follow feeds at the nodes of a cluster, of which one is killed
+// in the middle: in the end each device holds what matches, it was told nothing twice, and no
+// record left that it did not hold.
 //
 // Each takes a few seconds: three nodes start, devices follow for two rounds, and each round ends
 // with every device at every node. `cluster/chaos feeds` runs longer ones.
@@ -50,8 +50,8 @@ import Testing
 
     /// A device leaves in the middle of what it is told, and goes on elsewhere.
     ///
-    /// Nodes are in this process, and their pages end after a few notifications. One stops, and runs
-    /// again on its store.
+    /// Nodes are in this process, and their pages end after a few notifications. One stops, and
+    /// runs again on its store.
     @Test(arguments: [Chaos.seed]) func pagesThatEndEarlyChangeNothing(seed: UInt64) async throws {
         var limits = Limits.standard
         limits.pageBytes = 600
