@@ -11,6 +11,8 @@ package struct FeedHead: Sendable {
     let truncation: HybridTime
     /// The last position.
     package let place: UInt64
+    /// Rows from there on are kept; nil: none are.
+    let oldest: UInt64?
     /// Records changed there otherwise than by commits; 0 means never.
     let lastBreak: UInt64
     /// A subscription changed there; 0 means never.
@@ -25,6 +27,9 @@ package struct FeedHead: Sendable {
         truncation = try reader.truncation(of: scope)
         lastBreak = try position(.feedBreak(scope))
         lastSubscription = try position(.subscribed(scope, StoredSubscription.anyKey))
+        oldest = try reader.rows(.log, .milestones(of: scope), limit: 1).first.map {
+            (key, _) throws(EngineError) in try RowKey.milestone(key)
+        }
         var last: UInt64 = 0
         if let (key, _) = try reader.rows(.log, .order(of: scope), backwards: true, limit: 1).first
         {

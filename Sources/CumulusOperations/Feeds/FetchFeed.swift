@@ -187,7 +187,14 @@ package struct FetchFeed: Sendable {
         at head: FeedHead,
         _ reader: ReadTransaction
     ) throws(EngineError) -> UInt64? {
-        if let first = progress(in: token)?.first ?? place.map({ $0 + 1 }) { return first }
+        let progress = progress(in: token)
+        if let last = progress?.position ?? place {
+            // It may be so old that rows behind it were dropped.
+            guard let oldest = head.oldest, oldest <= last || broken.contains(.feedMissing) else {
+                return nil
+            }
+            return progress?.first ?? last + 1
+        }
         return try reader.firstPosition(for: head.runs.whole(token.base), at: head, scope, broken)
     }
 

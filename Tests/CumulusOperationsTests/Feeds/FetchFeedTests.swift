@@ -361,6 +361,22 @@ import Testing
         #expect(try FeedToken(content: token.content) == token)
     }
 
+    /// A device that stays within pages, or connected, until the rows behind its place are dropped.
+    @Test func aPlaceWhoseRowsAreGoneIsReset() throws {
+        try subscribe("s", many)
+        let start = try page(since: nil)
+        for name in ["n", "m"] { try store.save([SaveItem(name, ["stars": 2])], by: tablet) }
+        let part = try page(since: start.token, through: start.place + 1)
+        #expect(!part.isLast)
+        try store.forgetFeeds()
+        #expect(try page(since: part.token).reset == .all)
+        #expect(try page(since: start.token) { $0.place = start.place }.reset == .all)
+        store.now += 2_000
+        try store.save([SaveItem("o", ["stars": 2])], by: tablet)
+        #expect(try page(since: part.token).reset == .all)
+        #expect(try page(since: start.token) { $0.place = start.place }.reset == .all)
+    }
+
     /// Of very many topics no more is read than a page holds.
     @Test func pagesOfManyTopicsAreBounded() throws {
         for number in 0..<40 {

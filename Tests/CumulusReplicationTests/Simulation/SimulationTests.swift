@@ -57,6 +57,13 @@ import Testing
         #expect(verdict.violations.isEmpty)
     }
 
+    /// A device left within pages; when it went on there, the node had dropped the rows behind them.
+    @Test func rowsAreForgottenWithinPages() throws {
+        for seed in [27, 91] as [UInt64] {
+            #expect(try Simulation().run(seed: seed).violations.isEmpty)
+        }
+    }
+
     /// A checker that finds nothing here would find nothing ever.
     @Test(arguments: SimulatedRule.allCases) func aBrokenRuleIsNoticed(rule: SimulatedRule) throws {
         var simulation = Simulation()
