@@ -31,6 +31,11 @@ package struct Limits: Hashable, Sendable {
     package var subscriptionsPerDatabase = 1_000
     /// Bytes of one subscription as it is stored.
     package var subscriptionBytes = 16 << 10
+    /// The same of all of one user in one database: they are read when a feed begins.
+    package var subscriptionBytesPerDatabase = 1 << 20
+    /// Comparisons in the subscriptions of one user in one database that look through a text or a
+    /// list: each change of a record makes them anew.
+    package var subscriptionSearchesPerDatabase = 100
     /// Bytes of one notification of a feed; parts are left out of a larger one.
     package var notificationBytes = 4_096
     /// Plain bytes of one asset.

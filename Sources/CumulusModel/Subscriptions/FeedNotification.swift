@@ -170,4 +170,12 @@ public enum FeedReset: Hashable, Sendable {
     case all
     /// The same for these subscriptions; the others go on.
     case subscriptions([SubscriptionName])
+
+    /// The same and these subscriptions.
+    package func joined(with more: [SubscriptionName]) -> FeedReset {
+        switch self {
+        case .all: .all
+        case .subscriptions(let names): .subscriptions(names + more.filter { !names.contains($0) })
+        }
+    }
 }

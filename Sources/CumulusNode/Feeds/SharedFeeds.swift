@@ -21,7 +21,7 @@ struct FeedSearch {
     /// A notification as it goes over the wire, unread.
     struct Encoded: Sendable {
         let id: FeedNotification.ID
-        let dot: Dot
+        let dots: [Dot]
         let bytes: Bytes
     }
 
@@ -33,7 +33,7 @@ struct FeedSearch {
         /// The notifications for a user who has read these.
         func notifications(marking marks: ReadMarks) -> [Bytes] {
             encoded.map {
-                marks.holds($0.id, of: $0.dot) ? WireFeedPage.marked($0.bytes) : $0.bytes
+                marks.holds($0.id, of: $0.dots) ? WireFeedPage.marked($0.bytes) : $0.bytes
             }
         }
     }
@@ -83,7 +83,7 @@ struct FeedSearch {
             byteCount += bytes.count
             if byteCount > limits.pageBytes, let before = last.before { return .through(before) }
             if byteCount > limits.answerBytes { return .none }
-            encoded.append(Encoded(id: id, dot: news.stamp.dot, bytes: bytes))
+            encoded.append(Encoded(id: id, dots: news.dots, bytes: bytes))
         }
         return .all(encoded)
     }

@@ -23,8 +23,10 @@ package struct FeedNews: Hashable, Sendable {
     package var subscription: Subscription
     package var database: DatabaseID
     package var change: Change
-    /// Of the last commit that it tells of.
+    /// Of the latest commit that it tells of, whatever the order in which they came here.
     package var stamp: Stamp
+    /// All commits that it tells of.
+    package var dots: [Dot]
     /// Where that stands on this node.
     package var position: UInt64
     /// Whose change it was; empty: several, or a node's own.
@@ -63,6 +65,9 @@ struct FeedTelling {
         var first: TopicEvent
         var last: TopicEvent
         var position: UInt64
+        /// The latest one.
+        var stamp: Stamp
+        var dots: [Dot]
         /// All of it was done by the device that is told.
         var isOwn: Bool
         /// There is more than one row.
@@ -75,12 +80,16 @@ struct FeedTelling {
     private let known: VersionVector
     private let scope: ScopeNumber
     private let window: FeedWindow
+    /// Where the device was told all there was.
+    private let first: UInt64
     private let reader: ReadTransaction
     /// The device was told some of it already: it left another run of a node in the middle.
     private let isCut: Bool
     /// This run told some of it in an earlier window.
     private let isLater: Bool
     private(set) var news: [FeedNews] = []
+    /// Subscriptions that fired here on nothing: another node's firing of theirs stands.
+    private(set) var lost: [SubscriptionName] = []
     /// Marks of the devices that made the changes.
     private(set) var authors: Set<UInt64> = []
 
@@ -90,6 +99,7 @@ struct FeedTelling {
         known: VersionVector,
         of scope: ScopeNumber,
         _ window: FeedWindow,
+        since first: UInt64,
         isCut: Bool,
         isLater: Bool,
         _ reader: ReadTransaction
@@ -99,6 +109,7 @@ struct FeedTelling {
         self.known = known
         self.scope = scope
         self.window = window
+        self.first = first
         self.isCut = isCut
         self.isLater = isLater
         self.reader = reader
@@ -118,6 +129,14 @@ struct FeedTelling {
             if window.isLast { try tellZones(stored, topic, seen) }
             return
         }
+        if let fired = stored.fired, try hasLost(fired, topic) {
+            lost.append(
+                SubscriptionName(
+                    databaseScope: stored.database.kind,
+                    subscriptionID: stored.subscription.id
+                )
+            )
+        }
         let uncertain = stored.fired == nil ? try uncertain(topic) : [:]
         let stories = stories(topic, since: position, stored.fired)
         for (place, story) in stories where uncertain[place] == nil {
@@ -136,6 +155,7 @@ struct FeedTelling {
                         matches ? .uncertainMatch : .uncertainMiss
                     ),
                     stamp: mix.stamp,
+                    dots: [mix.stamp.dot],
                     position: mix.position,
                     user: ""
                 )
@@ -150,6 +170,7 @@ struct FeedTelling {
         _ seen: VersionVector
     ) throws(EngineError) {
         var (zones, newest): ([String], Stamp?) = ([], nil)
+        var dots: [Dot] = []
         for (key, value) in try reader.rows(.meta, .watchedHeads(of: topic.id, in: scope)) {
             let (zone, device, incarnation) = try RowKey.watchedHead(key)
             let row = try reader.decoding(key) { () throws(MalformedBytes) in
@@ -161,6 +182,7 @@ struct FeedTelling {
             if mark != 0 && device == mark { continue }
             if zones.last != zone { zones.append(zone) }
             newest = max(newest ?? stamp, stamp)
+            dots.append(stamp.dot)
         }
         guard let newest else { return }
         news.append(
@@ -169,6 +191,7 @@ struct FeedTelling {
                 database: stored.database,
                 change: .zones(zones),
                 stamp: newest,
+                dots: dots,
                 position: window.end,
                 user: ""
             )
@@ -188,19 +211,23 @@ struct FeedTelling {
             authors.insert(event.row.device)
             let isOwn = mark != 0 && event.row.device == mark
             let place = Place(zone: event.row.zone, name: event.name)
-            if fetch.broken.contains(.feedFold) || stories[place] == nil {
+            guard let story = stories[place], !fetch.broken.contains(.feedFold) else {
                 stories[place] = Story(
                     first: event.row,
                     last: event.row,
                     position: event.position,
+                    stamp: event.row.stamp,
+                    dots: [event.row.stamp.dot],
                     isOwn: isOwn
                 )
-            } else {
-                stories[place]?.last = event.row
-                stories[place]?.position = event.position
-                if !isOwn { stories[place]?.isOwn = false }
-                stories[place]?.isSeveral = true
+                continue
             }
+            stories[place]?.last = event.row
+            stories[place]?.position = event.position
+            stories[place]?.stamp = max(story.stamp, event.row.stamp)
+            stories[place]?.dots.append(event.row.stamp.dot)
+            if !isOwn { stories[place]?.isOwn = false }
+            stories[place]?.isSeveral = true
         }
         return stories
     }
@@ -228,7 +255,8 @@ struct FeedTelling {
                 change: place.name.isEmpty
                     ? .zoneDeleted(place.zone)
                     : .record(zone: place.zone, name: place.name, reason, transition),
-                stamp: story.last.stamp,
+                stamp: story.stamp,
+                dots: story.dots,
                 position: story.position,
                 user: story.first.user == story.last.user ? story.last.user : ""
             )
@@ -246,6 +274,21 @@ struct FeedTelling {
     }
 
     // MARK: Concurrent changes
+
+    /// Whether a subscription fired on a commit of which there is no event here: when it came, the
+    /// subscription had fired here already, and only that other firing is kept.
+    private func hasLost(_ fired: Dot, _ topic: Topic) throws(EngineError) -> Bool {
+        guard window.isLast, !known.covers(fired) else { return false }
+        let all = try FeedWindow(
+            of: [topic.id],
+            from: first,
+            through: window.end,
+            isLast: true,
+            in: scope,
+            reader
+        )
+        return all.events[topic.id]?.contains { $0.row.stamp.dot == fired } != true
+    }
 
     /// Records of which the device has seen one of two concurrent changes, and is to learn of the
     /// other; with the last commit of each.

@@ -4,7 +4,7 @@
 // one snapshot get the same news, except for a device whose own changes are in it. The node keeps
 // what it found for the feeds that ask the same. hot: once per page of a feed.
 
-import CumulusModel
+package import CumulusModel
 package import CumulusStorage
 
 package struct FeedRead: Hashable, Sendable {
@@ -22,6 +22,8 @@ package struct FeedRead: Hashable, Sendable {
 
     package struct Found: Sendable {
         package var news: [FeedNews]
+        /// Subscriptions of which something can't be told here.
+        package var lost: [SubscriptionName]
         /// Marks of the devices that made changes, see `TopicEvent.deviceMark`.
         package var authors: Set<UInt64>
         /// It holds all up to here.
@@ -60,6 +62,7 @@ package struct FeedRead: Hashable, Sendable {
             known: known,
             of: scope,
             window,
+            since: first,
             isCut: isCut,
             isLater: from > first,
             reader
@@ -75,6 +78,7 @@ package struct FeedRead: Hashable, Sendable {
         }
         return Found(
             news: news,
+            lost: telling.lost,
             authors: telling.authors,
             end: window.end,
             isLast: window.isLast

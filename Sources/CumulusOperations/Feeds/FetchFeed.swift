@@ -241,6 +241,9 @@ extension FetchFeed.Page {
             return
         }
         news = found.news
+        if !found.lost.isEmpty {
+            reset = reset?.joined(with: found.lost) ?? .subscriptions(found.lost)
+        }
         if found.isLast { return }
         token.progress = FeedToken.Progress(
             run: fetch.run,

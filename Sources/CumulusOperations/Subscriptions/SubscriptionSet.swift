@@ -17,6 +17,8 @@ struct SubscriptionSet {
     /// Which of them watches what.
     private var ids: [Bytes: Subscription.ID] = [:]
     private var essences: [Subscription.ID: Bytes] = [:]
+    /// How often each looks through a text or a list of a record.
+    private var searches: [Subscription.ID: Int] = [:]
     /// Values of those that have fired once: they stay, for feeds, until another one has the id.
     private var fired: [Subscription.ID: Bytes] = [:]
 
@@ -38,6 +40,7 @@ struct SubscriptionSet {
             }
             let subscription = known.subscription
             values[subscription.id] = subscription.storedBytes
+            searches[subscription.id] = subscription.searchCount
             let essence = subscription.essence
             essences[subscription.id] = essence
             // Of equivalent ones the first is named.
@@ -84,11 +87,44 @@ struct SubscriptionSet {
                 )
             )
         }
+        if let refusal = refusal(of: subscription, value) { return .failure(refusal) }
         forgetEssence(of: subscription.id)
+        searches[subscription.id] = subscription.searchCount
         values[subscription.id] = value
         essences[subscription.id] = essence
         ids[essence] = subscription.id
         return .success(())
+    }
+
+    /// What all of them may take together.
+    private func refusal(of subscription: Subscription, _ value: Bytes) -> ServiceError? {
+        let id = subscription.id
+        let bytes = values.reduce(value.count) { $0 + ($1.key == id ? 0 : $1.value.count) }
+        guard bytes <= limits.subscriptionBytesPerDatabase else {
+            return ServiceError(
+                .limitExceeded,
+                .tooLarge,
+                """
+                with '\(id)' a user's subscriptions in this database take \(bytes) bytes; at \
+                most \(limits.subscriptionBytesPerDatabase) are allowed: shorten their texts, or \
+                delete one
+                """
+            )
+        }
+        let most = limits.subscriptionSearchesPerDatabase
+        let count = searches.reduce(subscription.searchCount) { $0 + ($1.key == id ? 0 : $1.value) }
+        guard subscription.searchCount == 0 || count <= most else {
+            return ServiceError(
+                .limitExceeded,
+                .tooManyItems,
+                """
+                with '\(id)' a user's subscriptions in this database look through texts and lists \
+                \(count) times for each record; at most \(most) are allowed: compare fields with \
+                values, or delete one
+                """
+            )
+        }
+        return nil
     }
 
     mutating func delete(_ id: Subscription.ID) -> Result<Void, ServiceError> {
@@ -96,6 +132,7 @@ struct SubscriptionSet {
             return .failure(.subscriptionNotFound(id))
         }
         forgetEssence(of: id)
+        searches[id] = nil
         return .success(())
     }
 
@@ -114,6 +151,22 @@ struct SubscriptionSet {
                 key: StoredSubscription.key(user, database) + [Bytes(id.utf8)],
                 value: values[id]
             )
+        }
+    }
+}
+
+extension Subscription {
+    /// Comparisons of its predicate that look through a text or a list.
+    fileprivate var searchCount: Int {
+        guard case .query(_, let predicate, _) = kind else { return 0 }
+        return predicate.nodes.count { node in
+            guard case .comparison(let comparison) = node else { return false }
+            return switch comparison.relation {
+            case .listContains, .listContainsAny, .listMemberBeginsWith, .containsAnyToken,
+                .containsAllTokens:
+                true
+            default: false
+            }
         }
     }
 }

@@ -16,6 +16,8 @@ package struct Candidate {
     }
 
     private let content: Content
+    /// The words of its fields, once they were asked for; nil: they are not kept.
+    private var words: [BoundQuery.Column: Set<String>]?
     /// How far it is from a place, once that was asked.
     private var measured: (from: Location, metres: Double)?
 
@@ -25,8 +27,11 @@ package struct Candidate {
     }
 
     /// A record that is about to be stored.
-    package init(_ row: RecordRow, named name: String) {
+    ///
+    /// - Parameter keepsWords: Very many queries look at it: its texts are cut into words once.
+    package init(_ row: RecordRow, named name: String, keepsWords: Bool = false) {
         content = .record(RecordView(row, name: name), row.body)
+        if keepsWords { words = [:] }
     }
 
     /// The record of an index row that says all that is asked.
@@ -238,7 +243,7 @@ extension Candidate {
     }
 
     /// A search for nothing but words that say nothing finds nothing.
-    private func finds(
+    private mutating func finds(
         _ wanted: Set<String>,
         _ relation: Query.Relation,
         in columns: [BoundQuery.Column],
@@ -246,6 +251,11 @@ extension Candidate {
     ) throws -> Bool {
         var missing = wanted
         for column in columns where !missing.isEmpty {
+            if let known = try keptWords(of: column) {
+                missing.subtract(known)
+                if relation == .containsAnyToken, missing.count < wanted.count { return true }
+                continue
+            }
             try visitTexts(of: column) { text in
                 try effort.spend(text.utf8.count)
                 for word in SearchWords.words(of: text) { missing.remove(word) }
@@ -254,6 +264,20 @@ extension Candidate {
             if relation == .containsAnyToken, missing.count < wanted.count { return true }
         }
         return missing.isEmpty && !wanted.isEmpty
+    }
+
+    private mutating func keptWords(
+        of column: BoundQuery.Column
+    ) throws -> Set<String>? {
+        guard let words else { return nil }
+        if let known = words[column] { return known }
+        var found: Set<String> = []
+        try visitTexts(of: column) { text in
+            found.formUnion(SearchWords.words(of: text))
+            return true
+        }
+        self.words?[column] = found
+        return found
     }
 
     /// Visits the text of a field, or the texts of a list, until `visit` returns false.

@@ -29,9 +29,9 @@ package struct ReadMarks: Hashable, Sendable {
         limit()
     }
 
-    /// - Parameter dot: Of the change that it tells; if the vector is short, this may miss some.
-    package func holds(_ id: FeedNotification.ID, of dot: Dot) -> Bool {
-        vector.covers(dot) || holds(id)
+    /// - Parameter dots: Of the changes that it tells; if the vector is short, this may miss some.
+    package func holds(_ id: FeedNotification.ID, of dots: [Dot]) -> Bool {
+        holds(id) || dots.allSatisfy { vector.covers($0) }
     }
 
     package func holds(_ id: FeedNotification.ID) -> Bool { times[id] != nil }

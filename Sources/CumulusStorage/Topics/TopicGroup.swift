@@ -77,7 +77,7 @@ package struct TopicGroup: Sendable {
         in zone: String,
         now: Int64
     ) throws(MalformedBytes) -> Set<Topic.ID> {
-        var candidate = Candidate(row, named: name)
+        var candidate = Candidate(row, named: name, keepsWords: true)
         var matches: Set<Topic.ID> = []
         for id in try suspects(candidate) {
             guard let entry = entries[id], entry.topic.zones.contain(zone) else { continue }

@@ -155,14 +155,6 @@ extension FeedReset {
         }
         self = .subscriptions(names)
     }
-
-    /// The same and these subscriptions.
-    fileprivate func joined(with more: [SubscriptionName]) -> FeedReset {
-        switch self {
-        case .all: .all
-        case .subscriptions(let names): .subscriptions(names + more.filter { !names.contains($0) })
-        }
-    }
 }
 
 extension SubscriptionName {

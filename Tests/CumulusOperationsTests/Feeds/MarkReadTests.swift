@@ -83,7 +83,7 @@ import Testing
                 case .zoneDeleted(let zone): zone
                 case .zones(let zones): zones.joined(separator: ",")
                 }
-            return marks.holds(id(of: news), of: news.stamp.dot) ? name + "*" : name
+            return marks.holds(id(of: news), of: news.dots) ? name + "*" : name
         }
     }
 

@@ -61,6 +61,12 @@ import Testing
         return failure
     }
 
+    private func refusal(_ subscription: Subscription) throws -> ModifyOutcome.Failure? {
+        let outcome = try store.modify(ModifySubscriptions(saving: [subscription]))
+        guard case .failure(let failure) = outcome.saves[0] else { return nil }
+        return failure
+    }
+
     private func ids(
         in database: DatabaseScope = .private,
         by caller: Caller = .alice
@@ -396,6 +402,39 @@ import Testing
         #expect(try failure(17 << 10)?.reason == .tooLarge)
         let text = String(repeating: "x", count: 15 << 10)
         #expect(try save(query("q", "title == '\(text)'")) == [nil])
+    }
+
+    /// A feed reads all of them when it begins.
+    @Test func whatAllTakeTogetherIsBounded() throws {
+        let text = String(repeating: "x", count: 15 << 10)
+        var refused = 0
+        for number in 0..<80 {
+            let failure = try refusal(try query("q\(number)", "title == '\(number)\(text)'"))
+            if let failure {
+                #expect(failure.code == .limitExceeded && failure.reason == .tooLarge)
+                refused += 1
+            }
+        }
+        #expect((10..<20).contains(refused))
+        // One that stands may be replaced by a smaller one.
+        #expect(try save(query("q1", "stars > 1")) == [nil])
+    }
+
+    /// Each change of a record looks through its texts and lists once for each of these.
+    @Test func whatLooksThroughTextsAndListsIsBounded() throws {
+        func subscription(_ id: String, _ count: Int) -> Subscription {
+            let searches = (0..<count).map { Query.Predicate.tokens(any: "w\($0)") }
+            let predicate = searches.dropFirst().reduce(searches[0]) { $0 || $1 }
+            return Subscription(id: id, kind: .query(recordType: "Note", predicate: predicate))
+        }
+        #expect(try refusal(subscription("a", 101))?.code == .limitExceeded)
+        #expect(try refusal(subscription("a", 60)) == nil)
+        #expect(try refusal(subscription("b", 41))?.reason == .tooManyItems)
+        #expect(try refusal(subscription("b", 40)) == nil)
+        #expect(try refusal(subscription("c", 1)) != nil)
+        #expect(try save(query("d", "stars > 1")) == [nil])
+        #expect(try store.modify(ModifySubscriptions(deleting: ["a"])).codes == [nil])
+        #expect(try refusal(subscription("c", 1)) == nil)
     }
 
     @Test func tooManyItemsInARequestAreRefused() throws {

@@ -57,7 +57,7 @@ import Testing
         #expect(verdict.violations.isEmpty)
     }
 
-    /// A device left within pages; when it went on there, the node had dropped the rows behind them.
+    /// A device left within pages; when it went on there, the rows behind them were dropped.
     @Test func rowsAreForgottenWithinPages() throws {
         for seed in [27, 91] as [UInt64] {
             #expect(try Simulation().run(seed: seed).violations.isEmpty)

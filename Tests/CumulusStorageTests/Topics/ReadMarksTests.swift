@@ -69,8 +69,8 @@ import Testing
     @Test func aVectorMarksWhatItCovers() {
         let run = Incarnation(5)
         var marks = ReadMarks(upTo: VersionVector([run: 3]))
-        #expect(marks.holds(Self.id(1), of: Dot(run, 3)))
-        #expect(!marks.holds(Self.id(1), of: Dot(run, 4)))
+        #expect(marks.holds(Self.id(1), of: [Dot(run, 3)]))
+        #expect(!marks.holds(Self.id(1), of: [Dot(run, 4)]))
         marks.join(ReadMarks(upTo: VersionVector([run: 2, Incarnation(6): 1])))
         #expect(marks.vector == VersionVector([run: 3, Incarnation(6): 1]))
     }

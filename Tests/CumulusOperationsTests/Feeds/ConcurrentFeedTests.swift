@@ -1,0 +1,79 @@
+// What devices are told where two nodes changed something at the same time.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@Suite struct ConcurrentFeedTests {
+    private let one: TestStore
+    private let phone = Caller(role: .user("_alice"), device: [1])
+    private let tablet = Caller(role: .user("_alice"), device: [2])
+
+    init() throws {
+        one = try TestStore()
+        try one.save([SaveItem("n", ["stars": 1])])
+    }
+
+    private func subscribe(_ options: Subscription.Options) throws {
+        let subscription = Subscription(
+            id: "s",
+            kind: .query(recordType: "Note", predicate: .field("stars") > Int64(1)),
+            options: options
+        )
+        #expect(try one.modify(ModifySubscriptions(saving: [subscription])).codes == [nil])
+    }
+
+    private func page(since token: FeedToken?, at store: TestStore) throws -> FetchFeed.Page {
+        let fetch = FetchFeed(
+            since: token,
+            run: store.state.incarnation,
+            environment: store.scope.environment
+        )
+        let number = try store.scopeNumber()
+        return try fetch.run(store.scope, number, by: phone, in: store.reader)
+    }
+
+    /// Both nodes fire before they hear of each other: one firing stays, and no node is silent.
+    @Test func whereAFiringIsLostTheSubscriptionIsReset() throws {
+        try subscribe([.firesOnRecordCreation, .firesOnce])
+        let token = try page(since: nil, at: one).token
+        let other = try TestStore(copying: one, seed: 2)
+        try one.save([SaveItem("a", ["stars": 2])], by: tablet)
+        other.now += 5
+        try other.save([SaveItem("b", ["stars": 2])], by: tablet)
+        try one.take(from: other)
+        try other.take(from: one)
+        let pages = [try page(since: token, at: one), try page(since: token, at: other)]
+        let name = SubscriptionName(databaseScope: .private, subscriptionID: "s")
+        // The later one stands.
+        #expect(pages[0].news.isEmpty && pages[0].reset == .subscriptions([name]))
+        #expect(pages[1].news.count == 1 && pages[1].reset == nil)
+        for (store, page) in zip([one, other], pages) {
+            let next = try self.page(since: page.token, at: store)
+            #expect(next.news.isEmpty && next.reset == nil)
+        }
+    }
+
+    /// Nodes apply the two changes in another order, and tell one notification.
+    @Test func aNotificationHasOneNameOnAllNodes() throws {
+        try subscribe(.standard)
+        let token = try page(since: nil, at: one).token
+        let other = try TestStore(copying: one, seed: 2)
+        try one.save([SaveItem("n", ["stars": 2])], by: tablet)
+        try other.save([SaveItem("n", ["stars": 3])], by: tablet)
+        try one.take(from: other)
+        try other.take(from: one)
+        let news = try [one, other].map { try #require(page(since: token, at: $0).news.first) }
+        #expect(news[0].identity == news[1].identity)
+        #expect(Set(news[0].dots) == Set(news[1].dots) && news[0].dots.count == 2)
+        // Only who has read all of it has read it.
+        let id = FeedNotification.ID(bytes: Bytes(repeating: 1, count: 16))
+        var marks = ReadMarks(upTo: VersionVector())
+        marks.vector[news[0].dots[0].incarnation] = news[0].dots[0].seq
+        #expect(!marks.holds(id, of: news[0].dots))
+        marks.vector[news[0].dots[1].incarnation] = news[0].dots[1].seq
+        #expect(marks.holds(id, of: news[0].dots))
+    }
+}
