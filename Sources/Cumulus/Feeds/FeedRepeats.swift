@@ -45,9 +45,8 @@ package struct FeedRepeats: Sendable {
             changes.records[zone, default: []].insert(news.recordID.recordName)
             return true
         case .zoneDeleted(let id):
-            let zone = Zone(subscription: name, id: id)
-            guard isNew || changes.records[zone] != nil else { return false }
-            changes.deletedZones.insert(zone)
+            // Of a record that was saved at the same time another node may say that it went along.
+            changes.deletedZones.insert(Zone(subscription: name, id: id))
             return true
         case .zones: return isNew
         }

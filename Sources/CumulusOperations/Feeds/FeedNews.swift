@@ -268,9 +268,9 @@ struct FeedTelling {
         if fetch.broken.contains(.feedCut) { return false }
         // It may have been told some of several changes, and hold what came and went.
         if isCut, story.isSeveral { return true }
-        // It may have dropped what leaves: with changes that came later to another run's window, or
-        // since an earlier window told of concurrent changes how the record stands now.
-        return !now && (isLater || isCut && !window.isLast)
+        // It may have dropped what leaves, since an earlier window told of concurrent changes how the
+        // record stands now.
+        return !now && (isLater || isCut)
     }
 
     // MARK: Concurrent changes

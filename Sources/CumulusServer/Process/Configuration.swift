@@ -355,6 +355,8 @@ struct Configuration {
             "zonesPerDatabase": \.zonesPerDatabase,
             "subscriptionsPerDatabase": \.subscriptionsPerDatabase,
             "subscriptionBytes": \.subscriptionBytes,
+            "subscriptionBytesPerDatabase": \.subscriptionBytesPerDatabase,
+            "subscriptionSearchesPerDatabase": \.subscriptionSearchesPerDatabase,
             "notificationBytes": \.notificationBytes,
             "assetBytes": \.assetBytes,
             "userAssetBytes": \.userAssetBytes,

@@ -355,8 +355,7 @@ import Testing
         let half = try page(since: second.token, through: second.place)
         let last = try elsewhere(try elsewhere(half.token, end: second.place).token)
         #expect(lines(last) == ["s \(zone)/o updated uncertainMiss"])
-        // All of it is one change: the device holds the record, or was told just this.
-        #expect(lines(try elsewhere(half.token)) == ["s \(zone)/o updated left"])
+        #expect(lines(try elsewhere(half.token)) == ["s \(zone)/o updated uncertainMiss"])
         let token = first.token
         #expect(try FeedToken(content: token.content) == token)
     }

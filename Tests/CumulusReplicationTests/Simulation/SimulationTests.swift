@@ -64,6 +64,13 @@ import Testing
         }
     }
 
+    /// A device left within pages. Another node told a zone's deletion and a record in another order,
+    /// and that something left of which the device had been told how it stood.
+    @Test(arguments: [519, 1_435, 1_667, 1_911] as [UInt64])
+    func devicesLeaveWithinPages(seed: UInt64) throws {
+        #expect(try Simulation().run(seed: seed).violations.isEmpty)
+    }
+
     /// A checker that finds nothing here would find nothing ever.
     @Test(arguments: SimulatedRule.allCases) func aBrokenRuleIsNoticed(rule: SimulatedRule) throws {
         var simulation = Simulation()
@@ -78,6 +85,7 @@ import Testing
             case .repeats: 426
             case .feedBreak, .feedFold: 19
             case .feedMixed: 31
+            case .feedCut: 415
             case .tokenHorizon: 265
             case .laterHorizon: 286
             default: 1
