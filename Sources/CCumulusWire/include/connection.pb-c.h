@@ -459,7 +459,7 @@ struct  Cumulus__V1__CallHeader
    */
   uint32_t timeout_ms;
   /*
-   * 16 bytes; needed by RECORDS_, ZONES_, SUBSCRIPTIONS_MODIFY, FEEDS_MARK_READ
+   * 16 bytes; README.md, Request ids says which methods need it
    */
   ProtobufCBinaryData request_id;
   /*
