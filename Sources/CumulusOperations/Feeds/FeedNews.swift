@@ -268,8 +268,8 @@ struct FeedTelling {
         if fetch.broken.contains(.feedCut) { return false }
         // It may have been told some of several changes, and hold what came and went.
         if isCut, story.isSeveral { return true }
-        // It may have dropped what leaves, since an earlier window told of concurrent changes how the
-        // record stands now.
+        // It may have dropped what leaves, since an earlier window told of concurrent changes how
+        // the record stands now.
         return !now && (isLater || isCut)
     }
 
