@@ -163,7 +163,9 @@ import Testing
 
     /// About 4 MB: many pages, and more than a call's credit at first.
     @Test func aLongListComesWhole() async throws {
-        try await withServer { _, container in
+        var limits = Limits.standard
+        limits.subscriptionBytesPerDatabase = 8 << 20
+        try await withServer(limits: limits) { _, container in
             let database = container.privateCloudDatabase
             try await saveCity(in: database)
             let text = String(repeating: "x", count: 10_000)
