@@ -198,7 +198,7 @@ import Testing
         #expect(counts["increments forgotten", default: 0] > 10, "\(counts)")
         #expect(counts["turns of cascades", default: 0] > 40, "\(counts)")
         #expect(counts["feeds: pages", default: 0] > 200, "\(counts)")
-        #expect(counts["feeds: notifications", default: 0] > 50, "\(counts)")
+        #expect(counts["feeds: notifications", default: 0] > 20, "\(counts)")
         #expect(counts["feeds: resets", default: 0] > 20, "\(counts)")
         #expect(counts["feeds: marks", default: 0] > 40, "\(counts)")
     }
