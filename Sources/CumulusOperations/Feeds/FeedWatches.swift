@@ -1,5 +1,5 @@
-// What some subscriptions watch. Two with the same content are equal, also those of different users:
-// what the store has for them is read once.
+// What some subscriptions watch. Two with the same content are equal, also those of different
+// users: what the store has for them is read once.
 //
 // Made by `FetchFeed`, and kept with a feed until a subscription changes.
 

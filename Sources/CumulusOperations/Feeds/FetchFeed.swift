@@ -258,7 +258,7 @@ extension FetchFeed.Page {
 }
 
 extension ReadTransaction {
-    /// The first milestone behind which all that happened is kept. Nil without such a milestone.
+    /// The first milestone behind which all that happened is kept, or nil.
     fileprivate func oldestMilestone(
         of scope: ScopeNumber,
         at head: FeedHead
@@ -268,7 +268,7 @@ extension ReadTransaction {
         return try rows(.log, range, limit: 1).first.map(milestone)
     }
 
-    /// The last milestone up to a position. Nil without such a milestone.
+    /// The last milestone up to a position, or nil.
     fileprivate func lastMilestone(
         through position: UInt64,
         of scope: ScopeNumber

@@ -36,7 +36,7 @@ package struct ReadMarks: Hashable, Sendable {
 
     package func holds(_ id: FeedNotification.ID) -> Bool { times[id] != nil }
 
-    /// When the last id was marked. Nil if no id is marked.
+    /// When the last id was marked; nil if no id is marked.
     package var newest: Int64? { times.values.max() }
 
     // MARK: Joining

@@ -91,7 +91,7 @@ final class Story {
 }
 
 extension JSON {
-    /// The text of an object's member. Empty if the object has no such member.
+    /// The text of an object's member; empty if the object has no such member.
     func text(_ key: String) -> String {
         if case .string(let text)? = self[key] { text } else { "" }
     }
