@@ -140,7 +140,7 @@ struct FeedTelling {
         let uncertain = stored.fired == nil ? try uncertain(topic) : [:]
         let stories = stories(topic, since: position, stored.fired)
         for (place, story) in stories where uncertain[place] == nil {
-            add(story, at: place, stored)
+            try add(story, at: place, stored, topic)
         }
         for (place, mix) in uncertain {
             let matches = try matches(topic, place)
@@ -232,10 +232,19 @@ struct FeedTelling {
         return stories
     }
 
-    private mutating func add(_ story: Story, at place: Place, _ stored: StoredSubscription) {
+    private mutating func add(
+        _ story: Story,
+        at place: Place,
+        _ stored: StoredSubscription,
+        _ topic: Topic
+    ) throws(EngineError) {
         let before = story.first.flags.contains(.matchedBefore)
-        let now = story.last.flags.contains(.matchesNow)
-        let isUncertain = isUncertain(story, now)
+        var now = story.last.flags.contains(.matchesNow)
+        var isUncertain = isUncertain(story, now)
+        // The device may know of the zone's deletion, which took the record along here.
+        if now, place.zone != Names.defaultZone, try !matches(topic, place) {
+            (now, isUncertain) = (false, true)
+        }
         guard before || now || isUncertain, !story.isOwn else { return }
         let isDeleted = story.last.flags.contains(.deleted)
         let isCreated = now && story.first.flags.contains(.created)

@@ -70,6 +70,12 @@ import Testing
         #expect(try Simulation().run(seed: 1_911).violations.isEmpty)
     }
 
+    /// Devices knew of a zone's deletion, and not of saves that it took along.
+    @Test(arguments: [519, 1_435, 1_667] as [UInt64])
+    func whatADeletedZoneTookAlongIsNotHeld(seed: UInt64) throws {
+        #expect(try Simulation().run(seed: seed).violations.isEmpty)
+    }
+
     /// A checker that finds nothing here would find nothing ever.
     @Test(arguments: SimulatedRule.allCases) func aBrokenRuleIsNoticed(rule: SimulatedRule) throws {
         var simulation = Simulation()
