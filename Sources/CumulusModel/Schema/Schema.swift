@@ -33,7 +33,7 @@ public struct Schema: Hashable, Sendable {
     }
 
     /// The roles that exist without being created.
-    package static let implicitRoles: Set<String> = ["_world", "_icloud", "_creator"]
+    package static let implicitRoles: Set = [Grants.world, Grants.signedIn, Grants.creator]
 
     /// The type of share records, and how its own fields begin.
     package static let shareType = "cloudkit.share"

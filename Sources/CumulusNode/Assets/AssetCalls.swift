@@ -83,8 +83,7 @@ enum AssetCalls {
         let message = try UploadChunksRequest(wire: context.message)
         let kind = try context.parser.database(message.database)
         let id = try Authorisation.database(kind, for: context.caller)
-        let refusal = Authorisation.refusal(.create, in: id, creator: nil, by: context.caller)
-        if let refusal { throw refusal }
+        if let refusal = Authorisation.uploadRefusal(in: id, by: context.caller) { throw refusal }
         let window = max(context.limits.initialCredit, context.limits.uploadWindowBytes)
         let upload = ChunkUpload(
             context,

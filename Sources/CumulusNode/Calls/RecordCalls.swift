@@ -27,6 +27,7 @@ enum RecordCalls {
             by: context.caller,
             in: context.reader,
             zones: context.view.zones,
+            schemas: context.view.schemas,
             from: start,
             byteLimit: context.limits.answerBytes,
             damage: context.node.reportDamage
@@ -58,27 +59,32 @@ enum RecordCalls {
             try $0.listRecords(context.message)
         } then: { request in
             try context.readFromDisk { context in
-                let zone = try request.open(context.number, by: context.caller, in: context.reader)
-                return try page(of: request, zone, from: nil, context)
+                let opened = try request.open(
+                    context.number,
+                    by: context.caller,
+                    in: context.reader,
+                    schemas: context.view.schemas
+                )
+                return try page(of: request, opened, from: nil, context)
             }
         }
     }
 
     private static func page(
         of request: ListRecords,
-        _ zone: FoundZone,
+        _ opened: ListRecords.Opened,
         from start: Bytes?,
         _ context: ReadContext
     ) throws -> Page {
         let read = try request.page(
-            of: zone,
+            of: opened,
             from: start,
             byteLimit: context.limits.pageBytes,
             in: context.reader
         )
         let message = Answers.listed(read.records, of: request.zone)
         guard let next = read.next else { return Page(message: message) }
-        return Page(message: message) { try page(of: request, zone, from: next, context) }
+        return Page(message: message) { try page(of: request, opened, from: next, context) }
     }
 
     static func listConflicts(_ context: CallContext) throws {

@@ -73,13 +73,14 @@ struct FollowedFeed: Sendable {
     private func read(
         _ fetch: FetchFeed
     ) throws -> (page: FetchFeed.Page, notifications: [Bytes]) {
-        let (reader, version) = node.gate.latestVersion()
+        let (view, version) = node.gate.latestVersion()
+        let reader = view.reader
         let head = try node.feeds.heads.answer(number, at: version) {
             try FeedHead(of: number, in: reader)
         }
         var page = try fetch.begin(scope, number, at: head, by: caller, in: reader)
         guard let read = page.read else { return (page, []) }
-        let search = FeedSearch(node: node, read: read, fetch: fetch, head: head, reader: reader)
+        let search = FeedSearch(node: node, read: read, fetch: fetch, head: head, view: view)
         var found = try node.feeds.pages.answer(read, at: version) { try search.run() }
         let mark = TopicEvent.deviceMark(caller.device, of: caller.user)
         if mark != 0, found.found?.authors.contains(mark) != false {
@@ -88,6 +89,6 @@ struct FollowedFeed: Sendable {
         page.take(found.found, of: fetch)
         if page.news.isEmpty { return (page, []) }
         let marks = try head.marks(of: caller.user, in: number, reader)
-        return (page, found.notifications(marking: marks))
+        return (page, found.notifications(for: caller.user, marking: marks))
     }
 }

@@ -23,6 +23,8 @@ struct FeedSearch {
         let id: FeedNotification.ID
         let dots: [Dot]
         let bytes: Bytes
+        /// The only user who is told; nil: everybody who asks.
+        let reader: String?
     }
 
     struct Answer: Sendable {
@@ -31,8 +33,8 @@ struct FeedSearch {
         var encoded: [Encoded] = []
 
         /// The notifications for a user who has read these.
-        func notifications(marking marks: ReadMarks) -> [Bytes] {
-            encoded.map {
+        func notifications(for user: String, marking marks: ReadMarks) -> [Bytes] {
+            encoded.filter { $0.reader == nil || $0.reader == user }.map {
                 marks.holds($0.id, of: $0.dots) ? WireFeedPage.marked($0.bytes) : $0.bytes
             }
         }
@@ -42,13 +44,20 @@ struct FeedSearch {
     let read: FeedRead
     let fetch: FetchFeed
     let head: FeedHead
-    let reader: ReadTransaction
+    let view: StoreView
 
     /// - Parameter mark: Of a device whose own changes are left out; 0 leaves out nothing.
     func run(leavingOut mark: UInt64 = 0) throws -> Answer {
         var end: UInt64?
         while true {
-            let found = try read.run(fetch, at: head, through: end, leavingOut: mark, in: reader)
+            let found = try read.run(
+                fetch,
+                at: head,
+                through: end,
+                leavingOut: mark,
+                in: view.reader,
+                schemas: view.schemas
+            )
             guard let found else { return Answer() }
             switch try encode(found.news) {
             case .all(let encoded): return Answer(found: found, encoded: encoded)
@@ -77,13 +86,13 @@ struct FeedSearch {
                 id,
                 in: read.scope,
                 byteLimit: limits.notificationBytes,
-                reader
+                view.reader
             )
             let bytes = WireFeedPage.encoded(notification)
             byteCount += bytes.count
             if byteCount > limits.pageBytes, let before = last.before { return .through(before) }
             if byteCount > limits.answerBytes { return .none }
-            encoded.append(Encoded(id: id, dots: news.dots, bytes: bytes))
+            encoded.append(Encoded(id: id, dots: news.dots, bytes: bytes, reader: news.reader))
         }
         return .all(encoded)
     }

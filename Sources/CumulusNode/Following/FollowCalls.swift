@@ -54,6 +54,8 @@ struct FollowedPage: Sendable {
     var isEmpty: Bool
     /// With the sealed token.
     var message: Bytes
+    /// Other callers may be told something else, also those with the same question.
+    var isPersonal = false
 }
 
 /// Reads the pages of one follower.
@@ -67,9 +69,10 @@ private struct FollowedChanges: Sendable {
     func page(of follower: FollowChanges) throws -> Page {
         // Before the store is looked at: what comes later is news.
         let rings = node.gate.bell.count(of: number)
-        let (reader, version) = node.gate.latestVersion()
-        let page = try node.followedPages.answer(follower.question, at: version) {
-            try read(follower, reader)
+        let (view, version) = node.gate.latestVersion()
+        let question = follower.question(by: caller)
+        let page = try node.followedPages.answer(question, at: version) {
+            try read(follower, view)
         }
         var follower = follower
         let isTold = follower.take(isEmpty: page.isEmpty, token: page.token)
@@ -77,7 +80,7 @@ private struct FollowedChanges: Sendable {
         var answer = Page(message: isTold ? page.message : []) { try self.page(of: rest) }
         answer.isSilent = !isTold
         if page.token.progress == nil {
-            let place = try place(of: page.token.subject, reader)
+            let place = try place(of: page.token.subject, view.reader)
             answer.news = AwaitedNews(scope: number, rings: rings, places: place.map { [$0] })
         }
         return answer
@@ -85,9 +88,15 @@ private struct FollowedChanges: Sendable {
 
     private func read(
         _ follower: FollowChanges,
-        _ reader: ReadTransaction
+        _ view: StoreView
     ) throws -> FollowedPage {
-        let page = try follower.run(scope, number, by: caller, in: reader)
+        let page = try follower.run(
+            scope,
+            number,
+            by: caller,
+            in: view.reader,
+            schemas: view.schemas
+        )
         let token = node.mint.make(page.token)
         let message =
             switch (page, follower.fetch) {
@@ -97,7 +106,12 @@ private struct FollowedChanges: Sendable {
                 Answers.changes(page, of: ZoneAddress(), token: token)
             case (.database(let page), _): Answers.changes(page, token: token)
             }
-        return FollowedPage(token: page.token, isEmpty: page.isEmpty, message: message)
+        return FollowedPage(
+            token: page.token,
+            isEmpty: page.isEmpty,
+            message: message,
+            isPersonal: page.isPersonal
+        )
     }
 
     /// Where changes are news to that follower; nil means anywhere in the scope, as long as nothing

@@ -23,10 +23,17 @@ final class SharedPages<Question: Hashable & Sendable, Answer: Sendable>: Sendab
     /// Bytes of answers that are kept at most.
     private let capacity = 4 << 20
     private let size: @Sendable (Answer) -> Int
+    private let isShared: @Sendable (Answer) -> Bool
 
-    /// - Parameter size: How many bytes an answer takes, about.
-    init(size: @escaping @Sendable (Answer) -> Int) {
+    /// - Parameters:
+    ///   - size: How many bytes an answer takes, about.
+    ///   - isShared: Whether all who ask the same get that answer.
+    init(
+        size: @escaping @Sendable (Answer) -> Int,
+        isShared: @escaping @Sendable (Answer) -> Bool = { _ in true }
+    ) {
         self.size = size
+        self.isShared = isShared
     }
 
     /// The answer to a question.
@@ -46,6 +53,7 @@ final class SharedPages<Question: Hashable & Sendable, Answer: Sendable>: Sendab
         }
         if let known { return known }
         let answer = try read()
+        guard isShared(answer) else { return answer }
         let size = size(answer)
         state.withLock { state in
             guard state.version == version, state.answers[question] == nil,

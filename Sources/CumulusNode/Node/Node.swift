@@ -74,7 +74,10 @@ package final class Node: Sendable {
     /// Makes and opens the tokens that callers carry.
     let mint: TokenMint
     let replicas = ReplicaWatch()
-    let followedPages = SharedPages<FollowChanges.Question, FollowedPage> { $0.message.count }
+    let followedPages = SharedPages<FollowChanges.Question, FollowedPage>(
+        size: { $0.message.count },
+        isShared: { !$0.isPersonal }
+    )
     let feeds = SharedFeeds()
     let comparisons = StateComparisons()
     let clocks = PeerClocks()

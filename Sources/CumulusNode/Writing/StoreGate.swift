@@ -148,9 +148,10 @@ package final class StoreGate: Sendable {
     }
 
     /// The same, from the disk, with its version, which rises with each batch.
-    func latestVersion() -> (reader: ReadTransaction, version: UInt64) {
-        let (reader, version) = visible.versioned
-        return (ReadTransaction(reader, reach: .disk), version)
+    func latestVersion() -> (view: StoreView, version: UInt64) {
+        let (view, version) = visible.versioned
+        let reader = ReadTransaction(view.reader, reach: .disk)
+        return (StoreView(reader: reader, zones: view.zones, schemas: view.schemas), version)
     }
 
     /// The same, with how far it has a scope.

@@ -81,9 +81,9 @@ final class VisibleState: Sendable {
     var reader: any EngineReader { state.withLock { $0.reader } }
 
     /// The same, with the zones and the record types that were found in it.
-    var view: (reader: any EngineReader, zones: ZoneDirectory, schemas: SchemaDirectory) {
-        state.withLock { ($0.reader, $0.zones, $0.schemas) }
-    }
+    var view: View { state.withLock { ($0.reader, $0.zones, $0.schemas) } }
+
+    typealias View = (reader: any EngineReader, zones: ZoneDirectory, schemas: SchemaDirectory)
 
     /// The same, with how far it has a scope.
     func vector(
@@ -94,8 +94,10 @@ final class VisibleState: Sendable {
     }
 
     /// The same, with its version, which rises with each batch.
-    var versioned: (reader: any EngineReader, version: UInt64) {
-        state.withLock { ($0.reader, $0.version) }
+    var versioned: (view: View, version: UInt64) {
+        state.withLock { state -> (View, UInt64) in
+            ((state.reader, state.zones, state.schemas), state.version)
+        }
     }
 
     /// Whether all that is visible by now was visible at that version.

@@ -41,9 +41,7 @@ package struct EnterChunks: Sendable {
         let id: DatabaseID
         do throws(ServiceError) {
             id = try Authorisation.database(database, for: caller)
-            if let refusal = Authorisation.refusal(.create, in: id, creator: nil, by: caller) {
-                throw refusal
-            }
+            if let refusal = Authorisation.uploadRefusal(in: id, by: caller) { throw refusal }
         } catch {
             return Outcome(refusal: ModifyOutcome.Failure(error), isUsed: false)
         }

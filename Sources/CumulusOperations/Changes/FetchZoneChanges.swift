@@ -61,6 +61,9 @@ package struct FetchZoneChanges: Sendable {
         package var records: [RecordView] = []
         package var deletions: [Deletion] = []
         package var token: ChangeToken
+        /// Another caller with the same roles may be told something else: there are records whose
+        /// type lets their creators only read them.
+        package var isPersonal = false
         package var moreComing: Bool { token.progress != nil }
     }
 
@@ -69,7 +72,8 @@ package struct FetchZoneChanges: Sendable {
         _ scope: ScopeID,
         _ number: ScopeNumber,
         by caller: Caller,
-        in reader: ReadTransaction
+        in reader: ReadTransaction,
+        schemas: SchemaDirectory = SchemaDirectory()
     ) throws(ReadFailure) -> Page {
         do {
             let database = try Authorisation.database(self.database, for: caller)
@@ -100,11 +104,18 @@ package struct FetchZoneChanges: Sendable {
                     "the schema dropped types or fields since, or gave fields other types"
                 )
             }
-            var gathering = Gathering(self, start, in: row.number, of: found, reader)
+            let access = AccessReader(to: database, of: number, by: caller, schemas)
+            guard try access.isKnown(to: start.base, reader) else {
+                throw ServiceError.tokenExpired(
+                    "the schema changed since who may read records of some types"
+                )
+            }
+            var gathering = Gathering(self, start, in: row.number, of: found, access, reader)
             let isComplete = try gathering.gather(through: vector)
             var page = page(scope, found, runs, truncation: try reader.truncation(of: number))
             page.records = gathering.records
             page.deletions = gathering.deletions
+            page.isPersonal = gathering.isPersonal
             if !isComplete {
                 page.token.base = runs.short(start.base)
                 page.token.progress = .records(gathering.progress)
@@ -176,10 +187,12 @@ extension FetchZoneChanges {
         private let base: VersionVector
         private let zone: ZoneNumber
         private let found: FoundZone
+        private let access: AccessReader
         private let reader: ReadTransaction
         private(set) var progress: ChangeProgress
         private(set) var records: [RecordView] = []
         private(set) var deletions: [Page.Deletion] = []
+        private(set) var isPersonal = false
         private var names: Set<String> = []
         private var byteCount = 0
 
@@ -193,10 +206,12 @@ extension FetchZoneChanges {
             _ start: Start,
             in zone: ZoneNumber,
             of found: FoundZone,
+            _ access: AccessReader,
             _ reader: ReadTransaction
         ) {
             self.fetch = fetch
             self.found = found
+            self.access = access
             base = start.base
             progress = start.progress
             self.zone = zone
@@ -266,12 +281,24 @@ extension FetchZoneChanges {
             }
             // It was over before the fetch began.
             if row.isDead, row.frontier.allSatisfy({ base.covers($0.dot) }) { return }
+            guard try mayTell(row) else { return }
             names.insert(name)
             if row.isDead {
                 let type = StoredName.shown(row.type)
                 deletions.append(Page.Deletion(name: name, type: type))
             } else {
                 try add(row, named: name)
+            }
+        }
+
+        /// Whether the caller may read a record, or might before it was deleted.
+        private mutating func mayTell(_ row: RecordRow) throws(EngineError) -> Bool {
+            switch try access.reading(typeOf: row, reader) {
+            case .all: return true
+            case .none: return false
+            case .own:
+                isPersonal = true
+                return access.isCreator(of: row)
             }
         }
 

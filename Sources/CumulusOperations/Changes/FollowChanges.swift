@@ -22,11 +22,30 @@ package struct FollowChanges: Sendable {
     }
 
     /// What decides the bytes of a page that is read from one state of the store.
+    ///
+    /// Pages that are personal are read for one follower only, see `FetchZoneChanges.Page`.
     package struct Question: Hashable, Sendable {
         var token: ChangeToken
+        var roles: Roles
         var keys: [String]?
         var items: Int
         var bytes: Int
+    }
+
+    /// What decides records of which types a caller may read.
+    enum Roles: Hashable, Sendable {
+        case anonymous
+        case signedIn
+        case `operator`
+
+        init(_ caller: Caller) {
+            self =
+                switch caller.role {
+                case .anonymous: .anonymous
+                case .user: .signedIn
+                case .operator: .operator
+                }
+        }
     }
 
     package private(set) var fetch: Fetch
@@ -47,21 +66,25 @@ package struct FollowChanges: Sendable {
 
     /// What followers may share an answer to; nil until a first page showed that this caller may
     /// have it.
-    package var question: Question? {
+    package func question(by caller: Caller) -> Question? {
         guard hasBegun else { return nil }
+        let roles = Roles(caller)
         switch fetch {
         case .zone(let fetch):
             return fetch.token.map {
                 let limit = fetch.limit
                 return Question(
                     token: $0,
+                    roles: roles,
                     keys: fetch.keys,
                     items: limit.items,
                     bytes: limit.bytes
                 )
             }
         case .database(let fetch):
-            return fetch.token.map { Question(token: $0, items: fetch.limit, bytes: 0) }
+            return fetch.token.map {
+                Question(token: $0, roles: roles, items: fetch.limit, bytes: 0)
+            }
         }
     }
 
@@ -72,14 +95,16 @@ package struct FollowChanges: Sendable {
         _ scope: ScopeID,
         _ number: ScopeNumber,
         by caller: Caller,
-        in reader: ReadTransaction
+        in reader: ReadTransaction,
+        schemas: SchemaDirectory = SchemaDirectory()
     ) throws(ReadFailure) -> Page {
         switch fetch {
         case .database(let fetch):
             return .database(try fetch.run(scope, number, by: caller, in: reader))
         case .zone(let fetch):
             do throws(ReadFailure) {
-                return .zone(try fetch.run(scope, number, by: caller, in: reader))
+                let page = try fetch.run(scope, number, by: caller, in: reader, schemas: schemas)
+                return .zone(page)
             } catch {
                 guard case .service(let refusal) = error, refusal.code == .zoneNotFound else {
                     throw error
@@ -138,6 +163,11 @@ extension FollowChanges.Page {
         case .zone(let page): page.token
         case .database(let page): page.token
         }
+    }
+
+    /// Another caller with the same roles may be told something else.
+    package var isPersonal: Bool {
+        if case .zone(let page) = self { page.isPersonal } else { false }
     }
 
     package var isEmpty: Bool {

@@ -71,7 +71,10 @@ extension FeedNews {
             let row = try reader.record(zone.number, name), !row.isDead
         else { return [:] }
         let lens = try RecordLens(of: scope, in: reader)
-        if lens.hides(row.type) { return [:] }
+        // One of another type took its name: who may read that was not asked.
+        if lens.hides(row.type) || StoredName.shown(row.type) != subscription.recordType {
+            return [:]
+        }
         let body = lens.showing(row.body, of: row.type)
         return try reader.decoding(RowKey.record(zone.number, name).bytes) {
             () throws(MalformedBytes) in

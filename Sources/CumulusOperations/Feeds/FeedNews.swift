@@ -31,6 +31,11 @@ package struct FeedNews: Hashable, Sendable {
     package var position: UInt64
     /// Whose change it was; empty: several, or a node's own.
     package var user: String
+    /// The only user who may read the record, which it created; nil: everybody who asked for it.
+    package var reader: String?
+
+    /// Whether a user may be told of it.
+    package func isFor(_ user: String) -> Bool { reader == nil || reader == user }
 
     /// What its name is made of: the same on every node.
     package var identity: Bytes {
@@ -83,6 +88,7 @@ struct FeedTelling {
     /// Where the device was told all there was.
     private let first: UInt64
     private let reader: ReadTransaction
+    private let schemas: SchemaDirectory
     /// The device was told some of it already: it left another run of a node in the middle.
     private let isCut: Bool
     /// This run told some of it in an earlier window.
@@ -102,7 +108,8 @@ struct FeedTelling {
         since first: UInt64,
         isCut: Bool,
         isLater: Bool,
-        _ reader: ReadTransaction
+        _ reader: ReadTransaction,
+        _ schemas: SchemaDirectory
     ) {
         self.fetch = fetch
         self.mark = mark
@@ -113,6 +120,7 @@ struct FeedTelling {
         self.isCut = isCut
         self.isLater = isLater
         self.reader = reader
+        self.schemas = schemas
     }
 
     /// - Parameters:
@@ -140,11 +148,13 @@ struct FeedTelling {
         let uncertain = stored.fired == nil ? try uncertain(topic) : [:]
         let stories = stories(topic, since: position, stored.fired)
         for (place, story) in stories where uncertain[place] == nil {
-            try add(story, at: place, stored, topic)
+            if let told = try told(story, at: place, stored, topic) {
+                try add(told, of: topic, at: place)
+            }
         }
         for (place, mix) in uncertain {
             let matches = try matches(topic, place)
-            news.append(
+            try add(
                 FeedNews(
                     subscription: stored.subscription,
                     database: stored.database,
@@ -158,9 +168,45 @@ struct FeedTelling {
                     dots: [mix.stamp.dot],
                     position: mix.position,
                     user: ""
-                )
+                ),
+                of: topic,
+                at: place
             )
         }
+    }
+
+    /// Adds news of a record for those who may read it as it stands now, or might when it was
+    /// deleted.
+    private mutating func add(
+        _ news: FeedNews,
+        of topic: Topic,
+        at place: Place
+    ) throws(EngineError) {
+        var news = news
+        // Of a zone nothing is told but that it is gone.
+        if news.database.kind == .public, !place.name.isEmpty {
+            let type = topic.recordType ?? ""
+            let grants = try schemas.find(type, of: scope, reader).schema.grants
+            let row = try row(at: place)
+            // Nobody can say any more who created a record that is forgotten, or that left its name
+            // to one of another type.
+            let isSame = row.map { StoredName.shown($0.type) == type } ?? false
+            let creator = isSame ? row?.createdBy ?? "" : ""
+            switch grants.reach(.read, of: creator) {
+            case .all: break
+            case .own: news.reader = creator
+            case .none: return
+            }
+        }
+        self.news.append(news)
+    }
+
+    /// A record of the public database as it stands now.
+    private func row(at place: Place) throws(EngineError) -> RecordRow? {
+        guard let database = try reader.database(scope, .public),
+            let zone = try reader.zone(database, place.zone), zone.exists
+        else { return nil }
+        return try reader.record(zone.number, place.name)
     }
 
     /// In which zones others changed something that the device has not seen.
@@ -232,12 +278,12 @@ struct FeedTelling {
         return stories
     }
 
-    private mutating func add(
+    private func told(
         _ story: Story,
         at place: Place,
         _ stored: StoredSubscription,
         _ topic: Topic
-    ) throws(EngineError) {
+    ) throws(EngineError) -> FeedNews? {
         let before = story.first.flags.contains(.matchedBefore)
         var now = story.last.flags.contains(.matchesNow)
         var isUncertain = isUncertain(story, now)
@@ -245,30 +291,28 @@ struct FeedTelling {
         if now, place.zone != Names.defaultZone, try !matches(topic, place) {
             (now, isUncertain) = (false, true)
         }
-        guard before || now || isUncertain, !story.isOwn else { return }
+        guard before || now || isUncertain, !story.isOwn else { return nil }
         let isDeleted = story.last.flags.contains(.deleted)
         let isCreated = now && story.first.flags.contains(.created)
         let reason: FeedNotification.Reason =
             isDeleted ? .deleted : isCreated ? .created : .updated
-        guard stored.subscription.fires(on: reason) else { return }
+        guard stored.subscription.fires(on: reason) else { return nil }
         let transition: FeedNotification.Transition =
             if isUncertain {
                 now ? .uncertainMatch : .uncertainMiss
             } else {
                 !now ? .left : before ? .stayed : .entered
             }
-        news.append(
-            FeedNews(
-                subscription: stored.subscription,
-                database: stored.database,
-                change: place.name.isEmpty
-                    ? .zoneDeleted(place.zone)
-                    : .record(zone: place.zone, name: place.name, reason, transition),
-                stamp: story.stamp,
-                dots: story.dots,
-                position: story.position,
-                user: story.first.user == story.last.user ? story.last.user : ""
-            )
+        return FeedNews(
+            subscription: stored.subscription,
+            database: stored.database,
+            change: place.name.isEmpty
+                ? .zoneDeleted(place.zone)
+                : .record(zone: place.zone, name: place.name, reason, transition),
+            stamp: story.stamp,
+            dots: story.dots,
+            position: story.position,
+            user: story.first.user == story.last.user ? story.last.user : ""
         )
     }
 

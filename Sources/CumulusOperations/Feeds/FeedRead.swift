@@ -1,8 +1,9 @@
 // What one page of a feed reads: rows of topics behind a position, that a vector does not cover.
 //
 // Made by `FetchFeed.begin`. It says nothing of the user or the device: feeds with equal reads in
-// one snapshot get the same news, except for a device whose own changes are in it. The node keeps
-// what it found for the feeds that ask the same. hot: once per page of a feed.
+// one snapshot get the same news, except for a device whose own changes are in it, and for news
+// that only one user may be told. The node keeps what it found for the feeds that ask the same.
+// hot: once per page of a feed.
 
 package import CumulusModel
 package import CumulusStorage
@@ -21,6 +22,7 @@ package struct FeedRead: Hashable, Sendable {
     let isCut: Bool
 
     package struct Found: Sendable {
+        /// Of all users: see `FeedNews.isFor`.
         package var news: [FeedNews]
         /// Subscriptions of which something can't be told here.
         package var lost: [SubscriptionName]
@@ -38,12 +40,14 @@ package struct FeedRead: Hashable, Sendable {
     ///   - fetch: For its rules and its environment.
     ///   - end: The page ends there, if not before.
     ///   - mark: Of the device that is told: its own changes are left out. 0 leaves out nothing.
+    ///   - schemas: Of the state that is read.
     package func run(
         _ fetch: FetchFeed,
         at head: FeedHead,
         through end: UInt64?,
         leavingOut mark: UInt64,
-        in reader: ReadTransaction
+        in reader: ReadTransaction,
+        schemas: SchemaDirectory = SchemaDirectory()
     ) throws(EngineError) -> Found? {
         let end = min(head.place, end ?? head.place)
         let window = try FeedWindow(
@@ -65,7 +69,8 @@ package struct FeedRead: Hashable, Sendable {
             since: first,
             isCut: isCut,
             isLater: from > first,
-            reader
+            reader,
+            schemas
         )
         for watch in watches.list {
             var seen = known

@@ -233,14 +233,15 @@ package struct FetchFeed: Sendable {
 
 extension FetchFeed.Page {
     /// - Parameters:
-    ///   - found: What its read found; nil means that it is too much to be told.
+    ///   - found: What its read found, of which the page's user is told what it may read; nil means
+    ///     that it is too much to be told.
     ///   - fetch: The fetch that began the page.
     package mutating func take(_ found: FeedRead.Found?, of fetch: FetchFeed) {
         guard let found, let read else {
             reset = .all
             return
         }
-        news = found.news
+        news = found.news.filter { $0.isFor(token.user) }
         if !found.lost.isEmpty {
             reset = reset?.joined(with: found.lost) ?? .subscriptions(found.lost)
         }

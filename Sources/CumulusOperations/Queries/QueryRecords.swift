@@ -104,7 +104,10 @@ package struct QueryRecords: Sendable {
             let database = try Authorisation.database(database, for: circumstances.caller)
             let zones = try zones(number, database, circumstances.caller, directory, reader)
             let type = try schemas.find(query.recordType, of: number, reader)
-            let bound = try bind(scope, type.schema, circumstances)
+            let caller = circumstances.caller
+            let creator = try onlyCreator(in: database, type.schema.grants, caller)
+            var bound = try bind(scope, type.schema, circumstances)
+            if let creator { bound.restrict(toRecordsOf: creator) }
             try cursor?.check(scope, database, question, reader.runs(of: number), broken)
             var search = QuerySearch(
                 query: bound,
@@ -185,6 +188,21 @@ package struct QueryRecords: Sendable {
                 limits: limits
             )
         )
+    }
+
+    /// The user whose records alone may be found, since only creators may read the type; nil means
+    /// all.
+    private func onlyCreator(
+        in database: DatabaseID,
+        _ grants: Grants,
+        _ caller: Caller
+    ) throws(ServiceError) -> String? {
+        guard database.kind == .public else { return nil }
+        switch Authorisation.reading(grants, by: caller) {
+        case .all: return nil
+        case .own: return caller.user
+        case .none: throw Authorisation.notReadable(query.recordType, grants, caller)
+        }
     }
 
     // MARK: The page

@@ -32,6 +32,7 @@ package struct FetchRecords: Sendable {
         by caller: Caller,
         in reader: ReadTransaction,
         zones directory: ZoneDirectory = ZoneDirectory(),
+        schemas: SchemaDirectory = SchemaDirectory(),
         from start: Int = 0,
         byteLimit: Int = .max,
         damage: (String) -> Void = { _ in }
@@ -43,6 +44,7 @@ package struct FetchRecords: Sendable {
             throw .service(error)
         }
         do {
+            let access = AccessReader(to: database, of: scope, by: caller, schemas)
             var zones: [ZoneAddress: FoundZone?] = [:]
             var results: [Result<RecordView, ServiceError>] = []
             results.reserveCapacity(ids.count - start)
@@ -66,7 +68,7 @@ package struct FetchRecords: Sendable {
                     }
                     let result: Result<RecordView, ServiceError>
                     do throws(EngineError) {
-                        result = try fetch(address, in: zone, by: caller, reader)
+                        result = try fetch(address, in: zone, by: caller, access, reader)
                     } catch .corrupt(let what) {
                         damage(what)
                         result = .failure(.damagedRow)
@@ -85,6 +87,7 @@ package struct FetchRecords: Sendable {
         _ address: RecordAddress,
         in zone: FoundZone?,
         by caller: Caller,
+        _ access: AccessReader,
         _ reader: ReadTransaction
     ) throws(EngineError) -> Result<RecordView, ServiceError> {
         guard let zone else { return .failure(.zoneNotFound(address.zone.name)) }
@@ -92,6 +95,7 @@ package struct FetchRecords: Sendable {
             try stored(address.name, in: zone, reader)
             ?? UserRecords.unsaved(named: address.name, in: zone, of: caller)
         guard let view else { return .failure(.recordNotFound) }
+        if let refusal = try access.refusal(of: view, reader) { return .failure(refusal) }
         return .success(view)
     }
 

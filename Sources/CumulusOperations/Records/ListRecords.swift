@@ -1,7 +1,7 @@
 // Lists all records of a zone in the order of their names, a page at a time, from one snapshot.
 //
 // Driven by the session that streams the pages: it asks for the next one when the caller has room
-// for it. Users' own records are not among them.
+// for it. Users' own records are not among them, nor those that the caller may not read.
 
 package import CumulusModel
 package import CumulusStorage
@@ -24,20 +24,30 @@ package struct ListRecords: Sendable {
         package var next: Bytes?
     }
 
+    /// The zone that is listed, and what its caller may read.
+    package struct Opened: Sendable {
+        fileprivate let zone: FoundZone
+        fileprivate let access: AccessReader
+    }
+
     /// Finds the zone.
     ///
     /// Fails with what the caller is to be told.
+    ///
+    /// - Parameter schemas: Of the state that all pages are read from.
     package func open(
         _ scope: ScopeNumber,
         by caller: Caller,
-        in reader: ReadTransaction
-    ) throws(ReadFailure) -> FoundZone {
+        in reader: ReadTransaction,
+        schemas: SchemaDirectory = SchemaDirectory()
+    ) throws(ReadFailure) -> Opened {
         do {
             let database = try Authorisation.database(self.database, for: caller)
             guard let found = try reader.findShown(zone, in: database, of: scope, by: caller) else {
                 throw ServiceError.zoneNotFound(zone.name)
             }
-            return found
+            let access = AccessReader(to: database, of: scope, by: caller, schemas)
+            return Opened(zone: found, access: access)
         } catch {
             throw ReadFailure(error)
         }
@@ -45,12 +55,12 @@ package struct ListRecords: Sendable {
 
     /// Reads records from `start` on, until `byteLimit` is reached.
     package func page(
-        of zone: FoundZone,
+        of opened: Opened,
         from start: Bytes?,
         byteLimit: Int,
         in reader: ReadTransaction
     ) throws(EngineError) -> Page {
-        guard let number = zone.number else { return Page(records: [], next: nil) }
+        guard let number = opened.zone.number else { return Page(records: [], next: nil) }
         var range = KeyRange.records(of: number)
         if let start { range.start = start }
         var page = Page(records: [], next: nil)
@@ -64,7 +74,7 @@ package struct ListRecords: Sendable {
             do throws(EngineError) {
                 // Tombstones count too: a page ends in bounded time.
                 byteCount += 128
-                if let record = try view(key, value, of: zone, reader) {
+                if let record = try view(key, value, of: opened, reader) {
                     byteCount += record.fields.count
                     page.records.append(record)
                 }
@@ -81,7 +91,7 @@ package struct ListRecords: Sendable {
     private func view(
         _ key: Bytes,
         _ value: Bytes,
-        of zone: FoundZone,
+        of opened: Opened,
         _ reader: ReadTransaction
     ) throws(EngineError) -> RecordView? {
         var parts = KeyReader(key)
@@ -89,10 +99,12 @@ package struct ListRecords: Sendable {
         let name = try parts.text()
         // Users' records are fetched by name, and found by nobody else.
         if Names.isUserRecordName(name) { return nil }
-        return try reader.decoding(key) { () throws(MalformedBytes) in
-            try zone.showing(keys) { (keys) throws(MalformedBytes) in
+        let view = try reader.decoding(key) { () throws(MalformedBytes) in
+            try opened.zone.showing(keys) { (keys) throws(MalformedBytes) in
                 try RecordView(row: value, name: name, keys: keys)
             }
         }
+        guard let view, try opened.access.refusal(of: view, reader) == nil else { return nil }
+        return view
     }
 }

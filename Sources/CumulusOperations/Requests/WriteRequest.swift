@@ -4,8 +4,8 @@
 // Made by the session from a call; run by the writer inside a group commit. This is where retries
 // are recognised.
 //
-// Folder: what every request has: a caller, rights, addresses, an answer that can be repeated. Read
-// `WriteRequest`, then `Authorisation` and `Addresses`.
+// Folder: what every request has: a caller, addresses, an answer that can be repeated. Read
+// `WriteRequest`, then `DoneElsewhere` and `Addresses`.
 
 import Crypto
 package import CumulusModel

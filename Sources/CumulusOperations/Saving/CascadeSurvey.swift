@@ -136,7 +136,11 @@ package struct CascadeSurvey: Sendable {
         let staying = walk.waiting.values.sorted { ($0.child, $0.parent) < ($1.child, $1.parent) }
         if staying.isEmpty { return }
         for (child, parent, item) in staying where findings.failures[item] == nil {
-            findings.failures[item] = ModifyOutcome.Failure(ZoneBatch.orphan(child, of: parent))
+            let refusal = ZoneBatch.orphan(
+                try readable(child, in: walk, reader),
+                of: try readable(parent, in: walk, reader)
+            )
+            findings.failures[item] = ModifyOutcome.Failure(refusal)
         }
         guard let item = walk.batch.deletes.first else { return }
         zones.insert(request.deletes[item].address.zone, at: zones.startIndex)
@@ -153,6 +157,19 @@ package struct CascadeSurvey: Sendable {
             )
         )
         for item in items { findings.failures[item] = failure }
+    }
+
+    /// The name of a record, if the caller may read that.
+    private func readable(
+        _ name: String,
+        in walk: Walk,
+        _ reader: ReadTransaction
+    ) throws -> String? {
+        guard database.kind == .public, let row = try reader.record(walk.zone, name) else {
+            return name
+        }
+        let access = AccessReader(to: database, of: scope, by: caller, SchemaDirectory())
+        return try access.allows(row, reader) ? name : nil
     }
 
     private func isShown(

@@ -6,13 +6,31 @@ import CumulusModel
 import CumulusStorage
 
 extension SavePlanner {
-    func checkCaller(_ row: RecordRow?) -> ModifyOutcome.Failure? {
-        Authorisation.refusal(
-            row == nil ? .create : .write,
-            in: found.zone.database,
-            creator: row?.createdBy,
-            by: caller
-        ).map { ModifyOutcome.Failure($0) }
+    func checkCaller(
+        _ content: SaveItem.Content,
+        _ row: RecordRow?,
+        _ name: String,
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) -> ModifyOutcome.Failure? {
+        guard found.zone.database.kind == .public else { return nil }
+        let isUsers = content.type == UserRecords.type || Names.isUserRecordName(name)
+        // A user's record is there before it is saved: its user changes it, and nobody else can
+        // make one, as `checkType` says.
+        if isUsers, row == nil, !caller.user.isEmpty, name != caller.user { return nil }
+        let facts =
+            row.map { Authorisation.RecordFacts($0) }
+            ?? Authorisation.RecordFacts(
+                type: StoredName.shown(content.type),
+                createdBy: isUsers ? name : nil
+            )
+        let refusal = try transaction.refusal(
+            facts.createdBy == nil ? .create : .write,
+            facts,
+            in: .public,
+            of: scope,
+            to: caller
+        )
+        return refusal.map { ModifyOutcome.Failure($0) }
     }
 
     func checkType(

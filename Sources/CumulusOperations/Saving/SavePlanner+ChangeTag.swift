@@ -23,6 +23,15 @@ extension SavePlanner {
             )
         }
         if content.changeTag == row.tag { return nil }
+        let refusal = try transaction.refusal(
+            .read,
+            Authorisation.RecordFacts(row),
+            in: found.zone.database,
+            of: scope,
+            to: caller
+        )
+        // The answer would hold the record.
+        if let refusal { return ModifyOutcome.Failure(refusal) }
         let error =
             content.changeTag == nil
             ? ServiceError(

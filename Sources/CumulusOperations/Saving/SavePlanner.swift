@@ -28,7 +28,7 @@ struct SavePlanner {
         guard case .success(let content) = request.saves[index].content else { return nil }
         let name = request.saves[index].address.name
         let row = rows[name]
-        if let failure = checkCaller(row) { return failure }
+        if let failure = try checkCaller(content, row, name, in: &transaction) { return failure }
         if let failure = try checkTag(content, row, name, &transaction) { return failure }
         if let failure = checkType(content, row, name) { return failure }
         var put = Commit.Put(

@@ -14,9 +14,9 @@ import CumulusModel
 import CumulusStorage
 
 struct ZoneBatch {
-    private let request: ModifyRecords
-    private let scope: ScopeNumber
-    private let caller: Caller
+    let request: ModifyRecords
+    let scope: ScopeNumber
+    let caller: Caller
     private let address: ZoneAddress
     private let saves: [Int]
     let deletes: [Int]
@@ -73,6 +73,7 @@ struct ZoneBatch {
         }
         let results = try perform(plan, in: found, requestID, &transaction, &outcome)
         report(plan.savedItems, results, to: &outcome)
+        try hideValues(of: plan.savedItems, in: found, &transaction, &outcome)
     }
 
     // MARK: Preparation
@@ -264,13 +265,9 @@ struct ZoneBatch {
     ) throws(EngineError) -> ModifyOutcome.Failure? {
         let name = request.deletes[index].address.name
         let row = rows[name]
-        let refusal = Authorisation.refusal(
-            .write,
-            in: found.zone.database,
-            creator: row?.createdBy,
-            by: caller
-        )
-        if let refusal, row != nil || caller.user.isEmpty { return ModifyOutcome.Failure(refusal) }
+        if let refusal = try refusal(ofDeleting: row, in: found, &transaction) {
+            return ModifyOutcome.Failure(refusal)
+        }
         if Names.isUserRecordName(name), row != nil || name == caller.user {
             return ModifyOutcome.Failure(UserRecords.deletion)
         }
@@ -342,19 +339,12 @@ struct ZoneBatch {
         var seen: Set<String> = []
         while let (name, child) = staying.popLast() {
             guard seen.insert(name).inserted, let item = plan.dying[name] else { continue }
-            failures[deleteKey(item)] = ModifyOutcome.Failure(ZoneBatch.orphan(child, of: name))
+            let shownChild = try readable(child, in: found, &transaction)
+            let shownParent = try readable(name, in: found, &transaction)
+            let refusal = ZoneBatch.orphan(shownChild, of: shownParent)
+            failures[deleteKey(item)] = ModifyOutcome.Failure(refusal)
             for parent in parents[name] ?? [] { staying.append((parent, name)) }
         }
-    }
-
-    static func orphan(_ child: String, of parent: String) -> ServiceError {
-        ServiceError(
-            .referenceViolation,
-            """
-            Record delete would violate validating reference (record '\(child)' has '\(parent)' as \
-            its parent), rejecting update; delete the children first or in the same batch
-            """
-        )
     }
 
     /// A record whose type was dropped holds up nothing.

@@ -1,15 +1,15 @@
-// The record types that queries asked about lately, with their indexes: to read a schema takes
-// longer than many a query.
+// The record types that reads asked about lately, with their indexes and grants: to read a schema
+// takes longer than many a query.
 //
 // Shared by those who read from states between two changes of schemas or indexes; each change
-// begins a new one. hot: once per query.
+// begins a new one. hot: once per query, and once per public record that is shown.
 
 import CumulusModel
 package import CumulusStorage
 import Synchronization
 
 package final class SchemaDirectory: Sendable {
-    /// What a query needs to know about a type.
+    /// What a read needs to know about a type.
     package struct Found: Sendable {
         package var schema: TypeSchema
         package var indexes: [NumberedIndex]
@@ -36,8 +36,9 @@ package final class SchemaDirectory: Sendable {
         if let known = types.withLock({ $0[key] }) { return known }
         let schema = try reader.typeSchema(scope, type)
         let found = Found(schema: schema, indexes: try reader.indexes(of: schema.name, scope))
-        // One that doesn't exist is nothing to remember.
-        guard found.schema.exists else { return found }
+        // One that doesn't exist is nothing to remember, but for users' own, of which records are
+        // there before it is.
+        guard found.schema.exists || type == UserRecords.type else { return found }
         types.withLock { types in
             if types.count >= SchemaDirectory.capacity { types = [:] }
             types[key] = found

@@ -74,6 +74,17 @@ extension BoundQuery {
         nodes = [.constant(true)]
     }
 
+    /// Finds only records that a user created, whatever else is asked.
+    ///
+    /// An index on `___createdBy` is used, but none is asked for.
+    ///
+    /// - Parameter user: User record name.
+    package mutating func restrict(toRecordsOf user: String) {
+        let wanted: Set = [ComparableValue.bytes(Bytes(user.utf8))]
+        let subject = Subject.values(.system(.createdBy), wanted)
+        nodes += [.comparison(Comparison(relation: .equals, subject: subject)), .and]
+    }
+
     /// What is near a place, the nearest first, and nothing else is asked.
     package struct Nearest: Hashable, Sendable {
         package let place: Location

@@ -62,39 +62,16 @@ extension RowReader where Self: ~Copyable {
                 fields.append(field)
             }
         }
-        return Schema.RecordType(
-            name: name,
-            fields: fields,
-            grants: try grants(of: schema.name, in: scope)
-        )
-    }
-
-    /// Those that a stored type began with, and what was chosen since.
-    private borrowing func grants(
-        of type: String,
-        in scope: ScopeNumber
-    ) throws(EngineError) -> [Schema.Grant] {
-        var grants: [String: Schema.Permissions] = [:]
-        let first = type == Schema.users.name ? Schema.users.grants : Schema.usualGrants
-        for grant in first { grants[grant.role] = grant.permissions }
-        let below = [Bytes(type.utf8)]
-        for (key, value) in try registers(scope, SchemaRegister.grantNamespace, below: below) {
-            guard let role = key.first, key.count == 1, value.count == 1 else {
-                throw .damagedSchema
-            }
-            let permissions = Schema.Permissions(rawValue: value[0])
-            grants[String(decoding: role, as: UTF8.self)] = permissions
-        }
-        return grants.map { Schema.Grant(role: $0.key, permissions: $0.value) }
+        return Schema.RecordType(name: name, fields: fields, grants: schema.grants.list)
     }
 }
 
 extension Schema {
     /// What a type that appears in development grants.
     package static let usualGrants = [
-        Grant(role: "_creator", permissions: .write),
-        Grant(role: "_icloud", permissions: .create),
-        Grant(role: "_world", permissions: .read),
+        Grant(role: Grants.creator, permissions: .write),
+        Grant(role: Grants.signedIn, permissions: .create),
+        Grant(role: Grants.world, permissions: .read),
     ]
 
     /// The type of users' own records, which is always there.
@@ -102,8 +79,8 @@ extension Schema {
         name: "Users",
         fields: [Field(name: "roles", type: .type(.list(.int64)))],
         grants: [
-            Grant(role: "_creator", permissions: .write),
-            Grant(role: "_world", permissions: .read),
+            Grant(role: Grants.creator, permissions: .write),
+            Grant(role: Grants.world, permissions: .read),
         ]
     )
 }

@@ -14,9 +14,13 @@ package struct TypeSchema: Hashable, Sendable {
     package fileprivate(set) var merge = MergePolicy.fields
     /// Of the fields whose indexes somebody has set, system fields among them.
     package fileprivate(set) var indexes: [String: Schema.Indexes] = [:]
+    /// What roles may do with its records in the public database.
+    package fileprivate(set) var grants: Grants
 
     fileprivate init(name: String) {
         self.name = name
+        let isUsers = name == Schema.users.name
+        grants = Grants(isUsers ? Schema.users.grants : Schema.usualGrants)
     }
 
     /// Whether the type of that shown name, or a field of it, is stored under another one.
@@ -80,6 +84,13 @@ extension RowReader where Self: ~Copyable {
             guard value.count == 1 else { throw .damagedSchema }
             schema.indexes[field] = Schema.Indexes(rawValue: value[0])
         }
+        for (key, value) in try registers(scope, SchemaRegister.grantNamespace, below: [name]) {
+            guard let role = key.first, key.count == 1, value.count == 1 else {
+                throw .damagedSchema
+            }
+            let permissions = Schema.Permissions(rawValue: value[0])
+            schema.grants[String(decoding: role, as: UTF8.self)] = permissions
+        }
         if let merge = try self.register(scope, SchemaRegister.mergeNamespace, [name])?.value {
             let policy = try decoding(name) { () throws(MalformedBytes) in
                 try MergePolicy(register: merge)
@@ -140,7 +151,7 @@ package enum SchemaRegister {
     /// Whether a type is read anew when a register of this namespace changes.
     static func holds(_ namespace: String) -> Bool {
         isFixed(namespace) || namespace == mergeNamespace || namespace == indexNamespace
-            || isCount(namespace)
+            || namespace == grantNamespace || isCount(namespace)
     }
 
     /// Whether what was written first stands.

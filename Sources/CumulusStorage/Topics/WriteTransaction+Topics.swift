@@ -50,7 +50,7 @@ extension WriteTransaction {
             var flags = flags
             if old == nil { flags.insert(.created) }
             if new == nil { flags.insert(.deleted) }
-            noteFiring(of: topic, flags, application)
+            try noteFiring(of: topic, flags, after, application, at: place)
             state.touched.insert(.topic(topic))
             let key = RowKey.topicEvent(
                 place.scope,
@@ -164,18 +164,40 @@ extension WriteTransaction {
 
     /// Notes which subscriptions fire for the only time: where the commit was made, so that it is
     /// once wherever nodes reach each other.
+    ///
+    /// One whose user may not read the record waits for another record.
     private mutating func noteFiring(
         of topic: Topic.ID,
         _ flags: TopicEvent.Flags,
-        _ application: CommitApplication
-    ) {
+        _ row: RecordRow,
+        _ application: CommitApplication,
+        at place: ZonePlace
+    ) throws(EngineError) {
         guard let once = state.feeds[application.scope]?.once[topic],
             application.commit.stamp.dot.incarnation == state.incarnation
         else { return }
         for (key, options) in once where options.fire(on: flags) {
+            guard try mayRead(row, at: place, key) else { continue }
             state.feeds[application.scope]?.once[topic]?[key] = nil
             state.fired.append(key)
         }
+    }
+
+    /// Whether the user of a subscription may read a record, dead or alive.
+    private mutating func mayRead(
+        _ row: RecordRow,
+        at place: ZonePlace,
+        _ subscription: [Bytes]
+    ) throws(EngineError) -> Bool {
+        guard place.zone.database.kind == .public, let user = subscription.first else {
+            return true
+        }
+        let grants = try schema(place.scope, StoredName.shown(row.type)).grants
+        return grants.allow(
+            .read,
+            to: String(decoding: user, as: UTF8.self),
+            of: row.createdBy
+        )
     }
 
     /// Ends the subscriptions that fired on a commit, in the same batch.

@@ -388,6 +388,22 @@ package final class TestStore {
         try modify(ModifyRecords(database: database, deletes: items), by: caller)
     }
 
+    /// Imports a type beside those that are there, as an operator.
+    ///
+    /// - Parameter items: Its fields and its grants, as they stand in a schema file.
+    package func importType(_ type: String, _ items: String) throws {
+        var schema = try reader.storedSchema(of: scopeNumber(), in: scope.environment)
+        schema.recordTypes.removeAll { $0.name == type }
+        schema.recordTypes += try Schema(
+            ckdb: "DEFINE SCHEMA RECORD TYPE \(type) (\(items));"
+        ).recordTypes
+        let operation = WriteRequest.Operation.importSchema(
+            SchemaImport(.file(schema, drops: false))
+        )
+        let caller = Caller(role: .operator)
+        _ = try run(WriteRequest(operation, scope: scope, caller: caller)).get()
+    }
+
     private func outcome(of answer: Answer) throws -> ModifyOutcome {
         guard case .modified(let outcome) = try answer.get() else {
             throw ServiceError(.internalError, "a modify request got another answer")

@@ -8,7 +8,10 @@ import Testing
 @testable import CumulusNode
 
 @Suite struct SharedPagesTests {
-    private let pages = SharedPages<FollowChanges.Question, FollowedPage> { $0.message.count }
+    private let pages = SharedPages<FollowChanges.Question, FollowedPage>(
+        size: { $0.message.count },
+        isShared: { !$0.isPersonal }
+    )
 
     private static func token(_ seq: UInt64) -> ChangeToken {
         var vector = VersionVector()
@@ -26,7 +29,7 @@ import Testing
         let fetch = FetchDatabaseChanges(database: .public, since: nil, limit: limit)
         var follower = FollowChanges(.database(fetch))
         _ = follower.take(isEmpty: true, token: token(seq))
-        return follower.question
+        return follower.question(by: Caller(role: .anonymous))
     }
 
     /// The bytes that come, of a page that would be read now as `message`.
@@ -60,6 +63,15 @@ import Testing
         #expect(try ask(nil, at: 5, [2]) == [2])
     }
 
+    /// Whose creators alone may read them: another follower with the same question reads its own.
+    @Test func whatIsToldToOneCallerIsNotKept() throws {
+        let personal = try pages.answer(Self.question(1), at: 5) {
+            FollowedPage(token: Self.token(9), isEmpty: false, message: [1], isPersonal: true)
+        }
+        #expect(personal.message == [1])
+        #expect(try ask(Self.question(1), at: 5, [2]) == [2])
+    }
+
     @Test func theyAreBounded() throws {
         let large = Bytes(repeating: 1, count: 3 << 20)
         for seq in UInt64(1)...3 { _ = try ask(Self.question(seq), at: 5, large) }
@@ -70,6 +82,6 @@ import Testing
     /// A first page is read for its caller alone: whether it may see it is not known before.
     @Test func aFollowerWithoutAPageSharesNothing() {
         let fetch = FetchDatabaseChanges(database: .public, since: Self.token(1), limit: 1)
-        #expect(FollowChanges(.database(fetch)).question == nil)
+        #expect(FollowChanges(.database(fetch)).question(by: Caller(role: .anonymous)) == nil)
     }
 }

@@ -110,6 +110,81 @@ import Testing
         #expect(feeds[0].read != feeds[1].read)
     }
 
+    /// Imports the type with these grants and no others.
+    private func grant(_ grants: String) throws {
+        try store.importType("Note", "stars INT64 QUERYABLE, \(grants)")
+    }
+
+    /// Rights are no part of what is shared: each user is told what it may read.
+    @Test func aFeedTellsOnlyOfRecordsThatItsUserMayRead() throws {
+        try grant(#"GRANT READ, WRITE TO "_creator", GRANT CREATE TO "_icloud""#)
+        try subscribe("a", by: phone)
+        try subscribe("a", by: bob)
+        var feeds = [try Feed(of: phone, in: store), try Feed(of: bob, in: store)]
+        func told() throws -> [Int] {
+            try feeds.indices.map { try feeds[$0].next(in: store).told.count }
+        }
+        try save("hers", stars: 1, by: tablet)
+        #expect(try told() == [1, 0])
+        #expect(feeds[0].read == feeds[1].read)
+        try store.delete([DeleteItem("hers")], in: .public, by: tablet)
+        #expect(try told() == [1, 0])
+        try grant(#"GRANT READ, WRITE TO "_world", GRANT CREATE TO "_icloud""#)
+        try save("hers", stars: 1, by: tablet)
+        #expect(try told() == [1, 1])
+        try grant(#"GRANT CREATE, WRITE TO "_icloud""#)
+        try save("hers", stars: 2, by: tablet)
+        #expect(try told() == [0, 0])
+    }
+
+    /// The record under that name may be of another type by now, with fields that are not for all.
+    @Test func aRecordOfAnotherTypeShowsNoFields() throws {
+        var info = Subscription.NotificationInfo()
+        info.desiredKeys = ["stars"]
+        let subscription = Subscription(
+            id: "a",
+            kind: .query(recordType: "Note", predicate: .field("stars") > Int64(0)),
+            notificationInfo: info
+        )
+        let modify = ModifySubscriptions(in: .public, saving: [subscription])
+        #expect(try store.modify(modify, by: bob).codes == [nil])
+        var feed = try Feed(of: bob, in: store)
+        func fields() throws -> [[String: FieldValue]] {
+            let (fetch, number) = (feed.fetch, try store.scopeNumber())
+            let page = try fetch.run(store.scope, number, by: bob, in: store.reader)
+            return try page.news.map { news in
+                let id = FeedNotification.ID(bytes: Bytes(repeating: 1, count: 16))
+                let told = try news.notification(id, in: number, byteLimit: 1_000, store.reader)
+                guard case .record(let record) = told.news else { return [:] }
+                return record.fields
+            }
+        }
+        try save("n", stars: 1, by: tablet)
+        #expect(try fields() == [["stars": 1]])
+        #expect(try feed.next(in: store).told == ["a"])
+        try store.delete([DeleteItem("n")], in: .public, by: tablet)
+        let grants = #"GRANT READ TO "_creator", GRANT CREATE TO "_icloud""#
+        try store.importType("Secret", "stars INT64, \(grants)")
+        let item = SaveItem("n", ["stars": 9], type: "Secret")
+        #expect(try store.save([item], in: .public, by: tablet).codes == [nil])
+        // The one that it knew is gone.
+        #expect(try fields() == [[:]])
+    }
+
+    /// It would be lost with a change of which nobody is told.
+    @Test func aSubscriptionFiresOnceOnWhatItsUserMayRead() throws {
+        try grant(#"GRANT READ, WRITE TO "_creator", GRANT CREATE TO "_icloud""#)
+        try subscribe("a", options: [.firesOnRecordCreation, .firesOnce], by: bob)
+        var feed = try Feed(of: bob, in: store)
+        try save("hers", stars: 1, by: tablet)
+        #expect(try feed.next(in: store).told == [])
+        let other = Caller(role: .user("_bob"), device: [2])
+        try save("his", stars: 1, by: other)
+        #expect(try feed.next(in: store).told == ["a"])
+        try save("his2", stars: 1, by: other)
+        #expect(try feed.next(in: store).told == [])
+    }
+
     @Test func feedsOfDifferentPlacesReadSomethingElse() throws {
         try subscribe("a", by: phone)
         try subscribe("a", by: bob)

@@ -24,7 +24,8 @@ import Testing
 
     private func importSchema(_ fields: String, _ variables: [String: String]) async throws {
         let file = "\(folder.path)/app.ckdb"
-        let text = "DEFINE SCHEMA RECORD TYPE Note (\(fields));"
+        let grants = #"GRANT READ TO "_world", GRANT CREATE, WRITE TO "_icloud""#
+        let text = "DEFINE SCHEMA RECORD TYPE Note (\(fields), \(grants));"
         try text.write(toFile: file, atomically: true, encoding: .utf8)
         _ = try await cumulus(["schema", "import", file], variables)
     }

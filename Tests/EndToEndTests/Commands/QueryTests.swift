@@ -215,8 +215,13 @@ import Testing
         let file = "\(folder.path)/app.ckdb"
         let save = ["record", "save", "Note", "first"]
         _ = try await cumulus(save + ["--field", "title=Hello", "--field", "draft=yes"], variables)
-        try Data("DEFINE SCHEMA RECORD TYPE Note (title STRING QUERYABLE);".utf8)
-            .write(to: URL(filePath: file))
+        let short = """
+            DEFINE SCHEMA RECORD TYPE Note (
+                title STRING QUERYABLE,
+                GRANT READ TO "_world", GRANT CREATE TO "_icloud", GRANT WRITE TO "_creator"
+            );
+            """
+        try Data(short.utf8).write(to: URL(filePath: file))
         let unasked = try await CommandLineRun(["schema", "import", file], variables: variables)
         #expect(unasked.code == 1)
         #expect(unasked.errors.contains("records hold of it): - field Note.draft STRING"))

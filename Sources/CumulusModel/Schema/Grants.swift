@@ -1,0 +1,74 @@
+// What the roles may do with the records of one type in the public database.
+//
+// Part of `TypeSchema`, which has it from the registers. Asked by `Authorisation`, which makes the
+// refusals, and by the writer, which lets a subscription fire once. hot: once per record of the
+// public database.
+
+package struct Grants: Hashable, Sendable {
+    /// Everybody, signed in or not.
+    package static let world = "_world"
+    /// Everybody who is signed in.
+    package static let signedIn = "_icloud"
+    /// The user who created the record.
+    package static let creator = "_creator"
+
+    private var permissions: [String: Schema.Permissions] = [:]
+
+    /// Grants nothing to anybody.
+    package init() {}
+
+    package init(_ grants: [Schema.Grant]) {
+        for grant in grants { permissions[grant.role, default: []].formUnion(grant.permissions) }
+    }
+
+    /// What a role may do; setting it replaces what it could do before.
+    package subscript(_ role: String) -> Schema.Permissions {
+        get { permissions[role] ?? [] }
+        set { permissions[role] = newValue }
+    }
+
+    /// One for each role, in no order; some may be empty.
+    package var list: [Schema.Grant] {
+        permissions.map { Schema.Grant(role: $0.key, permissions: $0.value) }
+    }
+
+    /// The roles that may do something, ascending.
+    package func roles(with permission: Schema.Permissions) -> [String] {
+        permissions.filter { $0.value.isSuperset(of: permission) }.keys.sorted()
+    }
+
+    /// Whose records of the type somebody may do something with.
+    package enum Reach: Hashable, Sendable {
+        case all
+        /// Those that it created itself.
+        case own
+        case none
+    }
+
+    /// How far a permission of a user reaches.
+    ///
+    /// - Parameter user: User record name; nil means somebody who is not signed in.
+    package func reach(_ permission: Schema.Permissions, of user: String?) -> Reach {
+        if self[Grants.world].isSuperset(of: permission) { return .all }
+        guard user != nil else { return .none }
+        if self[Grants.signedIn].isSuperset(of: permission) { return .all }
+        return self[Grants.creator].isSuperset(of: permission) ? .own : .none
+    }
+
+    /// Whether a user may do something with one record.
+    ///
+    /// - Parameters:
+    ///   - user: User record name; nil means somebody who is not signed in.
+    ///   - creator: Who created the record; nil means that it does not exist yet.
+    package func allow(
+        _ permission: Schema.Permissions,
+        to user: String?,
+        of creator: String?
+    ) -> Bool {
+        switch reach(permission, of: user) {
+        case .all: true
+        case .own: creator != nil && creator == user
+        case .none: false
+        }
+    }
+}

@@ -1,0 +1,175 @@
+// Who may do what: a verb, what is known of the record, what its type grants and the caller decide.
+// Values only: nothing is read here.
+//
+// Asked through `AccessReader` for what is shown, and through `WriteTransaction.refusal` for what
+// is changed. Which methods a caller may call at all, an operator's among them, is decided before
+// that, by `MethodTable`.
+//
+// Folder: what callers may do with records. Read `Authorisation`, then `AccessReader` for reads,
+// `WriteTransaction+Access` and `ZoneBatch+Access` for writes.
+
+package import CumulusModel
+
+package enum Authorisation {
+    package enum Verb: Hashable, Sendable {
+        case read
+        case create
+        /// Update and delete.
+        case write
+
+        fileprivate var permission: Schema.Permissions {
+            switch self {
+            case .read: .read
+            case .create: .create
+            case .write: .write
+            }
+        }
+
+        fileprivate var name: String {
+            switch self {
+            case .read: "READ"
+            case .create: "CREATE"
+            case .write: "WRITE"
+            }
+        }
+    }
+
+    /// What rights on a record depend on.
+    package struct RecordFacts: Hashable, Sendable {
+        /// As callers know it.
+        package var type: String
+        /// Of the life that is shown; nil means that the record does not exist yet.
+        package var createdBy: String?
+
+        package init(type: String, createdBy: String?) {
+            self.type = type
+            self.createdBy = createdBy
+        }
+    }
+
+    /// Why a caller may not do that to a record of the public database; nil if it may.
+    ///
+    /// An operator reads everything and saves nothing; a caller without a token changes nothing.
+    /// Everybody else has the roles `_world`, `_icloud` if signed in, and `_creator` of its own
+    /// records, and may do what one of them is granted.
+    package static func refusal(
+        _ verb: Verb,
+        _ record: RecordFacts,
+        granted grants: Grants,
+        to caller: Caller
+    ) -> ServiceError? {
+        if caller.role == .operator, verb == .read { return nil }
+        if verb != .read, let refusal = changeRefusal(of: caller) { return refusal }
+        if grants.allow(verb.permission, to: caller.signedInUser, of: record.createdBy) {
+            return nil
+        }
+        return notPermitted(verb, record, grants, caller)
+    }
+
+    /// How far a caller's right to read records of a type reaches.
+    package static func reading(_ grants: Grants, by caller: Caller) -> Grants.Reach {
+        caller.role == .operator ? .all : grants.reach(.read, of: caller.signedInUser)
+    }
+
+    /// Why a caller may not bring assets into a database; nil if it may.
+    ///
+    /// Which type they are for is known when a record is saved that names them.
+    package static func uploadRefusal(
+        in database: DatabaseID,
+        by caller: Caller
+    ) -> ServiceError? {
+        database.kind == .public ? changeRefusal(of: caller) : nil
+    }
+
+    /// The database that a call is about.
+    ///
+    /// The private one is always the caller's own.
+    package static func database(
+        _ kind: DatabaseScope,
+        for caller: Caller
+    ) throws(ServiceError) -> DatabaseID {
+        switch (kind, caller.role) {
+        case (.public, _): return .public
+        case (_, .user(let name)): return DatabaseID(kind: kind, owner: name)
+        case (_, .anonymous):
+            throw ServiceError(
+                .notAuthenticated,
+                "the \(kind.name) database needs a signed-in user; connect with an access token"
+            )
+        case (_, .operator):
+            throw ServiceError(
+                .permissionFailure,
+                "an operator reads public data only; use a user's access token"
+            )
+        }
+    }
+
+    // MARK: Errors
+
+    /// A caller without a token changes nothing anywhere.
+    package static let userNeeded = ServiceError(
+        .notAuthenticated,
+        "changes need a signed-in user; connect with an access token"
+    )
+
+    static let signInNeeded = ServiceError(
+        .notAuthenticated,
+        "this needs a signed-in user or an operator; connect with a token"
+    )
+
+    /// Why a caller changes nothing in the public database, whatever is granted; nil for users.
+    static func changeRefusal(of caller: Caller) -> ServiceError? {
+        switch caller.role {
+        case .user: nil
+        case .anonymous:
+            ServiceError(
+                .notAuthenticated,
+                "changing the public database needs a signed-in user; connect with an access token"
+            )
+        case .operator:
+            ServiceError(
+                .permissionFailure,
+                "an operator saves no records; use a user's access token"
+            )
+        }
+    }
+
+    /// Why a caller can read no record of a type.
+    static func notReadable(_ type: String, _ grants: Grants, _ caller: Caller) -> ServiceError {
+        notPermitted(.read, RecordFacts(type: type, createdBy: nil), grants, caller)
+    }
+
+    private static func notPermitted(
+        _ verb: Verb,
+        _ record: RecordFacts,
+        _ grants: Grants,
+        _ caller: Caller
+    ) -> ServiceError {
+        let needed = grants.roles(with: verb.permission)
+        var held = [Grants.world]
+        if let user = caller.signedInUser {
+            held += [Grants.signedIn]
+            if user == record.createdBy { held += [Grants.creator] }
+        }
+        let granted = needed.isEmpty ? "no role" : needed.joined(separator: ", ")
+        let advice =
+            needed.isEmpty
+            ? "import a schema that grants it"
+            : caller.signedInUser == nil
+                ? "connect with an access token" : "you have \(held.joined(separator: ", "))"
+        return ServiceError(
+            .permissionFailure,
+            """
+            \(verb.name) operation not permitted: type '\(record.type)' grants it to \(granted); \
+            \(advice)
+            """
+        )
+    }
+}
+
+extension Caller {
+    /// User record name; nil unless somebody is signed in.
+    var signedInUser: String? {
+        if case .user(let name) = role { name } else { nil }
+    }
+}

@@ -1,0 +1,32 @@
+// What a caller may do with a record, judged by the writer in the transaction of the commit.
+//
+// Asked by `SavePlanner` and `ZoneBatch` for each save and delete, and where a request comes again.
+// hot: once per saved record.
+
+import CumulusModel
+import CumulusStorage
+
+extension WriteTransaction {
+    /// Why a caller may not do that to a record; nil if it may.
+    ///
+    /// In a private database, which is always the caller's own, everything is allowed.
+    mutating func refusal(
+        _ verb: Authorisation.Verb,
+        _ record: @autoclosure () -> Authorisation.RecordFacts,
+        in database: DatabaseID,
+        of scope: ScopeNumber,
+        to caller: Caller
+    ) throws(EngineError) -> ServiceError? {
+        guard database.kind == .public else { return nil }
+        let record = record()
+        let grants = try schema(scope, record.type).grants
+        return Authorisation.refusal(verb, record, granted: grants, to: caller)
+    }
+}
+
+extension Authorisation.RecordFacts {
+    /// Of a stored record.
+    init(_ row: RecordRow) {
+        self.init(type: StoredName.shown(row.type), createdBy: row.createdBy)
+    }
+}

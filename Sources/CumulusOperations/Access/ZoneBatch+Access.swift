@@ -1,0 +1,94 @@
+// What a caller may delete, and what it is told of records that it may not read.
+//
+// Called by `ZoneBatch`, and by `CascadeSurvey` for the texts. In private databases nothing is
+// looked up.
+
+import CumulusModel
+import CumulusStorage
+
+extension ZoneBatch {
+    /// Why a record can't be deleted by the caller; nil if it can.
+    ///
+    /// - Parameter row: nil means that there is none, which a user may delete without effect.
+    func refusal(
+        ofDeleting row: RecordRow?,
+        in found: FoundZone,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> ServiceError? {
+        let database = found.zone.database
+        guard let row else {
+            return database.kind == .public ? Authorisation.changeRefusal(of: caller) : nil
+        }
+        return try transaction.refusal(
+            .write,
+            Authorisation.RecordFacts(row),
+            in: database,
+            of: scope,
+            to: caller
+        )
+    }
+
+    /// The name of a record, if the caller may read that.
+    func readable(
+        _ name: String,
+        in found: FoundZone,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> String? {
+        let database = found.zone.database
+        guard database.kind == .public, let zone = found.number,
+            let row = try transaction.record(zone, name)
+        else { return name }
+        let refusal = try transaction.refusal(
+            .read,
+            Authorisation.RecordFacts(row),
+            in: database,
+            of: scope,
+            to: caller
+        )
+        return refusal == nil ? name : nil
+    }
+
+    /// Takes the values of incremented fields out of what is told of records that the caller may
+    /// change and not read.
+    func hideValues(
+        of items: [Int],
+        in found: FoundZone,
+        _ transaction: inout WriteTransaction,
+        _ outcome: inout ModifyOutcome
+    ) throws(EngineError) {
+        guard found.zone.database.kind == .public else { return }
+        for item in items {
+            guard case .success(var saved) = outcome.saves[item], !saved.fields.isEmpty,
+                case .success(let content) = request.saves[item].content
+            else { continue }
+            let refusal = try transaction.refusal(
+                .read,
+                Authorisation.RecordFacts(
+                    type: StoredName.shown(content.type),
+                    createdBy: saved.createdBy
+                ),
+                in: found.zone.database,
+                of: scope,
+                to: caller
+            )
+            guard refusal != nil else { continue }
+            saved.fields = []
+            outcome.saves[item] = .success(saved)
+        }
+    }
+
+    /// - Parameters:
+    ///   - child: nil if the caller may not read it.
+    ///   - parent: The same.
+    static func orphan(_ child: String?, of parent: String?) -> ServiceError {
+        let child = child.map { "record '\($0)'" } ?? "a record that you may not read"
+        let parent = parent.map { "'\($0)'" } ?? "a record that you may not read"
+        return ServiceError(
+            .referenceViolation,
+            """
+            Record delete would violate validating reference (\(child) has \(parent) as its \
+            parent), rejecting update; delete the children first or in the same batch
+            """
+        )
+    }
+}
