@@ -6,7 +6,8 @@
 // that, by `MethodTable`.
 //
 // Folder: what callers may do with records. Read `Authorisation`, then `AccessReader` for reads,
-// `WriteTransaction+Access` and `ZoneBatch+Access` for writes.
+// `WriteTransaction+Access` and `ZoneBatch+Access` for writes, and `RepeatedRequest` for those that
+// come again.
 
 package import CumulusModel
 

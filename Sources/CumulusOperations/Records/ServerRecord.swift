@@ -23,7 +23,8 @@ extension WriteTransaction {
 }
 
 extension ModifyRecords {
-    /// Adds the server's records to a stored outcome of this request, as they stand by now.
+    /// Adds the server's records to a stored outcome of this request, as they stand by now, or why
+    /// the caller may not see them.
     func addServerRecords(
         to outcome: inout ModifyOutcome,
         _ scope: ScopeNumber,
@@ -43,6 +44,10 @@ extension ModifyRecords {
                 let zone = found.number,
                 let row = try transaction.record(zone, item.address.name), !row.isDead
             else { continue }
+            if let refusal = try refusal(ofShowing: row, scope, to: caller, in: &transaction) {
+                outcome.saves[index] = .failure(ModifyOutcome.Failure(refusal))
+                continue
+            }
             failure.serverRecord = try transaction.view(
                 of: row,
                 named: item.address.name,

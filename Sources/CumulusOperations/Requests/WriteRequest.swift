@@ -231,7 +231,8 @@ package struct WriteRequest: Sendable {
         )
     }
 
-    /// The answer that this request got before; nil if it is new.
+    /// The answer that this request got before, as far as its caller may still have it; nil if it
+    /// is new.
     private func retried(
         _ requestID: RequestID,
         _ scope: ScopeNumber,
@@ -240,7 +241,7 @@ package struct WriteRequest: Sendable {
         let key = RowKey.request(requestID, scope, caller.user)
         guard let row: RequestRow = try transaction.row(key) else { return nil }
         // Known from another node's commit, which doesn't tell what else was in the request.
-        if row.digest.isEmpty { return try recall(row, scope, transaction) }
+        if row.digest.isEmpty { return try recall(row, scope, &transaction) }
         guard row.digest == digest else {
             return .failure(
                 ServiceError(
@@ -258,6 +259,7 @@ package struct WriteRequest: Sendable {
         outcome.owes = try transaction.owes(row.dots, in: scope)
         if case .modifyRecords(let request) = operation {
             try request.addServerRecords(to: &outcome, scope, by: caller, in: &transaction)
+            try request.askAgain(&outcome, scope, by: caller, in: &transaction)
         }
         return .success(.modified(outcome))
     }
@@ -265,7 +267,7 @@ package struct WriteRequest: Sendable {
     private func recall(
         _ row: RequestRow,
         _ scope: ScopeNumber,
-        _ transaction: borrowing WriteTransaction
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Result<Answer, ServiceError> {
         let done = try DoneElsewhere(row.dots, in: scope, by: caller, transaction)
         var outcome =
@@ -283,6 +285,9 @@ package struct WriteRequest: Sendable {
         outcome.isRepeated = true
         outcome.owes = try transaction.owes(row.dots, in: scope)
         if done.tells(outcome, isAllOrNothing: isAllOrNothing) {
+            if case .modifyRecords(let request) = operation {
+                try request.askAgain(&outcome, scope, by: caller, in: &transaction)
+            }
             return .success(.modified(outcome))
         }
         var error = ServiceError(

@@ -74,6 +74,72 @@ import Testing
         #expect(try store.run(conflict).get() == first)
     }
 
+    // MARK: Rights
+
+    /// Imports the type with these grants and no others.
+    private func grant(_ grants: String) throws {
+        try store.importType("Page", "n INT64, \(grants)")
+    }
+
+    private func outcome(_ request: WriteRequest) throws -> ModifyOutcome {
+        guard case .modified(let outcome) = try store.run(request).get() else {
+            throw CancellationError()
+        }
+        return outcome
+    }
+
+    /// Bob's request on Alice's page: an increment, a save with a stale tag, and a new page.
+    private func pages() throws -> WriteRequest {
+        try grant(#"GRANT READ TO "_world", GRANT CREATE, WRITE TO "_icloud""#)
+        for name in ["old", "p"] {
+            try store.save([SaveItem(name, ["n": 1], type: "Page")], in: .public)
+        }
+        let tag = try store.fetch("p", in: .public, by: .alice).get().changeTag
+        let saves = [
+            SaveItem("p", type: "Page", tag: tag, increments: ["n": 1]),
+            SaveItem("old", ["n": 2], type: "Page", tag: Bytes(repeating: 1, count: 8)),
+            SaveItem("new", ["n": 3], type: "Page"),
+        ]
+        let modify = ModifyRecords(database: .public, isAtomic: false, saves: saves)
+        var request = store.request(.modifyRecords(modify), by: .bob)
+        request.digest = [1]
+        return request
+    }
+
+    private func serverRecord(_ item: ModifyOutcome.Item) -> RecordView? {
+        if case .failure(let failure) = item { failure.serverRecord } else { nil }
+    }
+
+    @Test func aRepetitionAsksForRightsLikeAFirstTry() throws {
+        let request = try pages()
+        let first = try outcome(request)
+        #expect(first.codes == [nil, .serverRecordChanged, nil])
+        #expect(serverRecord(first.saves[1])?.name == "old")
+        #expect(try outcome(request) == first)
+        // What others created is not his to change any more; his own he may have made.
+        try grant(#"GRANT READ TO "_world", GRANT CREATE TO "_icloud", GRANT WRITE TO "_creator""#)
+        let second = try outcome(request)
+        #expect(second.codes == [.permissionFailure, .permissionFailure, nil])
+        #expect(serverRecord(second.saves[1]) == nil)
+        #expect(try second.saves[2].get() == first.saves[2].get())
+        try grant(#"GRANT READ TO "_world""#)
+        #expect(try outcome(request).codes == Array(repeating: .permissionFailure, count: 3))
+        // Nothing of that was written: who may again is told as before.
+        try grant(#"GRANT READ TO "_world", GRANT CREATE, WRITE TO "_icloud""#)
+        #expect(try outcome(request) == first)
+    }
+
+    @Test func aRepetitionShowsNothingThatItsCallerMayNotRead() throws {
+        let request = try pages()
+        let first = try outcome(request)
+        #expect(try first.saves[0].get().fields == WireField.body(["n": 2]))
+        try grant(#"GRANT READ TO "_creator", GRANT CREATE, WRITE TO "_icloud""#)
+        let second = try outcome(request)
+        #expect(second.codes == [nil, .permissionFailure, nil])
+        #expect(try second.saves[0].get().fields == [])
+        #expect(serverRecord(second.saves[1]) == nil)
+    }
+
     @Test func alsoTwiceInOneBatch() throws {
         let id = store.newRequestID()
         let answers = try store.run([request(id), request(id)])

@@ -63,6 +63,32 @@ import Testing
         #expect(throws: Never.self) { try second.deletes[0].get() }
     }
 
+    /// What it may not do any more it is not told to have done, nor what the record holds by now.
+    @Test(arguments: [false, true])
+    func aCallerWithoutTheRightIsRefused(mayWrite: Bool) throws {
+        func grant(_ grants: String) throws {
+            try one.importType("Note", "a INT64, n INT64, \(grants)")
+        }
+        try grant(#"GRANT READ TO "_world", GRANT CREATE, WRITE TO "_icloud""#)
+        try one.save([SaveItem("p", ["n": 1])], in: .public)
+        let save = SaveItem("p", increments: ["n": 1])
+        let modify = ModifyRecords(database: .public, policy: .changedKeys, saves: [save])
+        let request = one.request(.modifyRecords(modify), by: .bob)
+        #expect(
+            try outcome(one.run(request)).saves[0].get().fields == WireField.body(["n": 2])
+        )
+        let role = mayWrite ? "_icloud" : "_creator"
+        try grant(#"GRANT READ TO "_creator", GRANT CREATE, WRITE TO "\#(role)""#)
+        try other.take(from: one)
+        let second = try outcome(other.run(request))
+        #expect(second.isRepeated)
+        if mayWrite {
+            #expect(try second.saves[0].get().fields == [])
+        } else {
+            #expect(second.codes == [.permissionFailure])
+        }
+    }
+
     /// An item that failed there is not said to be done.
     @Test func whatFailedThereIsNotDone() throws {
         let modify = ModifyRecords(

@@ -1,0 +1,79 @@
+// A request that comes again is told what it was told before, as far as its caller still has the
+// rights that it needs.
+//
+// Called by `WriteRequest` for answers from memory, and for those to requests that another node
+// carried out. Nothing is changed: what was done stays.
+
+import CumulusModel
+import CumulusStorage
+
+extension ModifyRecords {
+    /// Replaces what the caller may not be told any more by the refusals that a new request would
+    /// get.
+    ///
+    /// A save needs WRITE on its record, or CREATE if the caller created that; the values of
+    /// incremented fields need READ too. Deletions tell nothing.
+    func askAgain(
+        _ outcome: inout ModifyOutcome,
+        _ scope: ScopeNumber,
+        by caller: Caller,
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        guard database == .public else { return }
+        for (index, item) in saves.enumerated() where outcome.saves.indices.contains(index) {
+            guard case .success(var saved) = outcome.saves[index],
+                let type = try type(of: item, scope, by: caller, in: transaction)
+            else { continue }
+            let facts = Authorisation.RecordFacts(type: type, createdBy: saved.createdBy)
+            let grants = try transaction.schema(scope, type).grants
+            func refusal(
+                _ verb: Authorisation.Verb,
+                _ facts: Authorisation.RecordFacts
+            ) -> ServiceError? {
+                Authorisation.refusal(verb, facts, granted: grants, to: caller)
+            }
+            var new = facts
+            new.createdBy = nil
+            if let error = refusal(.write, facts),
+                saved.createdBy != caller.user || refusal(.create, new) != nil
+            {
+                outcome.saves[index] = .failure(ModifyOutcome.Failure(error))
+            } else if refusal(.read, facts) != nil {
+                saved.fields = []
+                outcome.saves[index] = .success(saved)
+            }
+        }
+    }
+
+    /// The type of the record that is there, or else of what was to be saved.
+    private func type(
+        of item: SaveItem,
+        _ scope: ScopeNumber,
+        by caller: Caller,
+        in transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> String? {
+        if let zone = try transaction.find(
+            item.address.zone,
+            in: .public,
+            of: scope,
+            by: caller
+        )?.number, let row = try transaction.record(zone, item.address.name), !row.isDead {
+            return StoredName.shown(row.type)
+        }
+        return (try? item.content.get()).map { StoredName.shown($0.type) }
+    }
+
+    /// Why the caller may not be shown the record with which its save was refused; nil if it may.
+    func refusal(
+        ofShowing row: RecordRow,
+        _ scope: ScopeNumber,
+        to caller: Caller,
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) -> ServiceError? {
+        guard database == .public else { return nil }
+        let facts = Authorisation.RecordFacts(row)
+        let grants = try transaction.schema(scope, facts.type).grants
+        return Authorisation.refusal(.write, facts, granted: grants, to: caller)
+            ?? Authorisation.refusal(.read, facts, granted: grants, to: caller)
+    }
+}
