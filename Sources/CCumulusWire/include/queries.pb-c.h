@@ -98,7 +98,7 @@ struct  Cumulus__V1__QueryRecordsRequest
   size_t n_keys;
   ProtobufCBinaryData *keys;
   /*
-   * of the page before; all fields up to 6 must be the same; empty: the first page
+   * of the page before; all fields up to 6 and the caller must be the same; empty: first
    */
   ProtobufCBinaryData cursor;
   /*

@@ -1,7 +1,8 @@
 // Where a query goes on: what a cursor says before it is sealed.
 //
-//   content = scope · database · digest of what was asked (16) · seen · truncation · count of keys
-//           · per key: 0, or its kind and its value · record name · zone name
+//   content = scope · database · caller · digest of what was asked (16) · seen · truncation
+//           · count of keys · per key: 0, or its kind and its value · record name · zone name
+//   caller  = 0: anonymous, 1: an operator, 2 and a record name: a user
 //
 // Made by `QueryRecords`, sealed and opened by the node. It holds the last result's place in the
 // order and not a count of results, so what is saved or deleted meanwhile shifts nothing; and any
@@ -13,6 +14,8 @@ package import CumulusStorage
 package struct QueryCursor: Hashable, Sendable {
     package var scope: ScopeID
     package var database: DatabaseID
+    /// Who was told the page before: nobody else goes on with it.
+    package var caller: Caller.Role
     /// Digest of what was asked: a cursor goes on with that only.
     package var question: Bytes
     /// What the page was read from: later ones are not to be older.
@@ -27,6 +30,7 @@ package struct QueryCursor: Hashable, Sendable {
     package init(
         scope: ScopeID,
         database: DatabaseID,
+        caller: Caller.Role,
         question: Bytes,
         seen: VersionVector,
         truncation: HybridTime,
@@ -34,6 +38,7 @@ package struct QueryCursor: Hashable, Sendable {
     ) {
         self.scope = scope
         self.database = database
+        self.caller = caller
         self.question = question
         self.seen = seen
         self.truncation = truncation
@@ -46,6 +51,7 @@ extension QueryCursor {
         var writer = CanonicalWriter(reserving: 128)
         writer.scope(scope)
         writer.database(database)
+        QueryCursor.write(caller, to: &writer)
         writer.delimited(question)
         writer.vector(seen)
         writer.varint(truncation.value)
@@ -60,12 +66,34 @@ extension QueryCursor {
         var reader = CanonicalReader(content)
         scope = try reader.scope()
         database = try reader.database()
+        caller = try QueryCursor.caller(&reader)
         question = try reader.delimitedBytes()
         seen = try reader.vector()
         truncation = HybridTime(try reader.varint())
         let keys = try reader.list(QueryCursor.key)
         place = ResultPlace(keys: keys, name: try reader.text(), zone: try reader.text())
         guard reader.isAtEnd else { throw MalformedBytes("a cursor is longer than what it says") }
+    }
+
+    private static func write(_ caller: Caller.Role, to writer: inout CanonicalWriter) {
+        switch caller {
+        case .anonymous: writer.varint(0)
+        case .operator: writer.varint(1)
+        case .user(let name):
+            writer.varint(2)
+            writer.delimited(name.utf8)
+        }
+    }
+
+    private static func caller(
+        _ reader: inout CanonicalReader
+    ) throws(MalformedBytes) -> Caller.Role {
+        switch try reader.varint() {
+        case 0: return .anonymous
+        case 1: return .operator
+        case 2: return .user(try reader.text())
+        default: throw MalformedBytes("a cursor is of a caller of another kind")
+        }
     }
 
     private static func write(_ key: ComparableValue?, to writer: inout CanonicalWriter) {
@@ -99,11 +127,12 @@ extension QueryCursor {
 // MARK: - Judgement
 
 extension QueryCursor {
-    /// Refuses to go on with what was not asked, and from a state that is older than what the
-    /// caller was shown.
+    /// Refuses to go on with what was not asked, or by somebody else, and from a state that is
+    /// older than what the caller was shown.
     func check(
         _ scope: ScopeID,
         _ database: DatabaseID,
+        _ caller: Caller,
         _ question: Bytes,
         _ runs: Runs,
         _ broken: BrokenRules
@@ -117,6 +146,9 @@ extension QueryCursor {
                 with the first page, or begin without a cursor
                 """
             )
+        }
+        guard self.caller == caller.role else {
+            throw .cursorUnusable("it is of another caller")
         }
         guard broken.contains(.cursorSeen) || runs.covers(seen) else {
             throw ServiceError(

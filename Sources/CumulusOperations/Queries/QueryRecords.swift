@@ -108,7 +108,8 @@ package struct QueryRecords: Sendable {
             let creator = try onlyCreator(in: database, type.schema.grants, caller)
             var bound = try bind(scope, type.schema, circumstances)
             if let creator { bound.restrict(toRecordsOf: creator) }
-            try cursor?.check(scope, database, question, reader.runs(of: number), broken)
+            let runs = try reader.runs(of: number)
+            try cursor?.check(scope, database, caller, question, runs, broken)
             var search = QuerySearch(
                 query: bound,
                 plan: QueryPlan(bound, type.indexes, counts: counts),
@@ -130,8 +131,9 @@ package struct QueryRecords: Sendable {
                 page.next = QueryCursor(
                     scope: scope,
                     database: database,
+                    caller: caller.role,
                     question: question,
-                    seen: try reader.runs(of: number).shortVector,
+                    seen: runs.shortVector,
                     truncation: try reader.truncation(of: number),
                     place: last
                 )

@@ -304,6 +304,29 @@ import Testing
         }
     }
 
+    @Test func aCursorIsForOneCallerOnly() throws {
+        for name in ["a", "b", "c"] {
+            try store.save([SaveItem(name, ["here": 1])], in: .public)
+        }
+        let callers: [Caller] = [.alice, .bob, .anonymous, .administrator]
+        for (index, caller) in callers.enumerated() {
+            let page = try store.query(Self.sorted(), in: .public, limit: 1, by: caller)
+            let cursor = try QueryCursor(content: try #require(page.next).content)
+            for (other, next) in callers.enumerated() {
+                let read = { [store] in
+                    try store.query(Self.sorted(), in: .public, from: cursor, by: next)
+                }
+                if other == index {
+                    #expect(try read().records.map(\.record.name) == ["b", "c"])
+                } else {
+                    let error = try #require(throws: ServiceError.self) { try read() }
+                    #expect(error.code == .invalidArguments)
+                    #expect(error.message.contains("it is of another caller"))
+                }
+            }
+        }
+    }
+
     @Test func aNodeThatIsBehindDoesNotGoOn() throws {
         for name in ["a", "b", "c"] { try store.save([SaveItem(name, ["here": 1])]) }
         let behind = try TestStore(copying: store, seed: 2)
