@@ -146,33 +146,49 @@ struct FeedTelling {
             )
         }
         let uncertain = stored.fired == nil ? try uncertain(topic) : [:]
+        let knownDeletions = stored.fired == nil ? knownDeletions(topic) : []
         let stories = stories(topic, since: position, stored.fired)
         for (place, story) in stories where uncertain[place] == nil {
-            if let told = try told(story, at: place, stored, topic) {
+            guard isNews(story) else { continue }
+            if mayBeGone(place, knownDeletions) {
+                let told = (story.stamp, story.dots, story.position)
+                try addUncertain(place, told, stored, topic)
+            } else if let told = told(story, at: place, stored) {
                 try add(told, of: topic, at: place)
             }
         }
         for (place, mix) in uncertain {
-            let matches = try matches(topic, place)
-            try add(
-                FeedNews(
-                    subscription: stored.subscription,
-                    database: stored.database,
-                    change: .record(
-                        zone: place.zone,
-                        name: place.name,
-                        .updated,
-                        matches ? .uncertainMatch : .uncertainMiss
-                    ),
-                    stamp: mix.stamp,
-                    dots: [mix.stamp.dot],
-                    position: mix.position,
-                    user: ""
-                ),
-                of: topic,
-                at: place
-            )
+            let told = (mix.stamp, [mix.stamp.dot], mix.position)
+            try addUncertain(place, told, stored, topic)
         }
+    }
+
+    /// Tells how a record stands now, whatever the device holds.
+    private mutating func addUncertain(
+        _ place: Place,
+        _ told: (stamp: Stamp, dots: [Dot], position: UInt64),
+        _ stored: StoredSubscription,
+        _ topic: Topic
+    ) throws(EngineError) {
+        let matches = try matches(topic, place)
+        try add(
+            FeedNews(
+                subscription: stored.subscription,
+                database: stored.database,
+                change: .record(
+                    zone: place.zone,
+                    name: place.name,
+                    .updated,
+                    matches ? .uncertainMatch : .uncertainMiss
+                ),
+                stamp: told.stamp,
+                dots: told.dots,
+                position: told.position,
+                user: ""
+            ),
+            of: topic,
+            at: place
+        )
     }
 
     /// Adds news of a record for those who may read it as it stands now, or might when it was
@@ -278,20 +294,21 @@ struct FeedTelling {
         return stories
     }
 
+    /// Whether a device may hold something else than before, and did not do that itself.
+    private func isNews(_ story: Story) -> Bool {
+        let before = story.first.flags.contains(.matchedBefore)
+        let now = story.last.flags.contains(.matchesNow)
+        return (before || now || isUncertain(story, now)) && !story.isOwn
+    }
+
     private func told(
         _ story: Story,
         at place: Place,
-        _ stored: StoredSubscription,
-        _ topic: Topic
-    ) throws(EngineError) -> FeedNews? {
+        _ stored: StoredSubscription
+    ) -> FeedNews? {
         let before = story.first.flags.contains(.matchedBefore)
-        var now = story.last.flags.contains(.matchesNow)
-        var isUncertain = isUncertain(story, now)
-        // The device may know of the zone's deletion, which took the record along here.
-        if now, place.zone != Names.defaultZone, try !matches(topic, place) {
-            (now, isUncertain) = (false, true)
-        }
-        guard before || now || isUncertain, !story.isOwn else { return nil }
+        let now = story.last.flags.contains(.matchesNow)
+        let isUncertain = isUncertain(story, now)
         let isDeleted = story.last.flags.contains(.deleted)
         let isCreated = now && story.first.flags.contains(.created)
         let reason: FeedNotification.Reason =
@@ -327,6 +344,24 @@ struct FeedTelling {
     }
 
     // MARK: Concurrent changes
+
+    /// Zones of whose deletion the device knows, though it came to this node behind the window's
+    /// beginning.
+    private func knownDeletions(_ topic: Topic) -> Set<String> {
+        let deletions = (window.events[topic.id] ?? []).filter {
+            $0.row.flags.contains(.zoneDeleted) && known.covers($0.row.stamp.dot)
+        }
+        return Set(deletions.map(\.row.zone))
+    }
+
+    /// Whether a deleted zone may have taken a record along at one of this node and the device, and
+    /// a change of the record came first at the other.
+    ///
+    /// Behind a window that is not the last one there may be more deletions.
+    private func mayBeGone(_ place: Place, _ knownDeletions: Set<String>) -> Bool {
+        guard place.zone != Names.defaultZone, !place.name.isEmpty else { return false }
+        return knownDeletions.contains(place.zone) || !window.isLast
+    }
 
     /// Whether a subscription fired on a commit of which there is no event here: when it came, the
     /// subscription had fired here already, and only that other firing is kept.
