@@ -76,4 +76,28 @@ import Testing
         marks.vector[news[0].dots[1].incarnation] = news[0].dots[1].seq
         #expect(marks.holds(id, of: news[0].dots))
     }
+
+    /// The device knows of a zone's deletion, which took a record along at one node; at the other
+    /// one the record matched, and left or stayed, before the deletion came.
+    @Test(arguments: [0, 2] as [Int64])
+    func ofADeletedZoneNothingIsToldForSure(stars: Int64) throws {
+        let zone = ZoneAddress(name: "z")
+        try one.save([SaveItem("a", ["stars": 0], in: zone)], by: tablet)
+        try subscribe(.standard)
+        let token = try page(since: nil, at: one).token
+        let other = try TestStore(copying: one, seed: 2)
+        try other.save([SaveItem("b", ["stars": 2], in: zone)], by: tablet)
+        try one.modify(ModifyZones(deleting: ["z"]), by: tablet)
+        try one.take(from: other)
+        let told = try page(since: token, at: one)
+        #expect(told.news.map(\.change) == [.zoneDeleted("z")])
+        try other.save([SaveItem("b", ["stars": .int64(stars)], in: zone)], by: tablet)
+        try other.take(from: one)
+        let page = try page(since: told.token, at: other)
+        #expect(
+            page.news.map(\.change) == [
+                .record(zone: "z", name: "b", .updated, .uncertainMiss)
+            ]
+        )
+    }
 }

@@ -66,7 +66,7 @@
             let isLeft = try await eventually(seconds: 60) {
                 try disk.free > Int(MemoryProfile.small.deleteReserveBytes)
             }
-            #expect(isLeft, "\(try disk.free) bytes are free")
+            #expect(isLeft)
             #expect(node.ending == nil, "\(node.errors.suffix(2_000))")
             #expect(try await load.missing().isEmpty)
             let (records, files) = load.counts
