@@ -21,6 +21,9 @@ package struct FeedRead: Hashable, Sendable {
     /// Whether another run of a node told the device some of these changes.
     let isCut: Bool
 
+    /// The approximate size of the read in memory.
+    package var byteCount: Int { watches.list.count * 1_024 }
+
     package struct Found: Sendable {
         /// The news for all users; `FeedNews.isFor` says which of them a user is told.
         package var news: [FeedNews]
