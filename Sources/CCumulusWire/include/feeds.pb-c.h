@@ -53,7 +53,7 @@ typedef enum _Cumulus__V1__RecordNews__Transition {
    */
   CUMULUS__V1__RECORD_NEWS__TRANSITION__LEFT = 3,
   /*
-   * matches now, whatever it did before: README.md, Feeds
+   * matches now; whether it did before is unknown: README.md, Feeds
    */
   CUMULUS__V1__RECORD_NEWS__TRANSITION__UNCERTAIN_MATCH = 4,
   /*
@@ -110,17 +110,18 @@ struct  Cumulus__V1__FeedPage
 
 
 /*
- * What can't be told: the device asks anew, by a query or by fetching changes.
+ * The subscriptions of which not everything can be told. The device asks anew what they watch, by a
+ * query or by fetching changes.
  */
 struct  Cumulus__V1__FeedReset
 {
   ProtobufCMessage base;
   /*
-   * nothing of the feed is known that far back
+   * all subscriptions: the node does not know the feed that far back
    */
   protobuf_c_boolean all;
   /*
-   * otherwise these: known here only since later
+   * without `all`: newer than the token on this node
    */
   size_t n_subscriptions;
   Cumulus__V1__SubscriptionName **subscriptions;
@@ -167,7 +168,7 @@ struct  Cumulus__V1__Notification
    */
   protobuf_c_boolean is_pruned;
   /*
-   * record name of the user; empty: several, or a node
+   * record name of the user; empty for several users, or a node
    */
   ProtobufCBinaryData changed_by;
   /*
@@ -175,7 +176,7 @@ struct  Cumulus__V1__Notification
    */
   int64_t changed_at;
   /*
-   * the user marked it as read, on whichever device
+   * the user marked it as read, on any device
    */
   protobuf_c_boolean is_read;
   Cumulus__V1__Notification__NewsCase news_case;
@@ -212,7 +213,7 @@ struct  Cumulus__V1__RecordNews
 
 
 /*
- * Of a subscription to zones as a whole: fetch their changes.
+ * News of a subscription to zones as a whole: fetch the changes of these zones.
  */
 struct  Cumulus__V1__ZoneNews
 {

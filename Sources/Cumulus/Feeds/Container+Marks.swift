@@ -1,6 +1,6 @@
 // Marks notifications as read, for all devices of the user.
 //
-// What is read comes with each notification, see `FeedNotification.isRead`.
+// Each notification says whether it is read, see `FeedNotification.isRead`.
 
 public import CumulusModel
 import CumulusWire
@@ -8,12 +8,12 @@ import CumulusWire
 extension Container {
     /// Marks notifications as read, for all devices of the user.
     ///
-    /// They come with ``FeedNotification/isRead`` from then on. The server keeps the last 400 ids
-    /// of a user; what was marked before these counts as unread again. An app that marks many marks
-    /// everything up to a token now and then, which takes no room.
+    /// They come with ``FeedNotification/isRead`` set from then on. The server keeps the last 400
+    /// ids of a user; notifications that were marked before these count as unread again. An app
+    /// that marks many should mark everything up to a token now and then, which needs no ids.
     ///
-    /// It is done also for ids that name nothing. More than 400 go in several calls; if one fails,
-    /// some may be marked, and marking them again does no harm.
+    /// Ids that name no notification are accepted. More than 400 ids go in several calls. If one of
+    /// them fails, some ids may be marked; marking them again does no harm.
     ///
     /// - Throws: `notAuthenticated` without an access token.
     public func markNotificationsRead(_ ids: [FeedNotification.ID]) async throws {
@@ -26,8 +26,8 @@ extension Container {
 
     /// Marks everything as read that the user's subscriptions told up to a token, for all devices.
     ///
-    /// That is what was told up to the last page that was up to date, see
-    /// ``FeedPage/isUpToDate``: use that page's token.
+    /// Use the token of a page that is up to date (``FeedPage/isUpToDate``). The token of another
+    /// page marks only what was told up to the last such page before it.
     ///
     /// - Throws: `notAuthenticated` without an access token; `invalidArguments` for a token of
     ///   another container or user; `changeTokenExpired` for one that this cluster can't use.

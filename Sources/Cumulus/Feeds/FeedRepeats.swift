@@ -1,9 +1,9 @@
-// What a feed tells again that was told: a stream that is lost before the device is up to date
-// begins again, and the caller is told nothing twice.
+// Leaves out notifications that a feed tells again. If a stream is lost before the device is up to
+// date, the next one begins again, and the caller should not be told twice.
 //
-// Held by `FeedSequence.Iterator`, and by devices of the simulation. Another node may cut the same
-// changes into other pieces: once it has told something new of a record, nothing more of it is left
-// out, so that the last piece counts.
+// Held by `FeedSequence.Iterator`, and by devices of the simulation. Another node may divide the
+// same changes into other pages. So once a stream has told something new of a record, nothing more
+// of that record is left out, and the last notification counts.
 
 package import CumulusModel
 
@@ -13,22 +13,22 @@ package struct FeedRepeats: Sendable {
         let id: RecordZone.ID
     }
 
-    /// What was told anew since the stream began again.
+    /// The records and zones of which this stream has told something new.
     private struct Changes {
         var records: [Zone: Set<String>] = [:]
         var deletedZones: Set<Zone> = []
     }
 
-    /// Since the device was up to date.
+    /// The notifications since the device was last up to date.
     private var told: Set<FeedNotification.ID> = []
     private var changes = Changes()
 
     package init() {}
 
-    /// A stream begins, maybe again.
+    /// Notes that a stream begins.
     package mutating func begin() { changes = Changes() }
 
-    /// Notes a notification; returns false if it was told, and still counts.
+    /// Notes a notification; returns false if it is to be left out.
     package mutating func isNews(_ notification: FeedNotification) -> Bool {
         let isNew = told.insert(notification.id).inserted
         let name = SubscriptionName(
@@ -45,7 +45,7 @@ package struct FeedRepeats: Sendable {
             changes.records[zone, default: []].insert(news.recordID.recordName)
             return true
         case .zoneDeleted(let id):
-            // Of a record that was saved at the same time another node may say that it went along.
+            // On another node, the zone may have taken a record along that was saved concurrently.
             changes.deletedZones.insert(Zone(subscription: name, id: id))
             return true
         case .zones: return isNew

@@ -1,6 +1,6 @@
 // A feed: what a user's subscriptions tell, a page at a time, as it happens.
 //
-// Subscriptions are saved by `Database+Subscriptions`. The sync engine hears of changes this way.
+// Subscriptions are saved by `Database+Subscriptions`. The sync engine follows a feed too.
 //
 // Folder: what devices are told. Read `FeedSequence`, then `FeedToken`, `FeedRepeats` and
 // `Container+Marks`.
@@ -8,17 +8,17 @@
 public import CumulusModel
 import CumulusWire
 
-/// What a feed tells at a time.
+/// A page of a feed.
 public struct FeedPage: Hashable, Sendable {
     /// What happened, in the order in which it is to be applied.
     public var notifications: [FeedNotification]
-    /// What can't be told; nil means nothing.
+    /// The subscriptions of which the server can't tell everything; nil if there are none.
     ///
-    /// Ask for it anew, by a query or by fetching changes.
+    /// Ask anew what they watch, by a query or by fetching changes.
     public var reset: FeedReset?
     /// How far the feed was told with this page: keep it once the page is handled.
     public var token: FeedToken
-    /// Whether this page and those before it tell all that the node had.
+    /// Whether the device has been told everything that the node had.
     public var isUpToDate: Bool
 
     package init(
@@ -35,8 +35,8 @@ public struct FeedPage: Hashable, Sendable {
 }
 
 extension Container {
-    /// What all subscriptions of the user have told since a token, and from then on what they tell,
-    /// at once.
+    /// Follows what all subscriptions of the user tell: first everything since a token, then each
+    /// change as it happens.
     ///
     /// ```swift
     /// for try await page in container.notifications(since: token) {
@@ -46,29 +46,28 @@ extension Container {
     /// }
     /// ```
     ///
-    /// A page comes when there is news; it may also bring nothing but a newer token. A device that
-    /// goes on from the token of its last page misses nothing and is told nothing twice, for as
-    /// long as the server remembers (30 days, unless it is set up otherwise). What the server can't
-    /// tell exactly it resets, see ``FeedPage/reset``. If an app ends before it was up to date, and
+    /// A page comes when there is news; some pages bring only a newer token. A device that goes on
+    /// from the token of its last page misses nothing and is told nothing twice, for as long as the
+    /// server remembers (30 days, unless it is set up otherwise). What the server can't tell
+    /// exactly, it resets; see ``FeedPage/reset``. If an app ends before it was up to date, and
     /// goes on at another node, a notification may come again, with the same
     /// ``FeedNotification/id``: apply it again.
     ///
-    /// What this device changed itself is left out, if ``Configuration/deviceID`` names it.
+    /// Changes by this device are left out, if ``Configuration/deviceID`` names it.
     ///
-    /// The sequence goes on until its task is cancelled, its loop is left or an error ends it. A
-    /// lost connection or node is no error: the sequence goes on at another one. It takes pages
-    /// from the server no faster than the loop does. It ends with `notAuthenticated` without an
-    /// access token, with `invalidArguments` for a token of another container or user, with
-    /// `changeTokenExpired` for one that this cluster can't use, and as a call does if no node is
-    /// reached for as long as a call may take.
+    /// The sequence goes on until its task is cancelled, its loop is left or it throws. A lost
+    /// connection or node is no error: the sequence goes on at another node. It takes pages from
+    /// the server no faster than the loop does. It throws `notAuthenticated` without an access
+    /// token, `invalidArguments` for a token of another container or user, `changeTokenExpired` for
+    /// a token that this cluster can't use, and what a call throws if no node can be reached in the
+    /// time of a call.
     ///
-    /// - Parameter token: Of the last page that was handled; nil means from now on.
+    /// - Parameter token: The token of the last page that was handled; nil means from now on.
     public func notifications(since token: FeedToken?) -> FeedSequence {
         FeedSequence(core: core, token: token)
     }
 
-    /// What all subscriptions of the user have told, up to now: what CloudKit's notification
-    /// history was.
+    /// What all subscriptions of the user have told, up to now: CloudKit's notification history.
     ///
     /// ```swift
     /// for try await page in container.notificationHistory() {
@@ -78,12 +77,12 @@ extension Container {
     /// }
     /// ```
     ///
-    /// It begins with the oldest change that the server still knows, and a subscription tells what
-    /// happened since it was saved. Several changes of a record come as one notification. What this
-    /// device did itself is left out, as in a feed. The sequence ends with the page that is up to
-    /// date. ``notifications(since:)`` goes on from its token.
+    /// It begins with the oldest change that the server still knows. A subscription tells what
+    /// happened since it was saved. Several changes of a record come as one notification. Changes
+    /// by this device are left out, as in a feed. The sequence ends with the page that is up to
+    /// date; ``notifications(since:)`` goes on from that page's token.
     ///
-    /// - Parameter token: Tells only what came behind it; nil means all that is known.
+    /// - Parameter token: Only later changes are told; nil means all changes that are known.
     public func notificationHistory(since token: FeedToken? = nil) -> FeedSequence {
         FeedSequence(core: core, token: token, isHistory: true)
     }
@@ -91,22 +90,22 @@ extension Container {
 
 /// What a user's subscriptions tell, as it happens; see ``Container/notifications(since:)``.
 public struct FeedSequence: AsyncSequence, Sendable {
-    /// What is told at a time.
+    /// A page.
     public typealias Element = FeedPage
     /// A `ServiceError`.
     public typealias Failure = any Error
 
     let core: ClientCore
     let token: FeedToken?
-    /// It ends where the device is up to date.
+    /// Whether it is a history, which ends when the device is up to date.
     var isHistory = false
 
-    /// Begins behind the token; each iterator follows by itself.
+    /// An iterator that begins after the token; each iterator follows by itself.
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
     /// Follows the feed.
     public struct Iterator: AsyncIteratorProtocol {
-        /// What is told at a time.
+        /// A page.
         public typealias Element = FeedPage
         /// A `ServiceError`.
         public typealias Failure = any Error
@@ -131,7 +130,8 @@ public struct FeedSequence: AsyncSequence, Sendable {
             return page
         }
 
-        /// The next page, and whether it is the first one over a connection.
+        /// The next page, and whether it is the first page of a stream: the first one of all, or
+        /// the first one after a connection was lost.
         mutating func nextPage() async throws -> (page: FeedPage, isFirst: Bool) {
             let request = FollowFeedRequest(
                 token: token?.bytes ?? [],

@@ -8,8 +8,7 @@ import CumulusWire
 extension Database {
     /// All subscriptions that the user has in this database, in the order of their ids.
     ///
-    /// Predicates come as the server keeps them: they say what was saved, not always in the same
-    /// words.
+    /// Predicates come in the server's form: they mean what was saved, sometimes in other words.
     public func allSubscriptions() async throws -> [Subscription] {
         try await fetch(nil).map { try $0.get() }
     }
@@ -37,7 +36,7 @@ extension Database {
         return found
     }
 
-    /// nil: all.
+    /// - Parameter ids: nil means all subscriptions.
     private func fetch(_ ids: [Subscription.ID]?) async throws -> [SubscriptionResult] {
         let request = FetchSubscriptionsRequest(
             database: databaseScope,
@@ -49,11 +48,12 @@ extension Database {
         }
     }
 
-    /// Saves a subscription, in place of the user's one with that id.
+    /// Saves a subscription, in place of the user's subscription with that id.
     ///
-    /// - Throws: `serverRejectedRequest` if an equivalent one has another id; `invalidArguments`
-    ///   for a predicate that no query may have, or without a change to fire on; `badDatabase` for
-    ///   a kind that this database doesn't have; `limitExceeded` for one too many.
+    /// - Throws: `serverRejectedRequest` if an equivalent subscription has another id;
+    ///   `invalidArguments` for a predicate that no query may have, or without a change to fire on;
+    ///   `badDatabase` for a kind that this database doesn't have; `limitExceeded` if the user has
+    ///   too many subscriptions, or they are too large.
     @discardableResult
     public func save(_ subscription: Subscription) async throws -> Subscription {
         let results = try await modifySubscriptions(saving: [subscription], deleting: [])
@@ -65,7 +65,7 @@ extension Database {
 
     /// Deletes a subscription.
     ///
-    /// - Throws: `unknownItem` if the user has none with that id.
+    /// - Throws: `unknownItem` if the user has no subscription with that id.
     @discardableResult
     public func deleteSubscription(
         withID subscriptionID: Subscription.ID
@@ -77,8 +77,8 @@ extension Database {
 
     /// Saves and deletes subscriptions, in this order; each has a result of its own.
     ///
-    /// What exceeds the server's limits is sent in parts. Where the first of them fails whole, so
-    /// does the call; after that the subscriptions that it concerns, and those after them, do.
+    /// What exceeds the server's limits is sent in parts. If the first part fails as a whole, the
+    /// call throws. If a later part does, its subscriptions fail, and those of the parts after it.
     public func modifySubscriptions(
         saving subscriptionsToSave: [Subscription],
         deleting subscriptionIDsToDelete: [Subscription.ID]
@@ -126,7 +126,7 @@ extension Database {
         func makeRoom(_ byteCount: Int) {
             let part = parts[parts.count - 1]
             let count = part.saves.count + part.deletes.count
-            // Room for what stands around the items.
+            // Leave room for the other parts of the message.
             let isLong = part.byteCount + byteCount > limits.requestBytes - 1_024
             if count > 0, isLong || count >= limits.itemsPerRequest { parts.append(Part()) }
             parts[parts.count - 1].byteCount += byteCount

@@ -1,9 +1,9 @@
 // The changes that wait to be sent: an ordered set that holds one change for each item.
 //
-// Held by `SyncLedger`, once for zones and once for records. Every `add` gets a new revision, so a
-// change that is added again while an earlier one is on its way stays when that one arrives.
+// Held by `SyncLedger`, once for zones and once for records. Every `add` gets a new revision: a
+// change that is added again while an earlier one is sent stays pending.
 
-/// What a pending change changes: a zone or a record.
+/// A change of one item: a zone or a record.
 protocol PendingChange: Hashable, Sendable {
     associatedtype Item: Hashable & Sendable
     var item: Item { get }
@@ -15,10 +15,10 @@ struct PendingChanges<Change: PendingChange>: Sendable {
         var revision: UInt64
     }
 
-    /// In the order in which the items were first added; nil where one was removed.
+    /// In the order in which the items were first added; nil where a change was removed.
     private var entries: [Entry?] = []
     private var places: [Change.Item: Int] = [:]
-    /// Revision of the last `add`: all changes that are here now have this one or a lower one.
+    /// The revision of the last `add`; no change has a higher one.
     private(set) var revision: UInt64 = 0
 
     /// All changes, in the order in which their items were first added.
@@ -28,7 +28,7 @@ struct PendingChanges<Change: PendingChange>: Sendable {
 
     /// Puts a change in the place of an earlier one of the same item, or at the end.
     ///
-    /// Returns false if the same change is there already.
+    /// Returns false if the same change was pending already.
     mutating func add(_ change: Change) -> Bool {
         revision += 1
         let entry = Entry(change: change, revision: revision)
@@ -42,7 +42,7 @@ struct PendingChanges<Change: PendingChange>: Sendable {
         return isNew
     }
 
-    /// Removes a change that the app no longer wants; returns false if it is not there.
+    /// Removes a change that the app no longer wants; returns false if it was not pending.
     mutating func remove(_ change: Change) -> Bool {
         guard let place = places[change.item], entries[place]?.change == change else {
             return false

@@ -10,7 +10,7 @@ extension SyncEngine {
         /// Bytes of the records to save, without their assets.
         public var byteCount: Int
 
-        /// Limits of so many records and bytes.
+        /// Limits for a number of records and bytes.
         public init(itemCount: Int, byteCount: Int) {
             self.itemCount = itemCount
             self.byteCount = byteCount
@@ -24,7 +24,7 @@ extension SyncEngine {
             )
         }
 
-        /// Those of a server that was not told otherwise.
+        /// The limits of a server with standard settings.
         public static let standard = BatchLimits(Limits.standard)
     }
 
@@ -56,9 +56,8 @@ extension SyncEngine {
         ///   - pendingChanges: Changes to send: those of ``State/pendingRecordZoneChanges`` that
         ///     are in the scope of the send.
         ///   - limits: What the server takes: ``SendChangesContext/limits``.
-        ///   - recordProvider: The record of that name as it is to be saved. Where it returns nil,
-        ///     the change is left out and stays pending: remove it from the state if the record is
-        ///     gone.
+        ///   - recordProvider: Returns a record as it is to be saved. If it returns nil, the change
+        ///     is left out and stays pending: remove it from the state if the record is gone.
         public init?(
             pendingChanges: [PendingRecordZoneChange],
             limits: BatchLimits = .standard,
@@ -72,7 +71,7 @@ extension SyncEngine {
                 case .saveRecord(let id):
                     guard let record = await recordProvider(id) else { continue }
                     bytes += record.estimatedSaveBytes
-                    // A record that is too large alone is for the server to refuse.
+                    // A single record that is too large is sent, so that the server refuses it.
                     if bytes > limits.byteCount, count > 0 { return }
                     recordsToSave.append(record)
                 }
@@ -82,9 +81,9 @@ extension SyncEngine {
 
         var count: Int { recordsToSave.count + recordIDsToDelete.count }
 
-        /// Two batches that do the same, each smaller; nil if it can't be cut.
+        /// Two smaller batches that do the same; nil if the batch can't be divided.
         ///
-        /// What is atomic is cut between zones only.
+        /// An atomic batch is divided between zones only.
         var halves: (RecordZoneChangeBatch, RecordZoneChangeBatch)? {
             guard count > 1 else { return nil }
             guard atomicByZone else {
@@ -125,7 +124,7 @@ extension SyncEngine {
 }
 
 extension Record {
-    /// Bytes of a save of this record, about; an asset counts as what names it.
+    /// The approximate bytes of a save of this record, without the content of its assets.
     fileprivate var estimatedSaveBytes: Int {
         let names = recordID.recordName.utf8.count + recordID.zoneID.zoneName.utf8.count
         return changedKeys().reduce(names + recordType.utf8.count + 96) { sum, key in
@@ -136,7 +135,7 @@ extension Record {
 }
 
 extension FieldValue {
-    /// Bytes of the value in a request, about, with what stands around it.
+    /// The approximate bytes of the value in a request.
     fileprivate var estimatedBytes: Int {
         switch self {
         case .string(let text): text.utf8.count + 16

@@ -1,4 +1,4 @@
-// What a sync engine tells its delegate, one event after the other.
+// The events that a sync engine tells its delegate, one after the other.
 
 public import CumulusModel
 
@@ -9,7 +9,7 @@ extension SyncEngine {
     public enum Event: Sendable {
         /// The engine's state changed: keep it with what the earlier events brought.
         case stateUpdate(StateUpdate)
-        /// Another user is signed in, or none.
+        /// Another user is signed in, or nobody is.
         case accountChange(AccountChange)
         /// Zones changed on the server.
         case fetchedDatabaseChanges(FetchedDatabaseChanges)
@@ -42,8 +42,8 @@ extension SyncEngine {
         ///
         /// If another account was there before, its pending changes were cleared.
         public enum AccountChange: Hashable, Sendable {
-            /// A user signed in, where nobody was. An engine without a state begins with this one:
-            /// add what the app holds already to the pending changes.
+            /// A user signed in, and nobody was before. An engine without a state begins with this
+            /// event: add what the app holds already to the pending changes.
             case signIn(currentUser: Record.ID)
             /// The user signed out.
             case signOut(previousUser: Record.ID)
@@ -84,7 +84,7 @@ extension SyncEngine {
             public var savedZones: [RecordZone] = []
             /// Zones that were not saved.
             public var failedZoneSaves: [FailedZoneSave] = []
-            /// Zones that were deleted, or were not there any more.
+            /// Zones that were deleted, or did not exist any more.
             public var deletedZoneIDs: [RecordZone.ID] = []
             /// Zones that were not deleted, and why.
             public var failedZoneDeletes: [RecordZone.ID: ServiceError] = [:]
@@ -92,14 +92,14 @@ extension SyncEngine {
 
         /// What became of changes of records.
         ///
-        /// A failure that ``ServiceError/isRetriedBySyncEngine`` says is the engine's to retry
-        /// stays pending. The others don't: add the change again once its cause is mended.
+        /// A change that failed stays pending if ``ServiceError/isRetriedBySyncEngine`` is true for
+        /// its error. Any other change is no longer pending: add it again once its cause is mended.
         public struct SentRecordZoneChanges: Sendable {
             /// A record that was not saved.
             public struct FailedRecordSave: Sendable {
                 /// The record as it was to be saved.
                 public var record: Record
-                /// Why; with `serverRecordChanged` it has the record to merge into.
+                /// Why; a `serverRecordChanged` error has the record to merge into.
                 public var error: ServiceError
             }
 
@@ -107,7 +107,7 @@ extension SyncEngine {
             public var savedRecords: [Record] = []
             /// Records that were not saved.
             public var failedRecordSaves: [FailedRecordSave] = []
-            /// Records that were deleted, or were not there.
+            /// Records that were deleted, or did not exist.
             public var deletedRecordIDs: [Record.ID] = []
             /// Records that were not deleted, and why.
             public var failedRecordDeletes: [Record.ID: ServiceError] = [:]
@@ -119,10 +119,10 @@ extension SyncEngine {
             public var zoneID: RecordZone.ID
             /// Whether the zone is told from the beginning although the app may hold records of it.
             ///
-            /// Its change token expired, the zone was deleted and made again, or the device saved
-            /// records before it fetched any. Records that the app fetched or saved earlier, and
-            /// that don't come before the fetch ends without an error, were deleted. Beyond
-            /// CloudKit.
+            /// This happens if its change token expired, if the zone was deleted and made again, or
+            /// if the device saved records before it fetched any. If the fetch ends without an
+            /// error, the app's records of the zone that it did not bring were deleted. CloudKit
+            /// does not have this.
             public var isRefetch: Bool
         }
 
@@ -139,8 +139,8 @@ extension SyncEngine {
 extension ServiceError {
     /// Whether a sync engine waits and tries again by itself after this error.
     ///
-    /// The change that failed stays pending then. After any other error the change is the app's to
-    /// mend and to add again.
+    /// The change that failed stays pending then. After any other error the app must mend the
+    /// change and add it again.
     public var isRetriedBySyncEngine: Bool {
         switch code {
         case .notAuthenticated, .accountTemporarilyUnavailable, .networkFailure,

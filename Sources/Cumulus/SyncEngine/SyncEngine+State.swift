@@ -1,4 +1,4 @@
-// A sync engine's state as its app sees it: what waits to be sent, what is still to be fetched.
+// A sync engine's state as its app sees it: what waits to be sent, and what waits to be fetched.
 //
 // The app adds changes here, from any thread; the engine is woken and sends them.
 
@@ -47,10 +47,10 @@ extension SyncEngine {
             machine.withLock { $0.ledger.zoneChanges.all }
         }
 
-        /// Whether the app has changes to send that are not among the pending ones.
+        /// Whether the app has changes to send that are not among the pending changes.
         ///
-        /// For apps that keep track of their changes themselves: the engine asks for batches as
-        /// long as this is true. Set it to false when the last one was sent.
+        /// Apps that keep track of their changes themselves use it: the engine asks for batches as
+        /// long as this is true. Set it to false when the last change was sent.
         public var hasPendingUntrackedChanges: Bool {
             get { machine.withLock { $0.ledger.hasUntrackedChanges } }
             set { change { $0.setUntrackedChanges(newValue) } }
@@ -75,8 +75,8 @@ extension SyncEngine {
 
         /// Adds zones to save or delete.
         ///
-        /// A zone that is to be deleted and is added as one to save before that was sent is not
-        /// deleted, and keeps its records on the server: wait for the deletion, then make it again.
+        /// To make a zone anew, wait until its deletion was sent before you add the save. A save
+        /// that is added earlier replaces the deletion, and the zone keeps its records.
         ///
         /// An app that is killed before the next ``Event/stateUpdate(_:)`` has to add them again.
         public func add(pendingDatabaseChanges changes: [PendingDatabaseChange]) {
@@ -116,7 +116,7 @@ extension SyncEngine.PendingDatabaseChange: PendingChange {
 
     var isDeletion: Bool { if case .deleteZone = self { true } else { false } }
 
-    /// The same without what only the server says of a zone.
+    /// The same change without the properties that only the server sets.
     var plain: SyncEngine.PendingDatabaseChange {
         isDeletion ? self : .saveZone(RecordZone(zoneID: item))
     }

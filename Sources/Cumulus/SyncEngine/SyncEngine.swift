@@ -1,7 +1,7 @@
-// The sync engine: keeps an app's copy of a database and the server the same.
+// The sync engine: keeps an app's copy of a database equal to the server's.
 //
-// A thin shell: one task takes the steps that `SyncState` says, one at a time. It makes the calls,
-// and hands events to the delegate. Every rule is in `SyncState`.
+// A thin shell: one task takes the steps that `SyncState` decides, one at a time. It makes the
+// calls, and hands events to the delegate. Every rule is in `SyncState`.
 //
 // Folder: the sync engine, a synchronous state machine and the shell around it. Read `SyncEngine`,
 // then `SyncState`, `SyncFetch`, `SyncSend` and `SyncLedger`.
@@ -10,13 +10,12 @@ public import CumulusModel
 import CumulusWire
 import Synchronization
 
-/// Keeps an app's copy of a private or shared database and the server the same.
+/// Keeps an app's copy of a private or shared database equal to the server's.
 ///
 /// The app adds what it changed to ``state``, gives the records when the engine asks for them, and
 /// applies the events that its delegate gets. The engine decides when to sync, cuts what it sends
-/// to the server's limits, keeps the change tokens, and waits and tries again after errors that
-/// pass. Its contract is that of CloudKit's `CKSyncEngine`. Use one engine for a database on a
-/// device.
+/// to the server's limits, keeps the change tokens, and retries after errors that pass. Its
+/// contract is that of CloudKit's `CKSyncEngine`. Use one engine for a database on a device.
 ///
 /// ```swift
 /// let configuration = SyncEngine.Configuration(
@@ -28,34 +27,35 @@ import Synchronization
 /// engine.state.add(pendingRecordZoneChanges: [.saveRecord(note.recordID)])
 /// ```
 ///
-/// Saves are made if the record did not change on the server (`ifServerRecordUnchanged`). The
+/// A save succeeds if the record did not change on the server (`ifServerRecordUnchanged`). The
 /// default zone is not fetched: it keeps no changes. The engine stops when it is released.
 ///
 /// It learns of changes by other devices as they are made: it saves a subscription to the database
-/// and follows the container's feed (``Container/notifications(since:)``). Where the server has no
+/// and follows the container's feed (``Container/notifications(since:)``). If the server has no
 /// feed, it asks every 30 seconds.
 public final class SyncEngine: Sendable {
     /// How an engine is set up.
     public struct Configuration: Sendable {
-        /// The database to keep the same; not the public one.
+        /// The private or shared database to sync.
         public var database: Database
-        /// The state that the last engine told to keep; nil means this is the first one.
+        /// The newest state that an earlier engine told to keep; nil for the first engine.
         public var stateSerialization: State.Serialization?
         /// Gets events and gives records; the engine keeps a weak reference.
         public var delegate: any SyncEngineDelegate
         /// Whether the engine syncs by itself; false means only when it is asked to.
         public var automaticallySync = true
-        /// Id of the subscription that tells the engine of changes; nil: `cumulus-sync-engine`.
+        /// Id of the subscription that tells the engine of changes; nil means
+        /// `cumulus-sync-engine`.
         ///
-        /// The engine saves it if the user has none with that id. Name the app's own subscription
-        /// here if it has one to the whole database.
+        /// The engine saves that subscription if the user has none with the id. An app that has its
+        /// own subscription to all zones and record types of the database gives its id here.
         public var subscriptionID: Subscription.ID?
         /// Where news come from; nil means the user's feed.
         package var news: (any SyncNews)?
-        /// How often the server is asked where it has no feed.
+        /// How often the server is asked if it has no feed.
         package var newsMilliseconds: Int64 = 30_000
 
-        /// An engine for that database and that delegate.
+        /// The configuration of an engine for a database and a delegate.
         public init(
             database: Database,
             stateSerialization: State.Serialization?,
@@ -81,7 +81,7 @@ public final class SyncEngine: Sendable {
         var tasks: [Task<Void, Never>] = []
     }
 
-    /// The database that is kept the same.
+    /// The database that is synced.
     public let database: Database
     /// What waits to be sent and to be fetched.
     public let state: State
@@ -112,9 +112,9 @@ public final class SyncEngine: Sendable {
         guard isAutomatic else { return }
         let news =
             configuration.news
-            ?? FeedNews(
+            ?? FollowedNews(
                 database: database,
-                subscriptionID: configuration.subscriptionID ?? FeedNews.standardID,
+                subscriptionID: configuration.subscriptionID ?? FollowedNews.standardID,
                 milliseconds: configuration.newsMilliseconds
             )
         let following = Task(executorPreference: environment.executor) {
@@ -131,17 +131,17 @@ public final class SyncEngine: Sendable {
 
     /// Fetches what changed on the server, at once; returns when the delegate has it.
     ///
-    /// Don't await it in a method of the delegate.
+    /// Do not await it in a method of the delegate.
     public func fetchChanges(_ options: FetchChangesOptions = .init()) async throws {
         try await perform(.fetch(options))
     }
 
     /// Sends what is pending, at once; returns when the delegate knows what became of it.
     ///
-    /// Errors of single records and zones are in the events. Don't await it in a method of the
+    /// Errors of single records and zones are in the events. Do not await it in a method of the
     /// delegate.
     ///
-    /// - Throws: What ended the send before all was sent; it is pending still.
+    /// - Throws: The error that ended the send early; what was not sent stays pending.
     public func sendChanges(_ options: SendChangesOptions = .init()) async throws {
         try await perform(.send(options))
     }
@@ -182,7 +182,7 @@ public final class SyncEngine: Sendable {
 
     // MARK: Working
 
-    /// How long to wait for the bell; nil means without an end.
+    /// How long to wait for the bell; nil means until it rings.
     private struct Pause {
         var milliseconds: Int64?
     }
@@ -231,7 +231,7 @@ public final class SyncEngine: Sendable {
         }
         let run = state.machine.withLock { $0.run }
         desk.withLock { $0.call = (run, task) }
-        // It may have been cancelled before the task could be seen.
+        // `cancelOperations` may have come before the task was in the desk.
         if state.machine.withLock({ $0.isCancelled }) { task.cancel() }
         let answer = await task.value
         desk.withLock { $0.call = nil }
@@ -315,7 +315,7 @@ extension Database {
 }
 
 extension ServiceError {
-    /// The error itself, or what stands for one of another kind.
+    /// The error itself, or a service error in place of an error of another type.
     init(any error: any Error) {
         switch error {
         case let error as ServiceError: self = error

@@ -4,10 +4,10 @@ public import CumulusModel
 
 /// The app's side of a sync engine.
 ///
-/// The engine calls one method at a time and waits until it returns. Don't await the engine's
+/// The engine calls one method at a time and waits until it returns. Do not await the engine's
 /// `fetchChanges` or `sendChanges` in these methods: both would wait for each other.
 public protocol SyncEngineDelegate: AnyObject, Sendable {
-    /// Takes note of an event.
+    /// Handles an event.
     func handleEvent(_ event: SyncEngine.Event, syncEngine: SyncEngine) async
 
     /// The next records to save and delete; nil ends the send.
@@ -18,7 +18,7 @@ public protocol SyncEngineDelegate: AnyObject, Sendable {
         syncEngine: SyncEngine
     ) async -> SyncEngine.RecordZoneChangeBatch?
 
-    /// What the engine is to fetch; as it proposes, if the app does not say.
+    /// What the engine fetches; by default what `context` proposes.
     func nextFetchChangesOptions(
         _ context: SyncEngine.FetchChangesContext,
         syncEngine: SyncEngine
@@ -48,11 +48,11 @@ extension SyncEngine {
     public struct FetchChangesOptions: Sendable {
         /// Zones to fetch.
         public enum Scope: Sendable {
-            /// All that changed.
+            /// All zones that changed.
             case all
-            /// All that changed, but for these.
+            /// All zones that changed, except these.
             case allExcluding([RecordZone.ID])
-            /// Those of these that changed.
+            /// These zones, if they changed.
             case zoneIDs([RecordZone.ID])
 
             /// Whether a zone is in this scope.
@@ -81,13 +81,13 @@ extension SyncEngine {
     public struct SendChangesOptions: Sendable {
         /// Pending changes to send.
         public enum Scope: Sendable {
-            /// All.
+            /// All changes.
             case all
-            /// All but those in these zones.
+            /// All changes except those in these zones.
             case allExcluding([RecordZone.ID])
-            /// Those in these zones.
+            /// The changes in these zones.
             case zoneIDs([RecordZone.ID])
-            /// Those of these records, and of their zones themselves.
+            /// The changes of these records, and of their zones themselves.
             case recordIDs([Record.ID])
 
             /// Whether a change of a record is in this scope.

@@ -1,8 +1,8 @@
 // One fetch of a sync engine: which zones changed, then what changed in each of them.
 //
-// Run by `SyncState`. A token enters the ledger with the events that tell what it covers. A listing
-// from the beginning, of the database or of a zone whose token expired, counts only as a whole:
-// what the app knows and the listing does not name is gone.
+// Run by `SyncState`. A token enters the ledger together with the events that tell what it covers.
+// A listing from the beginning, of the database or of a zone whose token expired, counts only when
+// it is complete: what the app knows and the listing does not name is gone.
 
 import CumulusModel
 
@@ -22,9 +22,10 @@ struct SyncFetch: Sendable {
     private var listed: Set<RecordZone.ID>?
     /// Zones whose fetch began.
     private var begun: Set<RecordZone.ID> = []
-    /// What was begun anew because its token expired, once in a fetch.
+    /// Zones that began again because their token expired; each does so at most once in a fetch.
     private var restarted: Set<RecordZone.ID> = []
     private var hasRestartedListing = false
+    /// Whether the delegate was told that the fetch begins.
     private var isTold = false
 
     init(_ context: SyncEngine.FetchChangesContext) {
@@ -140,7 +141,7 @@ struct SyncFetch: Sendable {
         let isRefetch = known.isRefetched
         events.append(.willFetchRecordZoneChanges(.init(zoneID: zone, isRefetch: isRefetch)))
         phase = .zone(zone, since: known.token, isRefetch: isRefetch)
-        // The app keeps this before it gets a page that a crash may leave without a token.
+        // The app must keep this before the first page: a crash may leave the page without a token.
         ledger.holdRecords(in: zone)
     }
 

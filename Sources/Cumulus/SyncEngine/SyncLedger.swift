@@ -1,38 +1,37 @@
-// What a sync engine must not forget: who is signed in, how far it has fetched, what waits to be
+// The lasting state of a sync engine: who is signed in, how far it has fetched, what waits to be
 // sent.
 //
-// Held by `SyncState`; its runs change it through the verbs here. `State.Serialization` is a copy
-// of it.
+// Held by `SyncState`; its fetches and sends change it. `State.Serialization` is a copy of it.
 
 import CumulusModel
 
 struct SyncLedger: Sendable {
     struct Zone: Sendable {
-        /// Of the last page of the zone that the app has; nil means none.
+        /// The token of the last page that the app has; nil if it has no page.
         var token: ServerChangeToken?
-        /// The app may hold records that the token does not cover.
+        /// Whether the app may hold records that the token does not cover.
         ///
         /// The token expired, or the app got or saved records before there was a token. The next
-        /// fetch names all that are there.
+        /// fetch lists all records of the zone.
         var isRefetched = false
     }
 
-    /// What was pending when something was sent: later changes are not settled by the answer.
+    /// The revisions of the changes when a request was made: its answer settles no later change.
     struct Mark: Sendable {
         var zones: UInt64
         var records: UInt64
     }
 
-    /// User record name; nil means nobody was signed in so far.
+    /// User record name; nil if nobody is signed in.
     private(set) var user: String?
     private(set) var databaseToken: ServerChangeToken?
     private(set) var zones: [RecordZone.ID: Zone] = [:]
-    /// Zones that changed on the server and were not fetched since, in the order they were told.
+    /// Zones that changed on the server and were not fetched since, in the order of the changes.
     private(set) var unfetched: [RecordZone.ID] = []
     private(set) var zoneChanges = PendingChanges<SyncEngine.PendingDatabaseChange>()
     private(set) var recordChanges = PendingChanges<SyncEngine.PendingRecordZoneChange>()
     private(set) var hasUntrackedChanges = false
-    /// The app has not been told of this state yet.
+    /// Whether the app has yet to be told of this state.
     private(set) var isChanged = false
 
     /// Whether there is anything to send.
@@ -40,7 +39,7 @@ struct SyncLedger: Sendable {
         !zoneChanges.isEmpty || !recordChanges.isEmpty || hasUntrackedChanges
     }
 
-    /// A copy for the app to keep, which then has the newest state.
+    /// A copy for the app to keep; the app then has the newest state.
     mutating func told() -> SyncEngine.State.Serialization {
         isChanged = false
         return SyncEngine.State.Serialization(ledger: self)
@@ -55,7 +54,7 @@ struct SyncLedger: Sendable {
     mutating func signIn(_ name: String?) -> SyncEngine.Event.AccountChange? {
         guard name != user else { return nil }
         let (previous, current) = (user.map(SyncLedger.id), name.map(SyncLedger.id))
-        // What was added before anybody was signed in belongs to the first user.
+        // Changes that were added before anybody was signed in belong to the first user.
         if previous != nil { self = SyncLedger() }
         user = name
         isChanged = true
@@ -72,13 +71,13 @@ struct SyncLedger: Sendable {
 
     // MARK: Fetching
 
-    /// Notes how far the database's changes were fetched; nil means from the beginning.
+    /// Notes how far the database's changes were fetched; nil begins from the beginning.
     mutating func setDatabaseToken(_ token: ServerChangeToken?) {
         isChanged = isChanged || token != databaseToken
         databaseToken = token
     }
 
-    /// A zone changed on the server.
+    /// Notes that a zone changed on the server.
     mutating func noteChange(of zone: RecordZone.ID) {
         know(zone)
         guard !unfetched.contains(zone) else { return }
@@ -86,39 +85,39 @@ struct SyncLedger: Sendable {
         isChanged = true
     }
 
-    /// A page of a zone was fetched, and more is coming.
+    /// Notes that a page of a zone was fetched, and more is coming.
     mutating func setToken(_ token: ServerChangeToken, of zone: RecordZone.ID) {
         zones[zone] = Zone(token: token)
         isChanged = true
     }
 
-    /// A zone was fetched to its end.
+    /// Notes that a zone was fetched to its end.
     mutating func finish(_ zone: RecordZone.ID, token: ServerChangeToken) {
         isChanged = isChanged || zones[zone]?.token != token || unfetched.contains(zone)
         zones[zone] = Zone(token: token)
         unfetched.removeAll { $0 == zone }
     }
 
-    /// A zone's token can't be used any more: it is fetched from the beginning.
+    /// Makes a zone be fetched from the beginning, because its token expired.
     mutating func restart(_ zone: RecordZone.ID) {
         zones[zone] = Zone(token: nil, isRefetched: true)
         isChanged = true
     }
 
-    /// A zone could not be found when it was fetched; the database's changes will say why.
+    /// Skips a zone that was not found when it was fetched; the database's changes will say why.
     mutating func skip(_ zone: RecordZone.ID) {
         unfetched.removeAll { $0 == zone }
         isChanged = true
     }
 
-    /// A zone is gone, and a later one of its name is another one.
+    /// Forgets a zone that is gone; a later zone with its name is another one.
     mutating func forget(_ zone: RecordZone.ID) {
         zones[zone] = nil
         unfetched.removeAll { $0 == zone }
         isChanged = true
     }
 
-    /// Zones that the app knows and that are not among these, in the order of their names.
+    /// The zones that the app knows and `listed` does not contain, in the order of their names.
     func zones(besides listed: Set<RecordZone.ID>) -> [RecordZone.ID] {
         Set(zones.keys).union(unfetched).subtracting(listed)
             .sorted { ($0.zoneName, $0.ownerName) < ($1.zoneName, $1.ownerName) }
@@ -149,33 +148,33 @@ struct SyncLedger: Sendable {
         hasUntrackedChanges = areThere
     }
 
-    /// A change was made, or refused for good.
+    /// Removes a change that was made, or refused for good.
     mutating func settle(_ change: SyncEngine.PendingDatabaseChange, _ mark: Mark) {
         if zoneChanges.settle(change, sentAt: mark.zones) { isChanged = true }
     }
 
-    /// A change was made, or refused for good.
+    /// Removes a change that was made, or refused for good.
     mutating func settle(_ change: SyncEngine.PendingRecordZoneChange, _ mark: Mark) {
         if recordChanges.settle(change, sentAt: mark.records) { isChanged = true }
     }
 
-    /// This device deleted a zone: what waited for its records is settled too.
+    /// Removes the deletion of a zone that was made, and the pending changes of its records.
     mutating func settleDeletion(of zone: RecordZone.ID, _ mark: Mark) {
         settle(.deleteZone(zone), mark)
         for change in recordChanges.all where change.item.zoneID == zone { settle(change, mark) }
         forget(zone)
     }
 
-    /// The app knows of a zone: it is told when the zone is gone.
+    /// Notes that the app knows a zone, so that it is told when the zone is gone.
     mutating func know(_ zone: RecordZone.ID) {
         guard zones[zone] == nil, zone.zoneName != Names.defaultZone else { return }
         zones[zone] = Zone()
         isChanged = true
     }
 
-    /// The app holds records of a zone, or gets some in a moment.
+    /// Notes that the app holds records of a zone, or is about to get some.
     ///
-    /// Without a token, a later fetch from the beginning says which of them are gone.
+    /// If the zone has no token, the next fetch from the beginning says which of them are gone.
     mutating func holdRecords(in zone: RecordZone.ID) {
         know(zone)
         guard let known = zones[zone], known.token == nil, !known.isRefetched else { return }
@@ -185,7 +184,7 @@ struct SyncLedger: Sendable {
 
     // MARK: Reading back
 
-    /// A ledger as it was written; the app has it.
+    /// A ledger that the app kept.
     init(
         user: String?,
         databaseToken: ServerChangeToken?,

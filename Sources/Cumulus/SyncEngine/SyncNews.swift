@@ -1,28 +1,28 @@
-// How a sync engine learns that there is something to do: news from the server, and its bell.
+// How a sync engine learns that there is something to do: by news from the server, and by its bell.
 
 import CumulusModel
 import Synchronization
 
-/// Where news of the server come from.
+/// A source of news from the server.
 package protocol SyncNews: Sendable {
     /// Calls `hear` when something may have changed on the server, and when the server can be
     /// reached again; returns when the task is cancelled.
     func follow(_ hear: @escaping @Sendable () -> Void) async
 }
 
-/// News from the user's feed, in which a subscription tells that zones of the database changed.
+/// News from the user's feed, where a subscription tells that zones of the database changed.
 ///
-/// Without a feed (nobody is signed in, or the server has none) it asks at an interval.
-struct FeedNews: SyncNews {
+/// If there is no feed, because nobody is signed in or the server has none, it asks at an interval.
+struct FollowedNews: SyncNews {
     let database: Database
-    /// Of the subscription, which is saved if the user has none with that id.
-    var subscriptionID = FeedNews.standardID
-    /// Between two questions where there is no feed, and between attempts to follow it.
+    /// The id of the subscription, which is saved if the user has none with that id.
+    var subscriptionID = FollowedNews.standardID
+    /// The interval of questions if there is no feed, and of attempts to follow the feed.
     let milliseconds: Int64
-    /// Between two fetches that nothing asks for, while there is a feed.
+    /// How often the engine fetches without news, while there is a feed.
     var reminderMilliseconds: Int64 = 600_000
 
-    /// The same on all devices of a user: they share one subscription.
+    /// The id that all devices of a user share, so that they have one subscription.
     static let standardID = "cumulus-sync-engine"
 
     func follow(_ hear: @escaping @Sendable () -> Void) async {
@@ -40,7 +40,7 @@ struct FeedNews: SyncNews {
         while (try? await database.core.environment.sleep(reminderMilliseconds)) != nil { hear() }
     }
 
-    /// Returns when the task is cancelled, or there is no feed.
+    /// Follows the feed; returns when the task is cancelled, or if there is no feed.
     private func listen(_ hear: @Sendable () -> Void) async {
         while !Task.isCancelled {
             do {
@@ -60,11 +60,13 @@ struct FeedNews: SyncNews {
         do {
             try await database.save(Subscription(id: subscriptionID, kind: .database()))
         } catch let error as ServiceError where error.code == .serverRejectedRequest {
-            // The app has an equivalent one, which tells the same.
+            // The app has an equivalent subscription, which tells the same.
         }
     }
 
-    /// Whatever changed before the feed began is fetched when it has begun.
+    /// Follows the feed from now on.
+    ///
+    /// Calls `hear` at the first page too, for changes before the feed began.
     private func followFeed(_ hear: @Sendable () -> Void) async throws {
         var feed = FeedSequence(core: database.core, token: nil).makeAsyncIterator()
         while true {
@@ -75,6 +77,7 @@ struct FeedNews: SyncNews {
         }
     }
 
+    /// Whether a notification says that zones of the database changed.
     private func concerns(_ notification: FeedNotification) -> Bool {
         guard notification.databaseScope == database.databaseScope else { return false }
         if case .zones = notification.news { return true }
@@ -82,7 +85,7 @@ struct FeedNews: SyncNews {
     }
 }
 
-/// News by asking: fetches which zones changed at an interval.
+/// News by asking at an interval which zones changed.
 struct PolledNews: SyncNews {
     let database: Database
     let milliseconds: Int64
@@ -116,7 +119,7 @@ final class SyncBell: Sendable {
 
     private let hook = Mutex(Hook())
 
-    /// Ends the current wait; without one, the next wait ends at once.
+    /// Ends the current wait; if there is none, the next wait ends at once.
     func ring() {
         let sleeper = hook.withLock { hook in
             let sleeper = hook.sleeper
@@ -127,9 +130,9 @@ final class SyncBell: Sendable {
         sleeper?.resume()
     }
 
-    /// Waits until it rings, the time is up or the task is cancelled; nil means no time.
+    /// Waits until it rings, the time is up or the task is cancelled; nil waits without a limit.
     ///
-    /// One task waits at a time. It may return early.
+    /// Only one task may wait at a time. The wait may end early.
     func wait(
         milliseconds: Int64?,
         _ environment: ClientEnvironment
@@ -143,7 +146,7 @@ final class SyncBell: Sendable {
                 try await environment.sleep(milliseconds)
                 ring()
             } catch {
-                // Something else was earlier.
+                // The wait has ended, and the alarm is cancelled.
             }
         }
         await wait()

@@ -1,13 +1,14 @@
 // One send of a sync engine: zones first, then batches of records until the delegate has no more.
 //
-// Run by `SyncState`. A change leaves the ledger when it was made, or refused for good; the event
-// that says so comes before the next state update, so a crash in between sends it again.
+// Run by `SyncState`. A change leaves the ledger when it was made, or refused for good. The event
+// that says so comes before the next state update; after a crash in between, the change is sent
+// again.
 
 import CumulusModel
 
 struct SyncSend: Sendable {
     private enum Phase: Sendable {
-        /// To see what is pending.
+        /// Decides what to send next.
         case changes
         case zones([RecordZone], deletes: [RecordZone.ID], SyncLedger.Mark)
         case choosing(SyncLedger.Mark)
@@ -16,15 +17,33 @@ struct SyncSend: Sendable {
         case done
     }
 
-    /// So many requests in a row without any success end a send: the app adds again what can't
-    /// succeed, or other devices are always faster.
+    /// The most requests in a row without any success; then the send ends.
+    ///
+    /// The app may add again what can't succeed, or other devices may always be faster.
     static let fruitlessRequests = 8
 
     private let context: SyncEngine.SendChangesContext
     private var phase = Phase.changes
     private var error: ServiceError?
+    /// Whether the delegate was told that the send begins.
     private var isTold = false
+    /// Requests in a row without any success.
     private var fruitless = 0
+
+    /// The failed changes of one request.
+    private struct Failures {
+        private(set) var first: ServiceError?
+        /// The first error that the engine waits for; its change stays pending.
+        private(set) var retry: ServiceError?
+
+        /// Notes an error; returns whether the server refused the change for good.
+        mutating func isFinal(_ error: ServiceError) -> Bool {
+            first = first ?? error
+            guard error.isRetriedBySyncEngine else { return true }
+            retry = retry ?? error
+            return false
+        }
+    }
 
     init(_ context: SyncEngine.SendChangesContext) {
         self.context = context
@@ -43,7 +62,7 @@ struct SyncSend: Sendable {
         }
     }
 
-    /// Says what is sent next.
+    /// Decides what is sent next.
     private mutating func choose(_ ledger: SyncLedger, _ events: inout [SyncEngine.Event]) {
         guard isTold else {
             events.append(.willSendChanges(context))
@@ -64,7 +83,7 @@ struct SyncSend: Sendable {
         } else if ledger.hasUntrackedChanges
             || ledger.recordChanges.all.contains(where: { scope.contains($0) })
         {
-            // What is added from now on may be missing in the batch.
+            // A change that is added from now on may be missing in the batch.
             phase = .choosing(ledger.mark)
         } else {
             end(nil, &events)
@@ -108,15 +127,14 @@ struct SyncSend: Sendable {
 
     /// Goes on after a request, unless there is a reason to wait.
     private mutating func goOn(
-        _ retry: ServiceError?,
+        _ failures: Failures,
         isFruitful: Bool,
-        _ failure: ServiceError?,
         _ events: inout [SyncEngine.Event]
     ) {
         fruitless = isFruitful ? 0 : fruitless + 1
-        if let retry {
+        if let retry = failures.retry {
             end(retry, &events)
-        } else if fruitless == SyncSend.fruitlessRequests, let failure {
+        } else if fruitless == SyncSend.fruitlessRequests, let failure = failures.first {
             let message = "\(fruitless) requests in a row had no success: \(failure.message)"
             end(ServiceError(.requestRateLimited, message), &events)
         }
@@ -133,15 +151,7 @@ struct SyncSend: Sendable {
         _ events: inout [SyncEngine.Event]
     ) {
         var told = SyncEngine.Event.SentDatabaseChanges()
-        var (retry, failure): (ServiceError?, ServiceError?)
-        func note(_ error: ServiceError, of change: SyncEngine.PendingDatabaseChange) {
-            failure = failure ?? error
-            if error.isRetriedBySyncEngine {
-                retry = retry ?? error
-            } else {
-                ledger.settle(change, mark)
-            }
-        }
+        var failures = Failures()
         for (zone, result) in zip(saves, outcome.saves) {
             switch result {
             case .success(let saved):
@@ -149,14 +159,14 @@ struct SyncSend: Sendable {
                 ledger.know(zone.zoneID)
                 told.savedZones.append(saved)
             case .failure(let error):
-                note(error, of: .saveZone(zone))
+                if failures.isFinal(error) { ledger.settle(.saveZone(zone), mark) }
                 told.failedZoneSaves.append(.init(zone: zone, error: error))
             }
         }
         for (id, error) in zip(deletes, outcome.deletes) {
-            // A zone that is not there is as it was to be; perhaps an answer was lost.
+            // If the zone does not exist, it is deleted already; perhaps an answer was lost.
             if let error, error.code != .zoneNotFound {
-                note(error, of: .deleteZone(id))
+                if failures.isFinal(error) { ledger.settle(.deleteZone(id), mark) }
                 told.failedZoneDeletes[id] = error
             } else {
                 ledger.settleDeletion(of: id, mark)
@@ -166,7 +176,7 @@ struct SyncSend: Sendable {
         events.append(.sentDatabaseChanges(told))
         phase = .changes
         let successes = told.savedZones.count + told.deletedZoneIDs.count
-        goOn(retry, isFruitful: successes > 0, failure, &events)
+        goOn(failures, isFruitful: successes > 0, &events)
     }
 
     // MARK: Records
@@ -179,15 +189,7 @@ struct SyncSend: Sendable {
         _ events: inout [SyncEngine.Event]
     ) {
         var told = SyncEngine.Event.SentRecordZoneChanges()
-        var (retry, failure): (ServiceError?, ServiceError?)
-        func note(_ error: ServiceError, of change: SyncEngine.PendingRecordZoneChange) {
-            failure = failure ?? error
-            if error.isRetriedBySyncEngine {
-                retry = retry ?? error
-            } else {
-                ledger.settle(change, mark)
-            }
-        }
+        var failures = Failures()
         for (record, result) in zip(batches[0].recordsToSave, outcome.saves) {
             switch result {
             case .success(let saved):
@@ -195,13 +197,13 @@ struct SyncSend: Sendable {
                 ledger.holdRecords(in: record.recordID.zoneID)
                 told.savedRecords.append(saved)
             case .failure(let error):
-                note(error, of: .saveRecord(record.recordID))
+                if failures.isFinal(error) { ledger.settle(.saveRecord(record.recordID), mark) }
                 told.failedRecordSaves.append(.init(record: record, error: error))
             }
         }
         for (id, error) in zip(batches[0].recordIDsToDelete, outcome.deletes) {
             if let error {
-                note(error, of: .deleteRecord(id))
+                if failures.isFinal(error) { ledger.settle(.deleteRecord(id), mark) }
                 told.failedRecordDeletes[id] = error
             } else {
                 ledger.settle(.deleteRecord(id), mark)
@@ -212,10 +214,10 @@ struct SyncSend: Sendable {
         let rest = Array(batches.dropFirst())
         phase = rest.isEmpty ? .changes : .records(rest, mark)
         let successes = told.savedRecords.count + told.deletedRecordIDs.count
-        goOn(retry, isFruitful: successes > 0, failure, &events)
+        goOn(failures, isFruitful: successes > 0, &events)
     }
 
-    /// The request failed as a whole: what is too much goes in halves.
+    /// Takes the failure of a whole request; a request that is too large is sent again in halves.
     private mutating func failed(
         _ error: ServiceError,
         _ batches: [SyncEngine.RecordZoneChangeBatch],

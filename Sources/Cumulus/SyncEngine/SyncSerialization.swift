@@ -1,7 +1,7 @@
 // A sync engine's state as an app keeps it: a versioned form of `SyncLedger`.
 //
 // Made for each `stateUpdate` event, and read when an engine begins. A release reads the forms of
-// earlier releases; a form that it does not know is an error, because guessing would lose changes.
+// earlier releases. A form that it does not know is an error, because a guess would lose changes.
 
 import CumulusModel
 

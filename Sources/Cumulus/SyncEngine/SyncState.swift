@@ -1,10 +1,10 @@
 // The sync engine as a synchronous state machine: one step at a time, each answered before the
 // next.
 //
-// `SyncEngine` drives it, and tests do without any I/O. `next` says what to do; `receive` takes the
-// answers of calls and of the delegate. An event counts as handled when `next` is called again.
-// What the app did not hear of yet is never in a state that it is told to keep: events come before
-// the state update that contains them, and state updates come before the next call.
+// `SyncEngine` drives it; tests drive it without I/O. `next` says what to do, and `receive` takes
+// the answers of calls and of the delegate. An event counts as handled when `next` is called again.
+// Events come before the state update that contains their effects, and state updates come before
+// the next call. So the app never keeps a state with effects that it was not told of.
 
 import CumulusModel
 import CumulusWire
@@ -25,21 +25,21 @@ struct SyncState: Sendable {
         case chooseOptions(SyncEngine.FetchChangesContext)
         case chooseBatch(SyncEngine.SendChangesContext)
         case call(Call)
-        /// What was requested under this number has ended.
+        /// The request with this number has ended.
         case finish(Int, ServiceError?)
-        /// Nothing to do until that time, or until a change, news or a request; nil means no time.
+        /// Nothing to do until that time, or until a change, news or a request.
         case wait(until: Instant?)
     }
 
     /// The answer to a step.
     enum Answer: Sendable {
-        /// To `identify`: user record name, nil if nobody is signed in.
+        /// Answers `identify`: the user record name, or nil if nobody is signed in.
         case identity(user: String?, SyncEngine.BatchLimits)
         case zones(DatabasePage)
         case records(ZonePage)
         case sentZones(ZoneOutcome)
         case sentRecords(RecordOutcome)
-        /// To any call.
+        /// Answers any call.
         case failed(ServiceError)
         case options(SyncEngine.FetchChangesOptions)
         case batch(SyncEngine.RecordZoneChangeBatch?)
@@ -59,13 +59,13 @@ struct SyncState: Sendable {
         var moreComing: Bool
     }
 
-    /// Of each zone of `modifyZones`, in its order.
+    /// The results of `modifyZones`, in its order.
     struct ZoneOutcome: Sendable {
         var saves: [Result<RecordZone, ServiceError>]
         var deletes: [ServiceError?]
     }
 
-    /// Of each record of `modifyRecords`, in its order.
+    /// The results of `modifyRecords`, in its order.
     struct RecordOutcome: Sendable {
         var saves: [Result<Record, ServiceError>]
         var deletes: [ServiceError?]
@@ -77,7 +77,7 @@ struct SyncState: Sendable {
             case send(SyncEngine.SendChangesOptions)
         }
 
-        /// nil if the engine decided to do it.
+        /// nil if the engine itself decided to sync.
         var number: Int?
         var work: Work
 
@@ -95,7 +95,7 @@ struct SyncState: Sendable {
     private(set) var ledger: SyncLedger
     private let isAutomatic: Bool
     private var activity = Activity.none
-    /// Events that are to be delivered before anything else is done.
+    /// Events to deliver before anything else is done.
     private var events: [SyncEngine.Event] = []
     private var requests: [Request] = []
     private var finished: [(number: Int, error: ServiceError?)] = []
@@ -104,13 +104,13 @@ struct SyncState: Sendable {
     /// Fetches and sends take turns while both are wanted.
     private var hasFetchedLast = false
     private var isSignedOut = false
-    /// Fetches and sends that began so far; the number of the one that is under way.
+    /// The number of fetches and sends that have begun; names the one that is under way.
     private(set) var run = 0
     private(set) var isCancelled = false
     private var backoff = SyncBackoff()
     private var limits = SyncEngine.BatchLimits.standard
 
-    /// - Parameter isAutomatic: Whether it fetches and sends without being asked to.
+    /// - Parameter isAutomatic: Whether it fetches and sends without requests.
     init(_ serialization: SyncEngine.State.Serialization?, isAutomatic: Bool) {
         ledger = serialization?.ledger ?? SyncLedger()
         self.isAutomatic = isAutomatic
@@ -142,20 +142,20 @@ struct SyncState: Sendable {
         if areThere { wantsSend = true }
     }
 
-    /// Something may have changed on the server, or it can be reached again.
+    /// Takes news: something may have changed on the server, or it can be reached again.
     mutating func hear() {
         wantsFetch = true
         backoff.reconnect()
     }
 
-    /// Asks for a fetch or a send, whatever was to be waited for; `finish` tells its end.
+    /// Asks for a fetch or a send, without waiting for a backoff; `finish` tells its end.
     mutating func request(_ number: Int, _ work: Request.Work) {
         requests.append(Request(number: number, work: work))
     }
 
-    /// Ends what is under way, and requests that have not begun.
+    /// Cancels the run that is under way, and all requests that have not begun.
     ///
-    /// Returns the number of the run that ends; nil if the engine is idle.
+    /// Returns the number of the run; nil if the engine is idle.
     mutating func cancelAll() -> Int? {
         for number in requests.compactMap(\.number) { _ = cancel(number) }
         if case .none = activity { return nil }
@@ -163,9 +163,9 @@ struct SyncState: Sendable {
         return run
     }
 
-    /// Ends one request.
+    /// Cancels one request.
     ///
-    /// Returns the run that ends; nil if the request had not begun, or has ended.
+    /// Returns the number of its run; nil if the request had not begun, or has ended.
     mutating func cancel(_ number: Int) -> Int? {
         if requests.contains(where: { $0.number == number }) {
             requests.removeAll { $0.number == number }
@@ -205,7 +205,7 @@ struct SyncState: Sendable {
         }
     }
 
-    /// Goes on with what is under way; nil if there are events to deliver first, or more to do.
+    /// Goes on with what is under way; nil if there are events to deliver, or more to do.
     private mutating func advance(_ now: Instant, _ dice: () -> UInt64) -> Step? {
         if isCancelled {
             receive(.failed(SyncState.cancelled))
@@ -296,7 +296,7 @@ struct SyncState: Sendable {
         return wantsSend ? begin(Request(work: .send(.init()))) : nil
     }
 
-    /// What is added or heard of from now on is wanted again.
+    /// Begins a run; changes and news from now on make the engine sync again.
     private mutating func begin(_ request: Request) -> Request {
         run += 1
         switch request.work {
@@ -327,7 +327,7 @@ struct SyncState: Sendable {
             backoff = SyncBackoff()
             return
         }
-        // Nothing helps but another token, and that takes another container.
+        // Only a new container, with another token, can help.
         guard !isSignedOut, error.isRetriedBySyncEngine else { return }
         switch request.work {
         case .fetch: wantsFetch = true
@@ -340,7 +340,7 @@ struct SyncState: Sendable {
 /// What a fetch or a send does next.
 enum SyncTurn: Sendable {
     case step(SyncState.Step)
-    /// There are events to deliver first, or there is more to do.
+    /// There are events to deliver, or there is more to do.
     case again
     case done(ServiceError?)
 }
@@ -354,7 +354,7 @@ struct SyncBackoff: Sendable {
     private var failures: Int64 = 0
     private var isOffline = false
 
-    /// Waits as long as the server asks for, or longer after each failure.
+    /// Waits as long as the server asks for; if it does not say, longer after each failure.
     mutating func fail(_ error: ServiceError, _ now: Instant, _ dice: UInt64) {
         let doubled = SyncBackoff.firstMilliseconds << min(failures, 16)
         let longest = min(doubled, SyncBackoff.longestMilliseconds)
@@ -367,7 +367,7 @@ struct SyncBackoff: Sendable {
         }
     }
 
-    /// The server can be reached: there is no reason to wait for that any longer.
+    /// Ends the wait for a server that could not be reached.
     mutating func reconnect() {
         if isOffline { until = Instant(milliseconds: 0) }
     }

@@ -1,5 +1,5 @@
-// `cumulus changes`: what changed since a token, and with --follow what changes from then on. A
-// file carries the token from one run to the next.
+// `cumulus changes`: shows what changed since a token, and with --follow what changes from then on.
+// A file carries the token from one run to the next.
 
 import ArgumentParser
 import Cumulus
@@ -14,7 +14,7 @@ struct ChangesCommand: AsyncParsableCommand {
     )
 }
 
-/// Where a fetch begins and what it leaves for the next one.
+/// Where a fetch begins and how far it goes; reads and writes the token file.
 struct ChangeTokenOptions: ParsableArguments {
     @Option(help: "File that carries the token from one run to the next.")
     var tokenFile: String?
@@ -30,7 +30,7 @@ struct ChangeTokenOptions: ParsableArguments {
         }
     }
 
-    /// nil if there is no such file yet.
+    /// The token in the file; nil if there is no file yet.
     func read() throws -> ServerChangeToken? {
         guard let tokenFile, FileManager.default.fileExists(atPath: tokenFile) else { return nil }
         guard let text = try? String(contentsOfFile: tokenFile, encoding: .utf8),
@@ -56,7 +56,7 @@ struct ChangeTokenOptions: ParsableArguments {
         return token
     }
 
-    /// Called once what came with the token is shown.
+    /// Writes a token, once the changes that came with it are shown.
     func write(_ token: ServerChangeToken) throws {
         guard let tokenFile else { return }
         do {
@@ -68,9 +68,9 @@ struct ChangeTokenOptions: ParsableArguments {
     }
 
     static let note = """
-        Without --token-file all that is there is shown. With it, what changed since the run that \
-        wrote the file. If the token has expired (21), delete the file and what was made of the \
-        changes, and begin again.
+        Without --token-file everything is shown as it is now. With it, the command shows what \
+        changed since the run that wrote the file. If the token has expired (21), delete the file \
+        and the copy that you made from the changes, and begin again.
         With --follow the command goes on until it is interrupted, and writes the file after each \
         page that it has shown: the next run begins there. It goes on at another node if one is \
         lost. With --json each change is an object on a line of its own, and the line \
@@ -168,7 +168,7 @@ extension ChangesCommand {
                     )
                     let records = try changes.modificationResultsByID.values
                         .map { try $0.get().record }
-                    // In one order, since the server promises none.
+                    // The server promises no order, so sort by name.
                     for record in records.sorted(by: { $0.name < $1.name }) {
                         try listing.add(record)
                     }
@@ -204,9 +204,9 @@ extension ChangesCommand {
 }
 
 extension Listing {
-    /// Prints a page of a stream.
+    /// Ends a page of a stream; prints it.
     ///
-    /// As JSON, the page with which the caller is up to date ends with a line that says so.
+    /// In JSON, a line says after a page that the caller is up to date.
     fileprivate mutating func endPage(isUpToDate: Bool) throws {
         if isUpToDate, isJSON { try add(["change": .string("upToDate")], row: []) }
         try flush()

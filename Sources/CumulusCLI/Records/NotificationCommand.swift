@@ -1,4 +1,4 @@
-// `cumulus notification`: what the user's subscriptions told, and what the user has read of it.
+// `cumulus notification`: lists what the user's subscriptions told, and marks it as read.
 
 import ArgumentParser
 import Cumulus
@@ -104,7 +104,7 @@ extension NotificationCommand {
             )
         }
 
-        /// The token of all that has happened.
+        /// The token of a feed that begins now.
         private static func now(_ container: Container) async throws -> FeedToken {
             // The first page of a feed comes at once.
             for try await page in container.notifications(since: nil) { return page.token }

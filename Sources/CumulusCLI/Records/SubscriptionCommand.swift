@@ -177,7 +177,7 @@ struct NotificationOptions: ParsableArguments {
     @Option(help: "A later notification with the same id takes its place.") var collapseID: String?
     @Option(help: "Up to 3 fields that it carries, with commas; with --query.") var keys: String?
 
-    /// nil if nothing is wanted.
+    /// nil if no option is given.
     var info: Subscription.NotificationInfo? {
         var info = Subscription.NotificationInfo()
         (info.alertBody, info.title, info.subtitle) = (alert, title, subtitle)
@@ -223,7 +223,7 @@ extension Subscription {
         }
     }
 
-    /// Which changes it fires on, in words.
+    /// The changes that it fires on, in words.
     fileprivate var changes: [String] {
         let known: [(Options, String)] = [
             (.firesOnRecordCreation, "create"), (.firesOnRecordUpdate, "update"),
@@ -261,7 +261,7 @@ extension Subscription {
 }
 
 extension Subscription.NotificationInfo {
-    /// The parts that are there, by CloudKit's names.
+    /// The parts that are set, by CloudKit's names.
     var json: JSON {
         var members = Self.texts.compactMap { part in
             self[keyPath: part.path].map { JSON.Member(part.name, .string($0)) }

@@ -1,5 +1,5 @@
-// `cumulus watch`: what the user's subscriptions tell, as it happens. A file carries the token from
-// one run to the next.
+// `cumulus watch`: shows what the user's subscriptions tell, as it happens. A file carries the
+// token from one run to the next.
 
 import ArgumentParser
 import Cumulus
@@ -21,10 +21,10 @@ struct WatchCommand: AsyncParsableCommand {
                 Without --token-file it begins now. With it, it begins where the run ended that \
                 wrote the file; the file is written after each page that was shown. If the token \
                 has expired (21), delete the file and ask anew, by a query or 'cumulus changes'.
-                A line 'reset' says of which subscriptions not everything can be told (all, \
-                without one): ask anew what they watch. With --json each notification is an \
-                object on a line of its own, and the line {"news": "upToDate"} says that all so \
-                far was shown.
+                A line 'reset' names a subscription of which not everything can be told: ask anew \
+                what it watches. A 'reset' without a name means all subscriptions. With --json \
+                each notification is an object on a line of its own, and the line \
+                {"news": "upToDate"} says that all so far was shown.
                 """
         )
     )
@@ -63,12 +63,12 @@ struct WatchCommand: AsyncParsableCommand {
     }
 }
 
-/// Where a feed begins and what it leaves for the next run.
+/// The file that carries the token of a feed from one run to the next.
 struct FeedTokenFile {
-    /// nil means that nothing is kept.
+    /// nil means that no token is kept.
     let path: String?
 
-    /// nil if there is no such file yet.
+    /// The token in the file; nil if there is no file yet.
     func read() throws -> FeedToken? {
         guard let path, FileManager.default.fileExists(atPath: path) else { return nil }
         guard let text = try? String(contentsOfFile: path, encoding: .utf8),
@@ -79,7 +79,9 @@ struct FeedTokenFile {
         return token
     }
 
-    /// Called once what came with the token is shown; the file is always whole.
+    /// Writes a token, once the page that came with it is shown.
+    ///
+    /// The file is replaced as a whole.
     func write(_ token: FeedToken) throws {
         guard let path else { return }
         do {
@@ -96,7 +98,7 @@ struct FeedListing {
         "CHANGED", "SUBSCRIPTION", "NEWS", "DATABASE", "ZONE", "NAME", "FIELDS",
     ]
     private var listing: Listing
-    /// The last line says that all so far was shown.
+    /// Whether the last line says that all so far was shown.
     private var hasSaidUpToDate = false
 
     init(isJSON: Bool) {
@@ -116,10 +118,12 @@ struct FeedListing {
 /// A line about a feed, for machines and for people.
 struct FeedLine: Equatable {
     var json: JSON
-    /// Empty: people are not told.
+    /// The cells of the table; empty if the line is for machines only.
     var row: [String]
 
-    /// - Parameter afterUpToDate: Whether the line before them says that all was shown.
+    /// The lines of a page.
+    ///
+    /// - Parameter afterUpToDate: Whether the last line before the page says that all was shown.
     static func lines(of page: FeedPage, afterUpToDate: Bool) -> [FeedLine] {
         var lines = page.notifications.map(FeedLine.init)
         switch page.reset {
@@ -138,7 +142,7 @@ struct FeedLine: Equatable {
         self.row = row
     }
 
-    /// nil: of all subscriptions.
+    /// - Parameter name: The subscription that is reset; nil means all subscriptions.
     private init(reset name: SubscriptionName?) {
         var members = [JSON.Member("news", "reset")]
         if let name {
@@ -175,7 +179,7 @@ extension FeedNotification {
         }
     }
 
-    /// Everything that is known, for `--json`.
+    /// All parts, for `--json`.
     var members: [JSON.Member] {
         var members = newsMembers
         members += [

@@ -1,7 +1,7 @@
-// The calls on a user's feed: follow it, pages since a token and then one for each change that a
-// subscription asks for; and mark what it told as read.
+// The calls on a user's feed: follow it, and mark what it told as read.
 //
-// Called through `MethodTable`. The token is opened and waited for as in a fetch of changes.
+// Called through `MethodTable`. A call to follow is answered with the pages since a token, and then
+// with a page when something happens. It waits until this node has read what the token covers.
 //
 // Folder: what devices are told while they are connected. Read `FeedCalls`, then `FollowedFeed` and
 // `SharedFeeds`.
@@ -25,7 +25,7 @@ enum FeedCalls {
         let token = try token(request.token, scope, context)
         guard context.reaches(token?.needed) else { return }
         let (node, caller) = (context.node, context.caller)
-        // Where there are other nodes, what it covers may be on its way.
+        // While there are other nodes to wait for, missing changes may still arrive.
         let isFinal = node.isAlone || context.hasWaited
         let isLost =
             isFinal && token.map { context.isLost($0.needed, since: $0.truncation) } ?? false
@@ -55,7 +55,7 @@ enum FeedCalls {
         let limits = context.node.configuration.limits
         try context.parsing { _ in
             let request = try MarkReadRequest(wire: context.message)
-            // Before anything is made of them.
+            // Check the number first: decoding the ids takes memory.
             let limit = MarkRead.mostIDs(limits)
             guard request.ids.count <= limit else {
                 throw ServiceError.tooManyItems(request.ids.count, limit: limit)
@@ -64,7 +64,7 @@ enum FeedCalls {
         } then: { request in
             let token = try token(request.token, try context.scope(), context)
             let operation = MarkRead(request.ids, upTo: token, limits: limits)
-            // The answer says nothing but that it is done.
+            // The answer is one empty message.
             try context.write(.markRead(operation)) { _ in [[]] }
         }
     }

@@ -1,7 +1,7 @@
-// One device's feed: reads its next page whenever there is news for it.
+// One device's feed: reads its next page when there is news for it.
 //
-// Begun by `FeedCalls`; the stream holds the function that reads the next page, and nothing else is
-// in memory for a feed. hot: once per page of a feed.
+// Begun by `FeedCalls`. The stream holds only the function that reads the next page: that function
+// is all the memory of a feed. hot: once per page of a feed.
 
 import CumulusModel
 import CumulusOperations
@@ -13,22 +13,21 @@ struct FollowedFeed: Sendable {
     let scope: ScopeID
     let number: ScopeNumber
     let caller: Caller
-    /// It goes on when the device is up to date.
+    /// Whether the feed goes on when the device is up to date.
     let isEndless: Bool
 
-    /// Milliseconds after which a device gets a newer token though nothing was told: with an old
-    /// one it would be reset some day.
+    /// How often a quiet feed gets a newer token, so that its token does not become too old.
     private static let progressMilliseconds: Int64 = 600_000
-    /// What more subscriptions watch is read anew for each page.
+    /// A longer list of subscriptions is read again for each page.
     private static let mostWatchesInMemory = 64
 
-    /// The next page; how to go on is part of it.
+    /// The next page, with the function that reads the page after it.
     ///
-    /// - Parameter told: When the device was told that it is up to date; nil means that it was not
-    ///   yet, or that something was told since.
+    /// - Parameter told: When the device last got a page that made it up to date; nil if it is not
+    ///   up to date.
     func page(of fetch: FetchFeed, told: Instant?) throws -> Page {
         let now = node.environment.now()
-        // Before the store is looked at: what comes later is news.
+        // Count before the store is read: later rings are news.
         let rings = node.gate.bell.count(of: number)
         let (page, notifications) = try read(fetch)
         let isDue = told.map { now - $0 >= FollowedFeed.progressMilliseconds } ?? true
@@ -58,6 +57,7 @@ struct FollowedFeed: Sendable {
         return answer
     }
 
+    /// The fetch of the page after this one.
     private func next(after page: FetchFeed.Page, of fetch: FetchFeed) -> FetchFeed {
         var next = fetch
         next.token = page.token

@@ -1,8 +1,8 @@
-// What feeds are told from the newest state of the store, read and encoded once for all feeds that
-// ask the same: devices of one user, and users with equal subscriptions.
+// The pages of feeds from the newest state of the store, read and encoded once for all feeds with
+// equal reads: devices of one user, and users with equal subscriptions.
 //
 // Held by the node, asked by `FollowedFeed` on reader threads. A save that a thousand devices
-// follow is so looked up once; what is left for each of them is a token and a write to its socket.
+// follow is looked up once; each device then costs a token and a write to its socket.
 
 import CumulusModel
 import CumulusOperations
@@ -10,29 +10,29 @@ import CumulusStorage
 import CumulusWire
 
 struct SharedFeeds: Sendable {
-    let heads = SharedPages<ScopeNumber, FeedHead> { _ in 0 }
-    let pages = SharedPages<FeedRead, FeedSearch.Answer> { answer in
-        answer.encoded.reduce(0) { $0 + $1.bytes.count }
+    let heads = SharedPages<ScopeNumber, FeedHead> { _, _ in 0 }
+    let pages = SharedPages<FeedRead, FeedSearch.Answer> { read, answer in
+        answer.encoded.reduce(read.byteCount) { $0 + $1.bytes.count }
     }
 }
 
-/// Finds the news of a page that fits in a message, and encodes them.
+/// Finds the news of a page that fits in a message, and encodes their notifications.
 struct FeedSearch {
     /// A notification as it goes over the wire, unread.
     struct Encoded: Sendable {
         let id: FeedNotification.ID
         let dots: [Dot]
         let bytes: Bytes
-        /// The only user who is told; nil: everybody who asks.
+        /// The only user who may read the record; nil if others may read it too.
         let reader: String?
     }
 
     struct Answer: Sendable {
-        /// nil: one commit is more than a message holds.
+        /// nil if one commit has more news than a message holds.
         var found: FeedRead.Found?
         var encoded: [Encoded] = []
 
-        /// The notifications for a user who has read these.
+        /// The notifications for a user, with the user's marks.
         func notifications(for user: String, marking marks: ReadMarks) -> [Bytes] {
             encoded.filter { $0.reader == nil || $0.reader == user }.map {
                 marks.holds($0.id, of: $0.dots) ? WireFeedPage.marked($0.bytes) : $0.bytes
@@ -46,7 +46,9 @@ struct FeedSearch {
     let head: FeedHead
     let view: StoreView
 
-    /// - Parameter mark: Of a device whose own changes are left out; 0 leaves out nothing.
+    /// Reads a page that fits in a message.
+    ///
+    /// - Parameter mark: Leaves out the changes of the device with this mark; 0 leaves out nothing.
     func run(leavingOut mark: UInt64 = 0) throws -> Answer {
         var end: UInt64?
         while true {
@@ -69,9 +71,9 @@ struct FeedSearch {
 
     private enum Size {
         case all([Encoded])
-        /// They are too many: those up to that position may fit.
+        /// They are too many for a page; those up to this position may fit.
         case through(UInt64)
-        /// One commit is more than a message holds: the device asks anew.
+        /// One commit has more than a message holds, so the feed is reset.
         case none
     }
 

@@ -1,7 +1,8 @@
-// The calls that follow changes: each stream is the pages that its caller would fetch, from states
-// of the store that are newer each time.
+// The calls that follow changes: each stream sends the pages that its caller would fetch, each from
+// the newest state of the store.
 //
-// Called through `MethodTable`. Tokens are opened and waited for as in a fetch.
+// Called through `MethodTable`. A call waits until this node has read what its token covers, as a
+// fetch does.
 
 import CumulusModel
 import CumulusOperations
@@ -25,7 +26,7 @@ enum FollowCalls {
         } then: { request in
             let token = try ChangeCalls.token(request.token, try context.scope(), context)
             var fetch = try context.parser.zoneChanges(request, since: token)
-            // Many follow at a time: what each holds is the size of a page.
+            // Many callers follow at the same time, and each holds a page.
             fetch.limit.bytes = context.limits.pageBytes
             try follow(.zone(fetch), from: token, context)
         }
@@ -48,13 +49,14 @@ enum FollowCalls {
     }
 }
 
-/// A page as it goes over the wire, and what it says.
+/// A page of changes, encoded.
 struct FollowedPage: Sendable {
     var token: ChangeToken
+    /// Whether the page has no changes.
     var isEmpty: Bool
-    /// With the sealed token.
+    /// The page as it goes over the wire, with the sealed token.
     var message: Bytes
-    /// Other callers may be told something else, also those with the same question.
+    /// Whether another caller with the same question may be told something else.
     var isPersonal = false
 }
 
@@ -65,9 +67,9 @@ private struct FollowedChanges: Sendable {
     let number: ScopeNumber
     let caller: Caller
 
-    /// The next page of a follower; how to go on is part of it.
+    /// The next page of a follower, with the function that reads the page after it.
     func page(of follower: FollowChanges) throws -> Page {
-        // Before the store is looked at: what comes later is news.
+        // Count before the store is read: later rings are news.
         let rings = node.gate.bell.count(of: number)
         let (view, version) = node.gate.latestVersion()
         let question = follower.question(by: caller)
@@ -114,8 +116,9 @@ private struct FollowedChanges: Sendable {
         )
     }
 
-    /// Where changes are news to that follower; nil means anywhere in the scope, as long as nothing
-    /// was written to its database.
+    /// The part of the scope whose changes are news to a follower.
+    ///
+    /// nil means the whole scope: a database to which nothing was written has no number.
     private func place(
         of subject: ChangeToken.Subject,
         _ reader: ReadTransaction

@@ -1,10 +1,10 @@
-// A stream that a caller follows: pages as long as there are any, then one whenever its scope has
-// news. It has no end of its own and no deadline.
+// A stream that a caller follows: pages until the caller is up to date, then a page when its scope
+// has news. It has no deadline, and ends when the caller cancels it or a page throws.
 //
-// A handler begins it with `CallContext.follow` and gives the function that reads its next page; a
-// page says which news the one after it waits for. That is all that kinds of streams differ in. A
-// follower that waits holds that function and one wait for the bell: no thread, no timer, no bytes.
-// A caller without credit holds the function only, and is woken by the credit.
+// A handler begins it with `CallContext.follow` and the function that reads the next page. Each
+// page says which news the page after it waits for. A waiting follower holds that function and a
+// wait for the bell, but no thread, timer or bytes. A follower without credit holds the function,
+// and goes on when credit comes.
 //
 // Folder: streams that wait for news. Read `OpenCalls+Following`, then `FollowCalls`, which follows
 // changes, `SharedPages` and `Pacing`.
@@ -18,14 +18,14 @@ struct AwaitedNews: Sendable {
     var scope: ScopeNumber
     /// How often the bell had rung for the scope before the last page was read.
     var rings: UInt64
-    /// The parts of the scope that matter; nil means all of it.
+    /// The parts of the scope whose changes are news; nil means the whole scope.
     var places: [NewsPlace]?
-    /// When the next page is read though there is no news; nil means never.
+    /// When the next page is read even without news; nil means never.
     var until: Instant?
 }
 
 extension CallContext {
-    /// Answers with pages until the caller cancels the call, or one throws.
+    /// Answers with pages until the caller cancels the call, or `read` throws.
     func follow(_ read: @escaping NextPage) throws(ServiceError) {
         try calls.follow(call.stream, read)
     }
@@ -36,7 +36,7 @@ extension OpenCalls {
         _ stream: UInt32,
         _ read: @escaping NextPage
     ) throws(ServiceError) {
-        // The other half of the connection's calls is for those that have an end.
+        // Half of the connection's streams are for calls that end by themselves.
         let most = max(1, limits.streamsPerConnection / 2)
         guard inOrder(where: { $0.isFollowed }).count < most else {
             throw .overloaded("more than \(most) streams are followed on one connection")
@@ -47,7 +47,7 @@ extension OpenCalls {
         readLater(stream, read)
     }
 
-    /// What comes after a page of an answer.
+    /// Decides what a call does after a page.
     func advance(_ call: OpenCall, _ stream: UInt32, after page: Page) {
         if !page.isSilent { call.pacing?.told(now: node.environment.now()) }
         guard let next = page.next else {
@@ -59,14 +59,14 @@ extension OpenCalls {
             return
         }
         let wait = BellWait(node.gate.bell)
-        // The bell may have rung meanwhile: then it calls back at once.
+        // If the bell has rung since the page was read, it calls back at once.
         call.step = .idle(next, wait, until: news.until)
         wait.begin(after: news.rings, of: news.scope, in: news.places) { [weak self] in
             self?.onLoop { $0.wakeUp(stream) }
         }
     }
 
-    /// Something was committed: a stream that waits may go on.
+    /// Lets a waiting stream go on after a commit.
     private func wakeUp(_ stream: UInt32) {
         guard let call = self[stream], case .idle(let next, _, _) = call.step else { return }
         let now = node.environment.now()

@@ -1,9 +1,8 @@
-// What streams are told from the newest state of the store: those that ask the same get the same
-// answer, read and encoded once.
+// Answers from the newest state of the store: streams with equal questions share one answer, which
+// is read and encoded once.
 //
-// Shared by all streams of a kind on a node, asked on reader threads. It is emptied whenever the
-// store moves on, since the next page of each stream begins elsewhere then. hot: once per page of a
-// stream.
+// Shared by all streams of a kind on a node, asked on reader threads. It is emptied with each newer
+// state, since the next page of each stream begins elsewhere then. hot: once per page of a stream.
 
 import Synchronization
 
@@ -20,16 +19,18 @@ final class SharedPages<Question: Hashable & Sendable, Answer: Sendable>: Sendab
     }
 
     private let state = Mutex(State())
-    /// Bytes of answers that are kept at most.
+    /// The most bytes that are kept.
     private let capacity = 4 << 20
-    private let size: @Sendable (Answer) -> Int
+    /// What each question and answer takes beside what `size` counts, about.
+    private let entryBytes = 512
+    private let size: @Sendable (Question, Answer) -> Int
     private let isShared: @Sendable (Answer) -> Bool
 
     /// - Parameters:
-    ///   - size: How many bytes an answer takes, about.
-    ///   - isShared: Whether all who ask the same get that answer.
+    ///   - size: The approximate bytes of the large parts of a question and its answer.
+    ///   - isShared: Whether all streams with the question may get the answer.
     init(
-        size: @escaping @Sendable (Answer) -> Int,
+        size: @escaping @Sendable (Question, Answer) -> Int,
         isShared: @escaping @Sendable (Answer) -> Bool = { _ in true }
     ) {
         self.size = size
@@ -39,8 +40,8 @@ final class SharedPages<Question: Hashable & Sendable, Answer: Sendable>: Sendab
     /// The answer to a question.
     ///
     /// - Parameters:
-    ///   - question: nil means that nobody shares the answer.
-    ///   - version: Of the state that `read` reads.
+    ///   - question: nil if no other stream may share the answer.
+    ///   - version: The version of the state that `read` reads.
     func answer(
         _ question: Question?,
         at version: UInt64,
@@ -54,7 +55,7 @@ final class SharedPages<Question: Hashable & Sendable, Answer: Sendable>: Sendab
         if let known { return known }
         let answer = try read()
         guard isShared(answer) else { return answer }
-        let size = size(answer)
+        let size = size(question, answer) + entryBytes
         state.withLock { state in
             guard state.version == version, state.answers[question] == nil,
                 state.byteCount + size <= capacity

@@ -75,7 +75,7 @@ package final class Node: Sendable {
     let mint: TokenMint
     let replicas = ReplicaWatch()
     let followedPages = SharedPages<FollowChanges.Question, FollowedPage>(
-        size: { $0.message.count },
+        size: { _, page in page.message.count },
         isShared: { !$0.isPersonal }
     )
     let feeds = SharedFeeds()

@@ -1,4 +1,4 @@
-// How far a caller has fetched changes: what a change token says before it is sealed.
+// How far a caller has fetched changes: the content of a change token before it is sealed.
 //
 //   content  = scope · database · 0, or 1 · zone name · generation · base · 0, or 1 · seen
 //            · truncation · progress
@@ -6,9 +6,9 @@
 //            | 1 · told · last dot · last name      of a zone's records
 //            | 2 · last name · end                  of a database's zones
 //
-// Made by the fetches of changes; the node's `TokenMint` seals and opens it with `TokenSeal`. A
-// token of a page that is not the last one says how far that fetch has come: it can be continued on
-// any node that has read what was seen so far.
+// Made by the fetches of changes; the node's `TokenMint` seals and opens it with `TokenSeal`. The
+// token of a page that is not the last one says how far the fetch has come. Any node that has read
+// what the caller was shown so far can go on from it.
 
 package import CumulusModel
 package import CumulusStorage
@@ -19,23 +19,24 @@ package struct ChangeToken: Hashable, Sendable {
         case records(of: Commit.Zone)
     }
 
-    /// How far a fetch has come that is not at its end.
+    /// How far an unfinished fetch has come.
     package enum Progress: Hashable, Sendable {
         case records(ChangeProgress)
-        /// The zones up to this name are told, as they were at `end` or later.
+        /// The zones up to the name `last` were told, as they were at `end` or later.
         case zones(last: String, end: VersionVector)
     }
 
     package var scope: ScopeID
     package var subject: Subject
-    /// All changes that it covers were told before this fetch began, or were over by then.
+    /// All changes that it covers were told before this fetch began, or did not have to be told.
     ///
     /// A short vector, like `seen` (see `Runs`).
     package var base: VersionVector
-    /// What the last page was read from: later ones are not to be older.
+    /// The vector of the state from which the last page was read; later pages must not be older.
     package var seen: VersionVector
-    /// The newest mark of what is lost that its maker knew, see `Truncation`.
+    /// The newest truncation that its maker knew, see `Truncation`.
     package var truncation: HybridTime
+    /// nil if the fetch is at its end.
     package var progress: Progress?
 
     package init(
@@ -54,7 +55,7 @@ package struct ChangeToken: Hashable, Sendable {
         self.progress = progress
     }
 
-    /// What a node must have read to go on from here: never less than what the caller was shown.
+    /// What a node must have read to go on from here: everything that the caller was shown.
     package var needed: VersionVector {
         var needed = base
         needed.merge(seen)
@@ -62,11 +63,11 @@ package struct ChangeToken: Hashable, Sendable {
     }
 }
 
-/// The commits whose changes of a zone a fetch has told.
+/// The changes of a zone that a fetch has told.
 package struct ChangeProgress: Hashable, Sendable {
-    /// All of these.
+    /// All changes of these commits were told.
     package var told: VersionVector
-    /// Of the commit that comes next, the records up to this name; nil means none.
+    /// The last record that was told of the commit after these; nil if none was.
     package var last: Position?
 
     package struct Position: Hashable, Sendable {
@@ -155,13 +156,13 @@ extension ChangeToken {
 // MARK: - Judgement
 
 extension ChangeToken {
-    /// Refuses a token of another container, and one of another environment, which was reset.
+    /// Refuses a token of another container or environment.
     package func check(_ scope: ScopeID) throws(ServiceError) {
         guard self.scope.container == scope.container else { throw .tokenOfAnother("container") }
         guard self.scope == scope else { throw .tokenExpired("it is of another environment") }
     }
 
-    /// Refuses to go on from a state that is older than what the caller was shown.
+    /// Refuses to go on from a state that is older than one the caller was shown.
     func checkReach(_ runs: Runs, _ broken: BrokenRules) throws(ServiceError) {
         let needed = broken.contains(.seen) ? base : needed
         guard broken.contains(.nodeBehind) || runs.covers(needed) else {
@@ -175,7 +176,7 @@ extension ChangeToken {
 }
 
 extension ServiceError {
-    /// - Parameter why: A clause.
+    /// - Parameter why: The reason, as a clause.
     package static func tokenExpired(_ why: String) -> ServiceError {
         ServiceError(
             .changeTokenExpired,

@@ -1,20 +1,20 @@
-// Fetches which zones of a database have changed since a token: made, deleted, or with records that
-// have changed.
+// Fetches which zones of a database have changed since a token: zones that were made or deleted, or
+// whose records changed.
 //
-// Run by the session on a reader thread, from one snapshot per page. Zones are told in the order of
-// their names; a fetch of several pages ends with the vector of its first one, so that what changed
-// meanwhile is told by the next fetch.
+// Run by the node on a reader thread, from one snapshot per page. Zones are told in the order of
+// their names. A fetch of several pages ends with the vector of its first page, so the next fetch
+// tells what changed meanwhile.
 
 package import CumulusModel
 package import CumulusStorage
 
 package struct FetchDatabaseChanges: Sendable {
     package var database: DatabaseScope
-    /// nil means from the beginning, without zones that are gone.
+    /// nil means from the beginning, without deleted zones.
     package var token: ChangeToken?
-    /// Most zones of a page.
+    /// The most zones of a page.
     package var limit: Int
-    /// Whether default zones are told too, and so the public database, as to followers.
+    /// Whether default zones are told too, and with them the public database; true for followers.
     package var includesDefaultZones = false
     /// Always empty in a node.
     package var broken: BrokenRules = []
@@ -38,7 +38,7 @@ package struct FetchDatabaseChanges: Sendable {
         package var moreComing: Bool { token.progress != nil }
     }
 
-    /// The next page, or what the caller is to be told instead.
+    /// The next page.
     package func run(
         _ scope: ScopeID,
         _ number: ScopeNumber,
@@ -95,7 +95,7 @@ package struct FetchDatabaseChanges: Sendable {
         guard let database else { return page }
         let heads = try heads(of: database, reader)
         let base = runs.whole(token.base)
-        // Where records look otherwise, they may in any zone.
+        // A change of the schema may change what records show, in any zone.
         let isKnown = try RecordLens(of: scope, in: reader).isKnown(to: base)
         let known = base.isEmpty ? runs.whole(end) : base
         var range = KeyRange.zones(of: database)
@@ -111,7 +111,7 @@ package struct FetchDatabaseChanges: Sendable {
             if row.exists {
                 guard !isKnown || !base.covers(heads[name] ?? VersionVector()) else { continue }
             } else {
-                // A caller that knows of no zone is told of none that is gone.
+                // Without a token, deleted zones are not told.
                 guard let deleted = row.deleted, !known.covers(deleted.dot) else { continue }
             }
             if page.changed.count + page.deletions.count >= limit {

@@ -1,12 +1,12 @@
 // Fetches what has changed in a zone since a token: a page of records and deletions, and the token
 // to go on with.
 //
-// Run by the session on a reader thread, from one snapshot per page; a simulator runs it in place.
-// The change index is read incarnation by incarnation above the token. A record is told as it is
-// now, once per page; one with several index rows may come again on a later page. (It could be told
-// at the last of them only, if the next page were sure to be of this node: others may have
-// forgotten some of them.) The last page is one in whose snapshot nothing is left: its token is
-// that snapshot's vector. hot: once per record that changed.
+// Run by the node on a reader thread, from one snapshot per page; a simulator runs it in place. The
+// change index is read incarnation by incarnation above the token. A record is told as it is now,
+// once per page. A record with several index rows may come again on a later page: to tell it at its
+// last row only would need the next page from this node, since other nodes may have forgotten some
+// of the rows. On the last page nothing is left in its snapshot; its token is the snapshot's
+// vector. hot: once per record that changed.
 //
 // Folder: what a request for changes means. Read `ChangeToken`, then `FetchZoneChanges` and
 // `FetchDatabaseChanges`, and `FollowChanges`, which makes a stream of their pages.
@@ -17,12 +17,12 @@ package import CumulusStorage
 package struct FetchZoneChanges: Sendable {
     package var database: DatabaseScope
     package var zone: ZoneAddress
-    /// nil means from the beginning, without deletions that are over.
+    /// nil means from the beginning, without the deletions before this fetch.
     package var token: ChangeToken?
     /// Sorted names of the wanted fields; nil means all.
     package var keys: [String]?
     package var limit: PageLimit
-    /// Whether default zones tell changes too, as they do to followers.
+    /// Whether default zones tell changes too; true for followers.
     package var includesDefaultZones = false
     /// Always empty in a node.
     package var broken: BrokenRules = []
@@ -61,13 +61,13 @@ package struct FetchZoneChanges: Sendable {
         package var records: [RecordView] = []
         package var deletions: [Deletion] = []
         package var token: ChangeToken
-        /// Another caller with the same roles may be told something else: there are records whose
-        /// type lets their creators only read them.
+        /// Whether another caller with the same roles may be told something else, because some
+        /// records are of a type that only their creators may read.
         package var isPersonal = false
         package var moreComing: Bool { token.progress != nil }
     }
 
-    /// The next page, or what the caller is to be told instead.
+    /// The next page.
     package func run(
         _ scope: ScopeID,
         _ number: ScopeNumber,
@@ -87,29 +87,15 @@ package struct FetchZoneChanges: Sendable {
             let runs = try reader.runs(of: number)
             let vector = runs.vector
             let start = try self.start(token, scope, found.zone, runs)
-            // A default zone that nothing was written to.
+            // Nothing was written to a default zone without a number.
             if found.number == nil {
                 return page(scope, found, runs, truncation: try reader.truncation(of: number))
             }
             guard let databaseNumber = try reader.database(number, database),
                 let row = try reader.zone(databaseNumber, zone.name)
             else { throw EngineError.corrupt("zone '\(zone.name)' has no row") }
-            guard !checksHorizon || start.base.covers(row.horizon) else {
-                throw ServiceError.tokenExpired(
-                    "deletions that it would have to tell are forgotten"
-                )
-            }
-            guard found.lens.isKnown(to: start.base) else {
-                throw ServiceError.tokenExpired(
-                    "the schema dropped types or fields since, or gave fields other types"
-                )
-            }
             let access = AccessReader(to: database, of: number, by: caller, schemas)
-            guard try access.isKnown(to: start.base, reader) else {
-                throw ServiceError.tokenExpired(
-                    "the schema changed since who may read records of some types"
-                )
-            }
+            try checkExpiry(of: start.base, row, found.lens, access, reader)
             var gathering = Gathering(self, start, in: row.number, of: found, access, reader)
             let isComplete = try gathering.gather(through: vector)
             var page = page(scope, found, runs, truncation: try reader.truncation(of: number))
@@ -126,7 +112,30 @@ package struct FetchZoneChanges: Sendable {
         }
     }
 
-    /// A page with which all is told.
+    /// Refuses a token if the changes since then can't all be told any more.
+    private func checkExpiry(
+        of base: VersionVector,
+        _ row: ZoneRow,
+        _ lens: RecordLens,
+        _ access: AccessReader,
+        _ reader: ReadTransaction
+    ) throws {
+        guard !checksHorizon || base.covers(row.horizon) else {
+            throw ServiceError.tokenExpired("deletions that it would have to tell are forgotten")
+        }
+        guard lens.isKnown(to: base) else {
+            throw ServiceError.tokenExpired(
+                "the schema dropped types or fields since, or gave fields other types"
+            )
+        }
+        guard try access.isKnown(to: base, reader) else {
+            throw ServiceError.tokenExpired(
+                "the schema changed since who may read records of some types"
+            )
+        }
+    }
+
+    /// A last page, without records.
     private func page(
         _ scope: ScopeID,
         _ found: FoundZone,
@@ -196,9 +205,9 @@ extension FetchZoneChanges {
         private var names: Set<String> = []
         private var byteCount = 0
 
-        /// Rows of the change index that are read at a time.
+        /// How many rows of the change index are read at a time.
         private static let chunk = 128
-        /// What a row counts for that is not told, in bytes: a page ends in bounded time.
+        /// Bytes that each row counts, so that a page of untold rows ends in bounded time too.
         private static let rowBytes = 128
 
         init(
@@ -222,9 +231,9 @@ extension FetchZoneChanges {
             names.count >= fetch.limit.items || byteCount >= fetch.limit.bytes
         }
 
-        /// Whether all is told; else the page is full.
+        /// Reads records until the page is full or all are told; returns true if all are told.
         ///
-        /// What was begun is ended first: there is never more than one commit told in part.
+        /// A commit that was told in part comes first, so there is at most one such commit.
         mutating func gather(through vector: VersionVector) throws(EngineError) -> Bool {
             if let last = progress.last, !(try gather(last.dot.incarnation, through: vector)) {
                 return false
@@ -258,7 +267,7 @@ extension FetchZoneChanges {
             return true
         }
 
-        /// The rows of the change index that are not told.
+        /// The rows of the change index of an incarnation that are not told.
         private func rest(of incarnation: Incarnation) -> KeyRange {
             var range = KeyRange.changes(of: zone, incarnation, above: progress.told[incarnation])
             if let last = progress.last, last.dot.incarnation == incarnation {
@@ -279,7 +288,7 @@ extension FetchZoneChanges {
             guard let row = try reader.record(zone, name) else {
                 throw .corrupt("the change index names '\(name)', which is not there")
             }
-            // It was over before the fetch began.
+            // The record was deleted before the fetch began.
             if row.isDead, row.frontier.allSatisfy({ base.covers($0.dot) }) { return }
             guard try mayTell(row) else { return }
             names.insert(name)
@@ -315,7 +324,7 @@ extension FetchZoneChanges {
                 byteCount += view.fields.count
                 records.append(view)
             } else if !row.frontier.allSatisfy({ base.covers($0.dot) }) {
-                // It took the place of one that the caller may know.
+                // A hidden record has the name of one that the caller may know.
                 let type = StoredName.shown(row.type)
                 deletions.append(Page.Deletion(name: name, type: type))
             }

@@ -1,10 +1,9 @@
-// What a caller is told who follows the changes of a zone or a database: the pages that it would
-// fetch, a checkpoint, and then a page of each later change.
+// A stream of the changes of a zone or a database: the pages that a caller would fetch, a
+// checkpoint, and then a page of each later change.
 //
-// A value that a node holds for each follower, and no more: where the next page begins, and what
-// was said last. It reads nothing by itself. `run` is called on a reader thread, once when the
-// follower begins and again when its scope has news; `take` says whether the page is worth a
-// message.
+// The node holds one such value for each follower: where the next page begins, and whether the
+// follower is up to date. The node calls `run` on a reader thread, once when the follower begins
+// and again when its scope has news; `take` then says whether the page is sent.
 
 package import CumulusModel
 package import CumulusStorage
@@ -21,9 +20,9 @@ package struct FollowChanges: Sendable {
         case database(FetchDatabaseChanges.Page)
     }
 
-    /// What decides the bytes of a page that is read from one state of the store.
+    /// Everything that decides the bytes of a page that is read from one state of the store.
     ///
-    /// Pages that are personal are read for one follower only, see `FetchZoneChanges.Page`.
+    /// Personal pages depend on the caller too, see `FetchZoneChanges.Page`.
     package struct Question: Hashable, Sendable {
         var token: ChangeToken
         var roles: Roles
@@ -32,7 +31,7 @@ package struct FollowChanges: Sendable {
         var bytes: Int
     }
 
-    /// What decides records of which types a caller may read.
+    /// The roles of a caller, which decide the record types that it may read.
     enum Roles: Hashable, Sendable {
         case anonymous
         case signedIn
@@ -49,7 +48,7 @@ package struct FollowChanges: Sendable {
     }
 
     package private(set) var fetch: Fetch
-    /// The follower was told that it has everything, and nothing since.
+    /// Whether the last message said that the follower has everything.
     package private(set) var isUpToDate = false
     private var hasBegun = false
 
@@ -64,8 +63,8 @@ package struct FollowChanges: Sendable {
         }
     }
 
-    /// What followers may share an answer to; nil until a first page showed that this caller may
-    /// have it.
+    /// A question whose answer followers share; nil before the first page, which checks that this
+    /// caller may follow.
     package func question(by caller: Caller) -> Question? {
         guard hasBegun else { return nil }
         let roles = Roles(caller)
@@ -90,7 +89,7 @@ package struct FollowChanges: Sendable {
 
     // MARK: Pages
 
-    /// The next page, or why there is none any more.
+    /// The next page; throws if the zone is gone.
     package func run(
         _ scope: ScopeID,
         _ number: ScopeNumber,
@@ -114,10 +113,10 @@ package struct FollowChanges: Sendable {
         }
     }
 
-    /// Goes on behind a page, which began where this follower was.
+    /// Takes note of the page that was read, and goes on after it.
     ///
-    /// Returns whether the follower is told of the page: it is not if the page says nothing, unless
-    /// it is the first one with which the follower is up to date.
+    /// Returns whether the page is sent. An empty page is not, unless it is the first one with
+    /// which the follower is up to date.
     package mutating func take(isEmpty: Bool, token: ChangeToken) -> Bool {
         hasBegun = true
         switch fetch {
@@ -136,7 +135,7 @@ package struct FollowChanges: Sendable {
 
     // MARK: Ends
 
-    /// Why a zone that is not there any more is gone; nil means there never was one.
+    /// The error that says why a zone is gone; nil if there never was such a zone.
     private static func end(
         of fetch: FetchZoneChanges,
         _ number: ScopeNumber,
@@ -165,7 +164,7 @@ extension FollowChanges.Page {
         }
     }
 
-    /// Another caller with the same roles may be told something else.
+    /// Whether another caller with the same roles may be told something else.
     package var isPersonal: Bool {
         if case .zone(let page) = self { page.isPersonal } else { false }
     }
@@ -179,7 +178,7 @@ extension FollowChanges.Page {
 }
 
 extension ServiceError {
-    /// - Parameter reason: As `ZoneRow` has it.
+    /// - Parameter reason: The number in `ZoneRow.reason`.
     fileprivate static func zoneGone(_ name: String, reason: UInt8) -> ServiceError {
         switch reason {
         case 1:

@@ -1,7 +1,7 @@
-// How far a scope is, as far as its feeds care: read once from a snapshot, for all feeds that are
-// answered from it.
+// How far this node has a scope, and how far back its feed rows go.
 //
-// Read by `FetchFeed.run`, and by the node once for each state of the store.
+// Read by `FetchFeed.run`, and by the node once for each state of the store: all feeds that are
+// answered from one snapshot share it.
 
 import CumulusModel
 package import CumulusStorage
@@ -11,11 +11,11 @@ package struct FeedHead: Sendable {
     let truncation: HybridTime
     /// The last position.
     package let place: UInt64
-    /// Rows from there on are kept; nil: none are.
+    /// The position of the oldest milestone, after which all rows are kept; nil if there is none.
     let oldest: UInt64?
-    /// Records changed there otherwise than by commits; 0 means never.
+    /// The position of the last break; 0 if there was none.
     let lastBreak: UInt64
-    /// A subscription changed there; 0 means never.
+    /// The position at which a subscription changed last; 0 if there was none.
     let lastSubscription: UInt64
 
     package init(of scope: ScopeNumber, in reader: ReadTransaction) throws(EngineError) {
@@ -40,9 +40,9 @@ package struct FeedHead: Sendable {
         place = max(last, lastBreak)
     }
 
-    /// What a user has read, with a whole vector.
+    /// The marks of a user, with a whole vector.
     ///
-    /// - Parameter reader: Of the same snapshot.
+    /// - Parameter reader: Reads the same snapshot.
     package func marks(
         of user: String,
         in scope: ScopeNumber,

@@ -1,5 +1,5 @@
-// What a notification shows and carries: fields of the record as it is now, and no more bytes than
-// a notification may have.
+// Makes the notification of a piece of news: with fields of the record as it is now, cut to the
+// size limit.
 //
 // Called by the node for each piece of news of a page, in the snapshot of that page.
 
@@ -7,17 +7,14 @@ package import CumulusModel
 package import CumulusStorage
 
 extension FeedNews {
-    /// Characters of a text that a notification carries.
+    /// The most characters of a text that a notification carries.
     private static let mostCharacters = 100
-    /// Zones that a notification names.
+    /// The most zones that a notification names.
     private static let mostZones = 100
 
-    /// The notification of this news.
+    /// The notification of this news, unread: users share it.
     ///
-    /// Whether it is read is not known here: news are shared by users.
-    ///
-    /// - Parameter byteLimit: Bytes of its parts that can be left out, and of what can't; see
-    ///   `FeedNotification.prune`.
+    /// - Parameter byteLimit: A larger notification loses parts, see `FeedNotification.prune`.
     package func notification(
         _ id: FeedNotification.ID,
         in scope: ScopeNumber,
@@ -59,7 +56,7 @@ extension FeedNews {
         }
     }
 
-    /// The fields that the subscription names, as they are now; empty for a record that is gone.
+    /// The fields that the subscription names, as they are now; empty if the record is gone.
     private func fields(
         in scope: ScopeNumber,
         _ reader: ReadTransaction
@@ -71,7 +68,7 @@ extension FeedNews {
             let row = try reader.record(zone.number, name), !row.isDead
         else { return [:] }
         let lens = try RecordLens(of: scope, in: reader)
-        // One of another type took its name: who may read that was not asked.
+        // A record of another type has the name now: the user's right to read it was not checked.
         if lens.hides(row.type) || StoredName.shown(row.type) != subscription.recordType {
             return [:]
         }
@@ -89,7 +86,7 @@ extension FeedNews {
 }
 
 extension Subscription {
-    /// nil: of all types.
+    /// The type of the records that it watches; nil means all types.
     fileprivate var recordType: String? {
         switch kind {
         case .query(let type, _, _): type
@@ -99,12 +96,12 @@ extension Subscription {
 }
 
 extension Subscription.NotificationInfo {
-    /// Fields whose values a notification holds.
+    /// The fields whose values a notification holds.
     fileprivate var namedFields: Set<String> {
         Set(Self.lists.flatMap { self[keyPath: $0.path] })
     }
 
-    /// What a notification shows: arguments are values, and what it carries stands elsewhere.
+    /// The same with values in place of field names, and without desired keys.
     fileprivate func filled(_ fields: [String: FieldValue]) -> Self {
         var info = self
         for list in Self.lists {
@@ -120,7 +117,7 @@ extension FieldValue {
         if case .string(let text) = self { .string(String(text.prefix(count))) } else { self }
     }
 
-    /// As text of an alert.
+    /// The value as text of an alert.
     fileprivate var shown: String {
         switch self {
         case .string(let text): text
@@ -139,7 +136,7 @@ extension FieldValue {
 extension FeedNotification {
     /// Leaves out one part after the other, in CloudKit's order, until the rest is small enough.
     ///
-    /// What names the change always stays.
+    /// The parts that name the change always stay.
     mutating func prune(to byteLimit: Int) {
         for part in Self.parts {
             if byteCount <= byteLimit { return }
@@ -160,7 +157,7 @@ extension FeedNotification {
             { $0.dropFields() }, text(\.soundName), text(\.alertLaunchImage),
             text(\.alertActionLocalizationKey), text(\.alertBody), list(\.alertLocalizationArgs),
             text(\.alertLocalizationKey), { $0.notificationInfo?.shouldBadge = false },
-            // CloudKit's list ends here; its other parts are as small as these.
+            // CloudKit's list ends here.
             list(\.titleLocalizationArgs), list(\.subtitleLocalizationArgs), text(\.subtitle),
             text(\.subtitleLocalizationKey), text(\.title), text(\.titleLocalizationKey),
             text(\.category), text(\.collapseIDKey),
@@ -173,7 +170,7 @@ extension FeedNotification {
         news = .record(record)
     }
 
-    /// Bytes of its parts, about.
+    /// The approximate size of its parts.
     private var byteCount: Int {
         var writer = CanonicalWriter()
         notificationInfo?.encode(to: &writer)

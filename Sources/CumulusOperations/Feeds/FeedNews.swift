@@ -1,7 +1,6 @@
-// What a device is told: of a subscription, that a record changed; and how several rows of a record
-// become one piece of news.
+// A piece of news: a change that one subscription tells of.
 //
-// Made by `FetchFeed` of the rows of a window; `FeedNews+Notification` adds what is shown.
+// Made by `FeedTelling` from the rows of a window. `FeedNews+Notification` adds what is shown.
 
 package import CumulusModel
 import CumulusStorage
@@ -16,28 +15,30 @@ package struct FeedNews: Hashable, Sendable {
         )
         /// A zone is gone, with all its records that matched.
         case zoneDeleted(String)
-        /// Of a subscription to zones as a whole: something changed in these, in their order.
+        /// Something changed in these zones, in the order of their names.
+        ///
+        /// Only subscriptions to zones as a whole tell this.
         case zones([String])
     }
 
     package var subscription: Subscription
     package var database: DatabaseID
     package var change: Change
-    /// Of the latest commit that it tells of, whatever the order in which they came here.
+    /// The highest stamp of its commits.
     package var stamp: Stamp
     /// All commits that it tells of.
     package var dots: [Dot]
-    /// Where that stands on this node.
+    /// The position of the last of these commits on this node.
     package var position: UInt64
-    /// Whose change it was; empty: several, or a node's own.
+    /// The user who made the change; empty for changes of several users, or of a node.
     package var user: String
-    /// The only user who may read the record, which it created; nil: everybody who asked for it.
+    /// The only user who may read the record, its creator; nil if others may read it too.
     package var reader: String?
 
     /// Whether a user may be told of it.
     package func isFor(_ user: String) -> Bool { reader == nil || reader == user }
 
-    /// What its name is made of: the same on every node.
+    /// The bytes from which its notification's id is made: the same on every node.
     package var identity: Bytes {
         var writer = CanonicalWriter(reserving: 128)
         writer.dot(stamp.dot)
@@ -48,409 +49,12 @@ package struct FeedNews: Hashable, Sendable {
         return writer.bytes
     }
 
-    /// Orders what a commit tells.
+    /// The record or zone of the change; orders the news of one commit.
     var place: String {
         switch change {
         case .record(let zone, let name, _, _): "\(zone)\0\(name)"
         case .zoneDeleted(let zone): zone
         case .zones: ""
-        }
-    }
-}
-
-/// Makes news of a window's rows.
-struct FeedTelling {
-    private struct Place: Hashable {
-        let zone: String
-        let name: String
-    }
-
-    /// The rows of a record in the window.
-    private struct Story {
-        var first: TopicEvent
-        var last: TopicEvent
-        var position: UInt64
-        /// The latest one.
-        var stamp: Stamp
-        var dots: [Dot]
-        /// All of it was done by the device that is told.
-        var isOwn: Bool
-        /// There is more than one row.
-        var isSeveral = false
-    }
-
-    private let fetch: FetchFeed
-    /// Of the device that is told.
-    private let mark: UInt64
-    private let known: VersionVector
-    private let scope: ScopeNumber
-    private let window: FeedWindow
-    /// Where the device was told all there was.
-    private let first: UInt64
-    private let reader: ReadTransaction
-    private let schemas: SchemaDirectory
-    /// The device was told some of it already: it left another run of a node in the middle.
-    private let isCut: Bool
-    /// This run told some of it in an earlier window.
-    private let isLater: Bool
-    private(set) var news: [FeedNews] = []
-    /// Subscriptions that fired here on nothing: another node's firing of theirs stands.
-    private(set) var lost: [SubscriptionName] = []
-    /// Marks of the devices that made the changes.
-    private(set) var authors: Set<UInt64> = []
-
-    init(
-        _ fetch: FetchFeed,
-        _ mark: UInt64,
-        known: VersionVector,
-        of scope: ScopeNumber,
-        _ window: FeedWindow,
-        since first: UInt64,
-        isCut: Bool,
-        isLater: Bool,
-        _ reader: ReadTransaction,
-        _ schemas: SchemaDirectory
-    ) {
-        self.fetch = fetch
-        self.mark = mark
-        self.known = known
-        self.scope = scope
-        self.window = window
-        self.first = first
-        self.isCut = isCut
-        self.isLater = isLater
-        self.reader = reader
-        self.schemas = schemas
-    }
-
-    /// - Parameters:
-    ///   - position: What happened up to there is not told, since nobody had asked for it.
-    ///   - seen: The same for zones as a whole.
-    mutating func tell(
-        _ stored: StoredSubscription,
-        _ topic: Topic,
-        since position: UInt64,
-        _ seen: VersionVector
-    ) throws(EngineError) {
-        guard topic.recordType != nil else {
-            // A page that is not the last one leaves the token where it was.
-            if window.isLast { try tellZones(stored, topic, seen) }
-            return
-        }
-        if let fired = stored.fired, try hasLost(fired, topic) {
-            lost.append(
-                SubscriptionName(
-                    databaseScope: stored.database.kind,
-                    subscriptionID: stored.subscription.id
-                )
-            )
-        }
-        let uncertain = stored.fired == nil ? try uncertain(topic) : [:]
-        let knownDeletions = stored.fired == nil ? knownDeletions(topic) : []
-        let stories = stories(topic, since: position, stored.fired)
-        for (place, story) in stories where uncertain[place] == nil {
-            guard isNews(story) else { continue }
-            if mayBeGone(place, knownDeletions) {
-                let told = (story.stamp, story.dots, story.position)
-                try addUncertain(place, told, stored, topic)
-            } else if let told = told(story, at: place, stored) {
-                try add(told, of: topic, at: place)
-            }
-        }
-        for (place, mix) in uncertain {
-            let told = (mix.stamp, [mix.stamp.dot], mix.position)
-            try addUncertain(place, told, stored, topic)
-        }
-    }
-
-    /// Tells how a record stands now, whatever the device holds.
-    private mutating func addUncertain(
-        _ place: Place,
-        _ told: (stamp: Stamp, dots: [Dot], position: UInt64),
-        _ stored: StoredSubscription,
-        _ topic: Topic
-    ) throws(EngineError) {
-        let matches = try matches(topic, place)
-        try add(
-            FeedNews(
-                subscription: stored.subscription,
-                database: stored.database,
-                change: .record(
-                    zone: place.zone,
-                    name: place.name,
-                    .updated,
-                    matches ? .uncertainMatch : .uncertainMiss
-                ),
-                stamp: told.stamp,
-                dots: told.dots,
-                position: told.position,
-                user: ""
-            ),
-            of: topic,
-            at: place
-        )
-    }
-
-    /// Adds news of a record for those who may read it as it stands now, or might when it was
-    /// deleted.
-    private mutating func add(
-        _ news: FeedNews,
-        of topic: Topic,
-        at place: Place
-    ) throws(EngineError) {
-        var news = news
-        // Of a zone nothing is told but that it is gone.
-        if news.database.kind == .public, !place.name.isEmpty {
-            let type = topic.recordType ?? ""
-            let grants = try schemas.find(type, of: scope, reader).schema.grants
-            let row = try row(at: place)
-            // Nobody can say any more who created a record that is forgotten, or that left its name
-            // to one of another type.
-            let isSame = row.map { StoredName.shown($0.type) == type } ?? false
-            let creator = isSame ? row?.createdBy ?? "" : ""
-            switch grants.reach(.read, of: creator) {
-            case .all: break
-            case .own: news.reader = creator
-            case .none: return
-            }
-        }
-        self.news.append(news)
-    }
-
-    /// A record of the public database as it stands now.
-    private func row(at place: Place) throws(EngineError) -> RecordRow? {
-        guard let database = try reader.database(scope, .public),
-            let zone = try reader.zone(database, place.zone), zone.exists
-        else { return nil }
-        return try reader.record(zone.number, place.name)
-    }
-
-    /// In which zones others changed something that the device has not seen.
-    private mutating func tellZones(
-        _ stored: StoredSubscription,
-        _ topic: Topic,
-        _ seen: VersionVector
-    ) throws(EngineError) {
-        var (zones, newest): ([String], Stamp?) = ([], nil)
-        var dots: [Dot] = []
-        for (key, value) in try reader.rows(.meta, .watchedHeads(of: topic.id, in: scope)) {
-            let (zone, device, incarnation) = try RowKey.watchedHead(key)
-            let row = try reader.decoding(key) { () throws(MalformedBytes) in
-                try WatchedHead(row: value)
-            }
-            let stamp = Stamp(row.time, Dot(incarnation, row.seq))
-            if seen.covers(stamp.dot) { continue }
-            authors.insert(device)
-            if mark != 0 && device == mark { continue }
-            if zones.last != zone { zones.append(zone) }
-            newest = max(newest ?? stamp, stamp)
-            dots.append(stamp.dot)
-        }
-        guard let newest else { return }
-        news.append(
-            FeedNews(
-                subscription: stored.subscription,
-                database: stored.database,
-                change: .zones(zones),
-                stamp: newest,
-                dots: dots,
-                position: window.end,
-                user: ""
-            )
-        )
-    }
-
-    /// What the device has not seen, by records.
-    private mutating func stories(
-        _ topic: Topic,
-        since position: UInt64,
-        _ fired: Dot?
-    ) -> [Place: Story] {
-        var stories: [Place: Story] = [:]
-        for event in window.events[topic.id] ?? [] where event.position > position {
-            if !fetch.broken.contains(.feedCovered), known.covers(event.row.stamp.dot) { continue }
-            if let fired, event.row.stamp.dot != fired { continue }
-            authors.insert(event.row.device)
-            let isOwn = mark != 0 && event.row.device == mark
-            let place = Place(zone: event.row.zone, name: event.name)
-            guard let story = stories[place], !fetch.broken.contains(.feedFold) else {
-                stories[place] = Story(
-                    first: event.row,
-                    last: event.row,
-                    position: event.position,
-                    stamp: event.row.stamp,
-                    dots: [event.row.stamp.dot],
-                    isOwn: isOwn
-                )
-                continue
-            }
-            stories[place]?.last = event.row
-            stories[place]?.position = event.position
-            stories[place]?.stamp = max(story.stamp, event.row.stamp)
-            stories[place]?.dots.append(event.row.stamp.dot)
-            if !isOwn { stories[place]?.isOwn = false }
-            stories[place]?.isSeveral = true
-        }
-        return stories
-    }
-
-    /// Whether a device may hold something else than before, and did not do that itself.
-    private func isNews(_ story: Story) -> Bool {
-        let before = story.first.flags.contains(.matchedBefore)
-        let now = story.last.flags.contains(.matchesNow)
-        return (before || now || isUncertain(story, now)) && !story.isOwn
-    }
-
-    private func told(
-        _ story: Story,
-        at place: Place,
-        _ stored: StoredSubscription
-    ) -> FeedNews? {
-        let before = story.first.flags.contains(.matchedBefore)
-        let now = story.last.flags.contains(.matchesNow)
-        let isUncertain = isUncertain(story, now)
-        let isDeleted = story.last.flags.contains(.deleted)
-        let isCreated = now && story.first.flags.contains(.created)
-        let reason: FeedNotification.Reason =
-            isDeleted ? .deleted : isCreated ? .created : .updated
-        guard stored.subscription.fires(on: reason) else { return nil }
-        let transition: FeedNotification.Transition =
-            if isUncertain {
-                now ? .uncertainMatch : .uncertainMiss
-            } else {
-                !now ? .left : before ? .stayed : .entered
-            }
-        return FeedNews(
-            subscription: stored.subscription,
-            database: stored.database,
-            change: place.name.isEmpty
-                ? .zoneDeleted(place.zone)
-                : .record(zone: place.zone, name: place.name, reason, transition),
-            stamp: story.stamp,
-            dots: story.dots,
-            position: story.position,
-            user: story.first.user == story.last.user ? story.last.user : ""
-        )
-    }
-
-    /// Whether the device may hold the record or not, whatever was there before.
-    private func isUncertain(_ story: Story, _ now: Bool) -> Bool {
-        if fetch.broken.contains(.feedCut) { return false }
-        // It may have been told some of several changes, and hold what came and went.
-        if isCut, story.isSeveral { return true }
-        // It may have dropped what leaves, since an earlier window told of concurrent changes how
-        // the record stands now.
-        return !now && (isLater || isCut)
-    }
-
-    // MARK: Concurrent changes
-
-    /// Zones of whose deletion the device knows, though it came to this node behind the window's
-    /// beginning.
-    private func knownDeletions(_ topic: Topic) -> Set<String> {
-        let deletions = (window.events[topic.id] ?? []).filter {
-            $0.row.flags.contains(.zoneDeleted) && known.covers($0.row.stamp.dot)
-        }
-        return Set(deletions.map(\.row.zone))
-    }
-
-    /// Whether a deleted zone may have taken a record along at one of this node and the device, and
-    /// a change of the record came first at the other.
-    ///
-    /// Behind a window that is not the last one there may be more deletions.
-    private func mayBeGone(_ place: Place, _ knownDeletions: Set<String>) -> Bool {
-        guard place.zone != Names.defaultZone, !place.name.isEmpty else { return false }
-        return knownDeletions.contains(place.zone) || !window.isLast
-    }
-
-    /// Whether a subscription fired on a commit of which there is no event here: when it came, the
-    /// subscription had fired here already, and only that other firing is kept.
-    private func hasLost(_ fired: Dot, _ topic: Topic) throws(EngineError) -> Bool {
-        guard window.isLast, !known.covers(fired) else { return false }
-        let all = try FeedWindow(
-            of: [topic.id],
-            from: first,
-            through: window.end,
-            isLast: true,
-            in: scope,
-            reader
-        )
-        return all.events[topic.id]?.contains { $0.row.stamp.dot == fired } != true
-    }
-
-    /// Records of which the device has seen one of two concurrent changes, and is to learn of the
-    /// other; with the last commit of each.
-    private func uncertain(
-        _ topic: Topic
-    ) throws(EngineError) -> [Place: (stamp: Stamp, position: UInt64)] {
-        if fetch.broken.contains(.feedMixed) { return [:] }
-        var found: [Place: (stamp: Stamp, position: UInt64)] = [:]
-        guard let type = topic.recordType else { return [:] }
-        for mix in window.mixes where mix.row.types.contains(type) {
-            guard topic.zones.contain(mix.row.zone), known.covers(mix.row.stamp.dot) else {
-                continue
-            }
-            let late = mix.row.unknown.filter { !known.covers($0) }
-            guard let dot = late.max() else { continue }
-            found[Place(zone: mix.row.zone, name: mix.name)] = (
-                Stamp(mix.row.stamp.time, dot), mix.position
-            )
-        }
-        return found
-    }
-
-    private func matches(_ topic: Topic, _ place: Place) throws(EngineError) -> Bool {
-        guard let type = topic.recordType,
-            let database = try reader.database(scope, topic.database),
-            let zone = try reader.zone(database, place.zone), zone.exists,
-            let row = try reader.record(zone.number, place.name), !row.isDead,
-            StoredName.shown(row.type) == type,
-            try !RecordLens(of: scope, in: reader).hides(row.type)
-        else { return false }
-        let schema = try reader.typeSchema(scope, type)
-        var group = TopicGroup(
-            TopicGroup.Binding(schema: schema, environment: fetch.environment)
-        )
-        group.insert(topic)
-        return try reader.decoding(RowKey.record(zone.number, place.name).bytes) {
-            () throws(MalformedBytes) in
-            try group.matches(
-                row,
-                named: place.name,
-                in: place.zone,
-                now: row.modified.time.milliseconds
-            ).contains(topic.id)
-        }
-    }
-}
-
-extension Subscription {
-    /// Whether it tells of that.
-    fileprivate func fires(on reason: FeedNotification.Reason) -> Bool {
-        guard case .query = kind else { return true }
-        return switch reason {
-        case .created: options.contains(.firesOnRecordCreation)
-        case .updated: options.contains(.firesOnRecordUpdate)
-        case .deleted: options.contains(.firesOnRecordDeletion)
-        }
-    }
-}
-
-extension Authorisation {
-    /// Feeds are a user's.
-    static func checkFeed(of caller: Caller) throws(ServiceError) {
-        switch caller.role {
-        case .user: return
-        case .anonymous:
-            throw ServiceError(
-                .notAuthenticated,
-                "feeds are for signed-in users; connect with an access token"
-            )
-        case .operator:
-            throw ServiceError(
-                .permissionFailure,
-                "an operator has no feed; use a user's access token"
-            )
         }
     }
 }

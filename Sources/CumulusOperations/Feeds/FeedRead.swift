@@ -1,9 +1,9 @@
-// What one page of a feed reads: rows of topics behind a position, that a vector does not cover.
+// What one page of a feed reads: the rows of some topics from a position on that a vector does not
+// cover.
 //
-// Made by `FetchFeed.begin`. It says nothing of the user or the device: feeds with equal reads in
-// one snapshot get the same news, except for a device whose own changes are in it, and for news
-// that only one user may be told. The node keeps what it found for the feeds that ask the same.
-// hot: once per page of a feed.
+// Made by `FetchFeed.begin`. It names neither the user nor the device, so feeds with equal reads in
+// one snapshot share what is found. There are two exceptions: a device whose own changes are among
+// them, and news that only one user may be told. hot: once per page of a feed.
 
 package import CumulusModel
 package import CumulusStorage
@@ -12,35 +12,38 @@ package struct FeedRead: Hashable, Sendable {
     package let scope: ScopeNumber
     /// The subscriptions that are told.
     let watches: FeedWatches
-    /// What the device has been told, short, see `Runs`.
+    /// The changes that the device has been told; short, see `Runs`.
     let base: VersionVector
-    /// Where the feed was when it read all there was.
+    /// The first position of the read, of which this page may be a later part.
     let first: UInt64
     /// Where this page begins.
     package let from: UInt64
-    /// The device was told some of it already: it left another run of a node in the middle.
+    /// Whether another run of a node told the device some of these changes.
     let isCut: Bool
 
+    /// The approximate size of the read in memory.
+    package var byteCount: Int { watches.list.count * 1_024 }
+
     package struct Found: Sendable {
-        /// Of all users: see `FeedNews.isFor`.
+        /// The news for all users; `FeedNews.isFor` says which of them a user is told.
         package var news: [FeedNews]
-        /// Subscriptions of which something can't be told here.
+        /// Subscriptions to reset, since something of them can't be told here.
         package var lost: [SubscriptionName]
-        /// Marks of the devices that made changes, see `TopicEvent.deviceMark`.
+        /// Marks of the devices that made the changes, see `TopicEvent.deviceMark`.
         package var authors: Set<UInt64>
-        /// It holds all up to here.
+        /// The page tells everything up to this position.
         package var end: UInt64
-        /// Nothing is left behind that.
+        /// Whether nothing is left after that position.
         package var isLast: Bool
     }
 
-    /// Nil if one commit left more than can be told.
+    /// Reads a page; returns nil if one commit left more rows than a page may hold.
     ///
     /// - Parameters:
-    ///   - fetch: For its rules and its environment.
-    ///   - end: The page ends there, if not before.
-    ///   - mark: Of the device that is told: its own changes are left out. 0 leaves out nothing.
-    ///   - schemas: Of the state that is read.
+    ///   - fetch: Gives the rules and the environment.
+    ///   - end: The last position of the page; it may end before.
+    ///   - mark: Leaves out the changes of the device with this mark; 0 leaves out nothing.
+    ///   - schemas: The schemas of the state that is read.
     package func run(
         _ fetch: FetchFeed,
         at head: FeedHead,
@@ -61,16 +64,16 @@ package struct FeedRead: Hashable, Sendable {
         if window.isTooLarge { return nil }
         let known = head.runs.whole(base)
         var telling = FeedTelling(
-            fetch,
-            mark,
+            fetch: fetch,
+            mark: mark,
             known: known,
-            of: scope,
-            window,
-            since: first,
+            scope: scope,
+            window: window,
+            first: first,
             isCut: isCut,
             isLater: from > first,
-            reader,
-            schemas
+            reader: reader,
+            schemas: schemas
         )
         for watch in watches.list {
             var seen = known

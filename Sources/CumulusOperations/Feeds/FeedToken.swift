@@ -1,30 +1,30 @@
-// How far a device has been told what its user's subscriptions ask for: what a feed token says
+// How far a device has been told what its user's subscriptions ask for: the content of a feed token
 // before it is sealed.
 //
 //   content  = scope · user · base · truncation · 0
 //            | ... · 1 or 2 · run · first · position · seen
 //
 // Made by `FetchFeed`; the node's `TokenMint` seals and opens it. The device holds it, and the node
-// keeps nothing. Inside a page that is not the last one it says how far the reader is: there the
-// same run of the node goes on. Any other begins again at the base, once it has all that the device
-// was told of; 2 says that one did.
+// keeps nothing. The token of a page that is not the last one says how far the read has come. The
+// same run of the node goes on there. Any other run begins again at the base, once it has all
+// changes that the device was told of; its tokens then have 2 in place of 1.
 
 package import CumulusModel
 import CumulusStorage
 
 package struct FeedToken: Hashable, Sendable {
-    /// How far a read has come that is not at its end, in positions of one run of a node.
+    /// How far an unfinished read has come, in positions of one run of a node.
     package struct Progress: Hashable, Sendable {
         package var run: Incarnation
-        /// Where the read began.
+        /// The first position of the read.
         package var first: UInt64
-        /// Everything up to here was told.
+        /// Everything up to this position was told.
         package var position: UInt64
-        /// What was told is among these changes.
+        /// It covers all changes that were told.
         ///
         /// Short, see `Runs`.
         package var seen: VersionVector
-        /// Another run had told some of it before, and nobody knows how much.
+        /// Whether another run told an unknown part of the read before.
         package var isCut: Bool
 
         package init(
@@ -45,11 +45,12 @@ package struct FeedToken: Hashable, Sendable {
     ///
     /// Short, see `Runs`.
     package var base: VersionVector
-    /// The newest mark of what is lost that its maker knew, see `Truncation`.
+    /// The newest truncation that its maker knew, see `Truncation`.
     package var truncation: HybridTime
+    /// nil if the device is up to date.
     package var progress: Progress?
 
-    /// What a node must have to go on.
+    /// What a node must have read to go on from here.
     package var needed: VersionVector {
         var needed = base
         if let progress { needed.merge(progress.seen) }
@@ -110,5 +111,19 @@ package struct FeedToken: Hashable, Sendable {
         guard self.scope.container == scope.container else { throw .tokenOfAnother("container") }
         guard self.scope == scope else { throw .tokenExpired("it is of another environment") }
         guard self.user == user else { throw .tokenOfAnother("user") }
+    }
+
+    /// Refuses to go on from a state that is older than what the device was told.
+    func checkReach(_ runs: Runs, _ broken: BrokenRules) throws(ServiceError) {
+        guard broken.contains(.feedBehind) || runs.covers(needed) else {
+            throw ServiceError(
+                .serviceUnavailable,
+                .nodeBehind,
+                """
+                this node has not read yet what the device was told elsewhere; try again, or \
+                go to another node
+                """
+            )
+        }
     }
 }

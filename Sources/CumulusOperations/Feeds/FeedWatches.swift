@@ -1,7 +1,7 @@
-// What some subscriptions watch. Two with the same content are equal, also those of different
-// users: what the store has for them is read once.
+// The subscriptions that a feed tells of. Lists with equal content are equal, even of two users, so
+// that their rows are read once.
 //
-// Made by `FetchFeed`, and kept with a feed until a subscription changes.
+// Made by `FetchFeed`, and kept with a feed until one of the subscriptions changes.
 
 import CumulusModel
 package import CumulusStorage
@@ -10,9 +10,9 @@ package final class FeedWatches: Hashable, Sendable {
     struct Watch: Sendable {
         let stored: StoredSubscription
         let topic: Topic
-        /// What happened up to there is not told, since nobody had asked for it.
+        /// Changes up to this position are older than the subscription, and not told.
         var since: UInt64 = 0
-        /// The same, as a vector; short, see `Runs`.
+        /// The same as a vector, for zones as a whole; short, see `Runs`.
         var seen: VersionVector?
     }
 
@@ -31,7 +31,7 @@ package final class FeedWatches: Hashable, Sendable {
 
     package var topics: [Topic.ID] { list.map(\.topic.id) }
 
-    /// Those with rows of their own in the log.
+    /// The topics that have topic events: all but those of zones as a whole.
     var topicsOfRecords: Set<Topic.ID> {
         Set(list.lazy.map(\.topic).filter { $0.recordType != nil }.map(\.id))
     }

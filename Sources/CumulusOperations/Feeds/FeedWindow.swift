@@ -1,6 +1,6 @@
 // The rows of some topics between two positions of this node, read from one snapshot.
 //
-// Made by `FetchFeed` for each page.
+// Made by `FeedRead` for each page.
 
 import CumulusModel
 import CumulusStorage
@@ -13,34 +13,35 @@ struct FeedWindow {
         let row: TopicEvent
     }
 
-    /// A commit changed a record without knowledge of other changes.
+    /// A commit changed a record, and its maker did not know other changes.
     struct Mix {
         let position: UInt64
         let name: String
         let row: MixedRow
     }
 
-    /// Rows of a topic that are read at most; more than one commit can leave.
+    /// The most rows of a topic that are read; no commit leaves so many for one topic.
     static let mostRows = 2_000
-    /// Rows of all topics that are kept, unless one commit left more.
+    /// The most rows of all topics that are kept, unless one commit left more.
     private static let mostRowsOfAll = 4_000
-    /// Rows of one commit that are kept at most.
+    /// The most rows of one commit that are kept.
     private static let mostRowsOfCommit = 20_000
 
     private(set) var events: [Topic.ID: [Event]] = [:]
     private(set) var mixes: [Mix] = []
     /// The window holds everything up to here.
     private(set) var end: UInt64
-    /// Nothing is left behind the window.
+    /// Whether nothing is left after the window.
     private(set) var isLast: Bool
-    /// One commit left more than can be told.
+    /// Whether one commit left more rows than the window may hold.
     private(set) var isTooLarge = false
+    /// The number of events.
     private var count = 0
 
     /// - Parameters:
-    ///   - first: Where the window begins.
-    ///   - last: Where it ends, if not before.
-    ///   - isLast: Whether nothing is behind that.
+    ///   - first: The first position.
+    ///   - last: The last position; the window may end before.
+    ///   - isLast: Whether nothing is after the last position.
     init<Reader: RowReader & ~Copyable>(
         of topics: some Sequence<Topic.ID>,
         from first: UInt64,
@@ -53,32 +54,48 @@ struct FeedWindow {
         self.isLast = isLast
         let days = try FeedWindow.days(from: first, in: scope, reader)
         for topic in topics {
-            var found: [Event] = []
-            for day in days where found.count < FeedWindow.mostRows {
-                let range = KeyRange.topicEvents(scope, day, topic, from: first)
-                let rows = try reader.rows(
-                    .log,
-                    range,
-                    limit: FeedWindow.mostRows - found.count
-                )
-                for (key, value) in rows {
-                    let (position, _, name) = try RowKey.topicEvent(key)
-                    let row = try reader.decoding(key) { () throws(MalformedBytes) in
-                        try TopicEvent(row: value)
-                    }
-                    found.append(Event(position: position, name: name, row: row))
+            try readEvents(of: topic, on: days, from: first, in: scope, reader)
+            if isTooLarge { return }
+        }
+        try readMixes(on: days, from: first, in: scope, reader)
+        let end = end
+        events = events.mapValues { $0.filter { $0.position <= end } }
+        mixes.removeAll { $0.position > end }
+    }
+
+    private mutating func readEvents<Reader: RowReader & ~Copyable>(
+        of topic: Topic.ID,
+        on days: [Day],
+        from first: UInt64,
+        in scope: ScopeNumber,
+        _ reader: borrowing Reader
+    ) throws(EngineError) {
+        var found: [Event] = []
+        for day in days where found.count < FeedWindow.mostRows {
+            let range = KeyRange.topicEvents(scope, day, topic, from: first)
+            let rows = try reader.rows(.log, range, limit: FeedWindow.mostRows - found.count)
+            for (key, value) in rows {
+                let (position, _, name) = try RowKey.topicEvent(key)
+                let row = try reader.decoding(key) { () throws(MalformedBytes) in
+                    try TopicEvent(row: value)
                 }
-            }
-            // The commit of the last row may have left more.
-            if found.count == FeedWindow.mostRows { cut(before: found[found.count - 1].position) }
-            events[topic] = found
-            count += found.count
-            if count > FeedWindow.mostRowsOfAll { shrink() }
-            if count > FeedWindow.mostRowsOfCommit {
-                isTooLarge = true
-                return
+                found.append(Event(position: position, name: name, row: row))
             }
         }
+        // The commit of the last row may have left more.
+        if found.count == FeedWindow.mostRows { cut(before: found[found.count - 1].position) }
+        events[topic] = found
+        count += found.count
+        if count > FeedWindow.mostRowsOfAll { shrink() }
+        isTooLarge = count > FeedWindow.mostRowsOfCommit
+    }
+
+    private mutating func readMixes<Reader: RowReader & ~Copyable>(
+        on days: [Day],
+        from first: UInt64,
+        in scope: ScopeNumber,
+        _ reader: borrowing Reader
+    ) throws(EngineError) {
         for day in days where mixes.count < FeedWindow.mostRows {
             let range = KeyRange.mixed(scope, day, from: first)
             let rows = try reader.rows(.log, range, limit: FeedWindow.mostRows - mixes.count)
@@ -91,12 +108,9 @@ struct FeedWindow {
             }
         }
         if mixes.count == FeedWindow.mostRows { cut(before: mixes[mixes.count - 1].position) }
-        let end = end
-        events = events.mapValues { $0.filter { $0.position <= end } }
-        mixes.removeAll { $0.position > end }
     }
 
-    /// Ends the window earlier, so that it holds fewer rows, but all of a commit or none.
+    /// Ends the window earlier, so that it holds fewer rows; it never ends within a commit.
     private mutating func shrink() {
         var last = end
         let positions = events.values.joined().map(\.position).filter { $0 <= last }.sorted()
@@ -106,6 +120,7 @@ struct FeedWindow {
         count = events.values.reduce(0) { $0 + $1.count }
     }
 
+    /// Ends the window before a position.
     private mutating func cut(before position: UInt64) {
         end = min(end, position - 1)
         isLast = false
@@ -119,9 +134,7 @@ struct FeedWindow {
     ) throws(EngineError) -> [Day] {
         var days: [Day] = []
         for (key, value) in try reader.rows(.meta, .feedDays(of: scope), backwards: true) {
-            var parts = KeyReader(key)
-            _ = try parts.number(ScopeNumber.self)
-            days.append(try parts.number())
+            days.append(try RowKey.feedDay(key))
             let begin = try reader.decoding(key) { () throws(MalformedBytes) in
                 try SeqRow(row: value).seq
             }

@@ -1,28 +1,27 @@
-// Fetches what a user's subscriptions tell since a token: a page of news, and the token to
-// go on with.
+// Fetches what a user's subscriptions tell since a token: a page of news, and the token to go on
+// with.
 //
 // Run by the node on a reader thread, from one snapshot per page; a simulator runs it in place. Any
-// node can go on from a token that covers no more than it has. What it can't tell exactly it does
-// not leave out: the whole feed, or one subscription, is reset, and the device asks anew. hot: once
-// per page of a feed.
+// node that has all changes a token covers can go on from it. What can't be told exactly is reset:
+// the whole feed, or one subscription. The device then asks anew. hot: once per page of a feed.
 //
 // Folder: what a device is told. Read `FeedToken`, then `FetchFeed` with `FeedHead`, `FeedWatches`
-// and `FeedRead`, then `FeedWindow` and `FeedNews`; and `MarkRead`.
+// and `FeedRead`, then `FeedWindow`, `FeedNews` and `FeedTelling`; and `MarkRead`.
 
 package import CumulusModel
 package import CumulusStorage
 
 package struct FetchFeed: Sendable {
-    /// nil: from now on, or all that is kept if `isHistory`.
+    /// nil means from now on; or from the oldest change that is kept, if `isHistory`.
     package var token: FeedToken?
-    /// Part of a read that began with the oldest change that is kept: of a subscription that is
-    /// newer, it tells what happened since, instead of a reset.
+    /// Whether a subscription that is newer than the token tells what happened since it was saved,
+    /// instead of a reset.
     package var isHistory = false
-    /// Where this run of the node read last for this device: the token is of that place.
+    /// The position of the token, if this run of the node made it and knows it.
     package var place: UInt64?
-    /// What its user subscribed to when this run of the node read last for it.
+    /// The user's subscriptions as they were at a position of this run of the node.
     package var watches: (list: FeedWatches, place: UInt64)?
-    /// What the token covers was lost with the restore of a backup.
+    /// Whether changes that the token covers were lost when a backup was restored.
     package var isLost = false
     /// This run of the node.
     package var run: Incarnation
@@ -42,11 +41,11 @@ package struct FetchFeed: Sendable {
         package var token: FeedToken
         /// The last position of the snapshot.
         package var place: UInt64
-        /// What the feed watches; news of these is news for it.
+        /// The user's subscriptions.
         package var watches: FeedWatches
-        /// What is to be read for it; nil means nothing.
+        /// The read that finds the news of the page; nil if there is nothing to read.
         package fileprivate(set) var read: FeedRead?
-        /// The device is up to date.
+        /// Whether the device is up to date.
         package var isLast: Bool { token.progress == nil }
     }
 
@@ -79,9 +78,9 @@ package struct FetchFeed: Sendable {
         }
     }
 
-    /// A page without its news: `Page.read` finds them, and `Page.take` takes them.
+    /// A page without its news: `Page.read` finds them, and `Page.take` adds them.
     ///
-    /// - Parameter head: Of the same snapshot.
+    /// - Parameter head: The head of the same snapshot.
     package func begin(
         _ scope: ScopeID,
         _ number: ScopeNumber,
@@ -109,42 +108,46 @@ package struct FetchFeed: Sendable {
                 page.reset = .all
                 return page
             }
-            guard broken.contains(.feedBehind) || head.runs.covers(token.needed) else {
-                throw ServiceError(
-                    .serviceUnavailable,
-                    .nodeBehind,
-                    """
-                    this node has not read yet what the device was told elsewhere; try again, or \
-                    go to another node
-                    """
-                )
-            }
-            if page.watches.list.isEmpty { return page }
-            guard let first = try first(after: token, place, number, at: head, reader),
-                broken.contains(.feedBreak) || first > head.lastBreak
-            else {
-                page.reset = .all
-                return page
-            }
-            let told = try told(page.watches, from: first, number, at: head, reader)
-            if !told.anew.isEmpty { page.reset = .subscriptions(told.anew) }
-            page.read = FeedRead(
-                scope: number,
-                watches: told.watches,
-                base: token.base,
-                first: first,
-                from: progress(in: token).map { $0.position + 1 } ?? first,
-                isCut: progress(in: token)?.isCut ?? (token.progress != nil)
-            )
+            try token.checkReach(head.runs, broken)
+            try prepare(&page, after: token, place, number, at: head, reader)
             return page
         } catch {
             throw ReadFailure(error)
         }
     }
 
-    /// Where the page goes on, and the place of that in this run, if it is known; nil: from now on.
+    /// Decides what a page reads, and what it resets.
+    private func prepare(
+        _ page: inout Page,
+        after token: FeedToken,
+        _ place: UInt64?,
+        _ scope: ScopeNumber,
+        at head: FeedHead,
+        _ reader: ReadTransaction
+    ) throws(EngineError) {
+        if page.watches.list.isEmpty { return }
+        guard let first = try first(after: token, place, scope, at: head, reader),
+            broken.contains(.feedBreak) || first > head.lastBreak
+        else {
+            page.reset = .all
+            return
+        }
+        let told = try told(page.watches, from: first, scope, at: head, reader)
+        if !told.anew.isEmpty { page.reset = .subscriptions(told.anew) }
+        page.read = FeedRead(
+            scope: scope,
+            watches: told.watches,
+            base: token.base,
+            first: first,
+            from: progress(in: token).map { $0.position + 1 } ?? first,
+            isCut: progress(in: token)?.isCut ?? (token.progress != nil)
+        )
+    }
+
+    /// The token from which the page goes on, and its position in this run if that is known; nil if
+    /// the feed begins now.
     ///
-    /// - Parameter now: The token of what is here.
+    /// - Parameter now: A token of everything that this node has.
     private func beginning(
         _ now: FeedToken,
         _ scope: ScopeNumber,
@@ -160,7 +163,7 @@ package struct FetchFeed: Sendable {
         return (token, oldest.position)
     }
 
-    /// What the user subscribed to, at the head.
+    /// The user's subscriptions, at the head.
     private func watches(
         of user: String,
         _ scope: ScopeNumber,
@@ -175,11 +178,12 @@ package struct FetchFeed: Sendable {
         )
     }
 
+    /// The token's progress, if this run of the node made it.
     private func progress(in token: FeedToken) -> FeedToken.Progress? {
         token.progress.flatMap { $0.run == run ? $0 : nil }
     }
 
-    /// The position behind everything that the device was told; nil means that it isn't known.
+    /// The position after everything that the device was told; nil if it is no longer known.
     private func first(
         after token: FeedToken,
         _ place: UInt64?,
@@ -189,7 +193,7 @@ package struct FetchFeed: Sendable {
     ) throws(EngineError) -> UInt64? {
         let progress = progress(in: token)
         if let last = progress?.position ?? place {
-            // It may be so old that rows behind it were dropped.
+            // Rows after an old position may have been dropped.
             guard let oldest = head.oldest, oldest <= last || broken.contains(.feedMissing) else {
                 return nil
             }
@@ -198,7 +202,9 @@ package struct FetchFeed: Sendable {
         return try reader.firstPosition(for: head.runs.whole(token.base), at: head, scope, broken)
     }
 
-    /// Those that were known here when the device was told last, and the others.
+    /// Divides subscriptions into those that the page tells, and those that it resets.
+    ///
+    /// A subscription is reset if this node learned of it after the device was told last.
     private func told(
         _ watches: FeedWatches,
         from first: UInt64,
@@ -219,12 +225,7 @@ package struct FetchFeed: Sendable {
                 watch.seen = try reader.lastMilestone(through: since.seq, of: scope)?.vector
                 told.append(watch)
             } else {
-                anew.append(
-                    SubscriptionName(
-                        databaseScope: watch.stored.database.kind,
-                        subscriptionID: watch.stored.subscription.id
-                    )
-                )
+                anew.append(watch.stored.name)
             }
         }
         return (FeedWatches(told), anew)
@@ -232,9 +233,10 @@ package struct FetchFeed: Sendable {
 }
 
 extension FetchFeed.Page {
+    /// Adds the news that the page's user may read, and moves the token.
+    ///
     /// - Parameters:
-    ///   - found: What its read found, of which the page's user is told what it may read; nil means
-    ///     that it is too much to be told.
+    ///   - found: The result of `read`; nil resets the feed, because one commit left too much.
     ///   - fetch: The fetch that began the page.
     package mutating func take(_ found: FeedRead.Found?, of fetch: FetchFeed) {
         guard let found, let read else {
@@ -259,7 +261,7 @@ extension FetchFeed.Page {
 }
 
 extension ReadTransaction {
-    /// The first milestone behind which all that happened is kept, or nil.
+    /// The oldest milestone from which a feed can go on; nil if there is none.
     fileprivate func oldestMilestone(
         of scope: ScopeNumber,
         at head: FeedHead
@@ -269,7 +271,7 @@ extension ReadTransaction {
         return try rows(.log, range, limit: 1).first.map(milestone)
     }
 
-    /// The last milestone up to a position, or nil.
+    /// The last milestone up to a position; nil if there is none.
     fileprivate func lastMilestone(
         through position: UInt64,
         of scope: ScopeNumber
@@ -289,7 +291,7 @@ extension ReadTransaction {
         return (position, milestone.vector)
     }
 
-    /// The position behind the last milestone that a reader has seen all of; nil: none is kept.
+    /// The position after the last milestone that a vector covers; nil if it covers none.
     fileprivate func firstPosition(
         for known: VersionVector,
         at head: FeedHead,
@@ -299,8 +301,7 @@ extension ReadTransaction {
         if broken.contains(.feedFirst) { return head.place }
         var low: UInt64?
         var range = KeyRange.milestones(of: scope)
-        // Vectors only grow: halve the rows between one that is covered and one that is not.
-        // (By keys, since positions are numbers.)
+        // Binary search over positions: the vectors of milestones only grow.
         var (first, end) = (UInt64(0), head.place + 1)
         while first < end {
             let middle = first + (end - first) / 2
@@ -318,11 +319,26 @@ extension ReadTransaction {
                 end = middle
             }
         }
-        if low == nil, broken.contains(.feedMissing) {
-            low = try rows(.log, .milestones(of: scope), limit: 1).first.map {
-                (key, _) throws(EngineError) in try RowKey.milestone(key)
-            }
-        }
+        if low == nil, broken.contains(.feedMissing) { low = head.oldest }
         return low.map { $0 + 1 }
+    }
+}
+
+extension Authorisation {
+    /// Refuses callers that are not users: only users have feeds.
+    static func checkFeed(of caller: Caller) throws(ServiceError) {
+        switch caller.role {
+        case .user: return
+        case .anonymous:
+            throw ServiceError(
+                .notAuthenticated,
+                "feeds are for signed-in users; connect with an access token"
+            )
+        case .operator:
+            throw ServiceError(
+                .permissionFailure,
+                "an operator has no feed; use a user's access token"
+            )
+        }
     }
 }

@@ -1,14 +1,14 @@
-// Marks notifications of the caller as read: some by their ids, or all up to a feed token.
+// Marks notifications of the caller as read: some by their ids, all up to a feed token, or both.
 //
-// Run by the writer. What is new is one commit; what was marked before makes none. Ids are not
-// looked up: one that names nothing marks nothing.
+// Run by the writer. New marks become one commit; if all were marked before, nothing is written.
+// Ids are not checked: an id that names no notification has no effect but takes its room.
 
 package import CumulusModel
 package import CumulusStorage
 
 package struct MarkRead: Sendable {
     package var ids: [FeedNotification.ID]
-    /// Everything up to it is read; nil: only the ids.
+    /// Everything up to it is marked; nil marks only the ids.
     package var token: FeedToken?
     package var limits: Limits
 
@@ -22,7 +22,7 @@ package struct MarkRead: Sendable {
         self.limits = limits
     }
 
-    /// Ids of one request: each of them is kept.
+    /// The most ids of one request: no more than a register keeps.
     package static func mostIDs(_ limits: Limits) -> Int {
         min(limits.itemsPerRequest, ReadMarks.mostIDs)
     }
@@ -45,7 +45,7 @@ package struct MarkRead: Sendable {
         let new = ReadMarks(
             upTo: token.map { $0.base } ?? VersionVector(),
             ids: ids.filter { !known.holds($0) },
-            // Another node's clock may be ahead: its marks don't take the room of these.
+            // Another node's clock may be ahead: these ids count as newer than its ids.
             at: max(transaction.now, known.newest.map { $0 + 1 } ?? .min)
         )
         var all = known

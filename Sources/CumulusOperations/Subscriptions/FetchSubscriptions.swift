@@ -1,16 +1,16 @@
 // Lists the caller's subscriptions of one database, or fetches some by their ids, a page at a time.
 //
-// Driven by the session that streams the pages: it asks for the next one when the caller has room
-// for it. All pages of a call are read from one snapshot.
+// The node asks for the next page when the caller has credit for it. All pages of a call are read
+// from one snapshot.
 
 package import CumulusModel
 package import CumulusStorage
 
 package struct FetchSubscriptions: Sendable {
     package enum Wanted: Sendable {
-        /// In the order of their ids.
+        /// All subscriptions, in the order of their ids.
         case all
-        /// Each an id, or why it can't be one.
+        /// The subscriptions with these ids; an id may be an error that is the item's result.
         case these([Result<Subscription.ID, ServiceError>])
     }
 
@@ -24,7 +24,7 @@ package struct FetchSubscriptions: Sendable {
 
     package struct Page: Sendable {
         package var results: [Result<Subscription, ServiceError>] = []
-        /// Where the next page begins; nil means this was the last one.
+        /// The first result of the next page; nil if this is the last page.
         package var next: Int?
     }
 

@@ -1,7 +1,7 @@
 // Saves and deletes subscriptions of the caller in one database.
 //
-// Run by the writer, in request order: saves first, each judged by itself. What changes is one
-// commit of the whole request, whose registers are the subscriptions.
+// Run by the writer, in request order: saves first, each judged by itself. All changes of a request
+// are one commit, with a register for each subscription.
 //
 // Folder: what requests about subscriptions mean. Read `ModifySubscriptions`, then
 // `SubscriptionJudge` and `SubscriptionSet`.
@@ -11,9 +11,9 @@ package import CumulusStorage
 
 package struct ModifySubscriptions: Sendable {
     package var database: DatabaseScope
-    /// A subscription, or why it can't be one.
+    /// Subscriptions to save; an error is the item's result.
     package var saves: [Result<Subscription, ServiceError>]
-    /// An id, or why it can't be one.
+    /// Ids of subscriptions to delete; an error is the item's result.
     package var deletes: [Result<Subscription.ID, ServiceError>]
     package var limits: Limits
 
@@ -29,7 +29,7 @@ package struct ModifySubscriptions: Sendable {
         self.limits = limits
     }
 
-    /// - Parameter environment: Of the scope: it decides which fields have indexes.
+    /// - Parameter environment: The scope's environment, which decides which fields have indexes.
     package func run(
         _ scope: ScopeNumber,
         _ environment: Environment,
@@ -91,7 +91,7 @@ package struct ModifySubscriptions: Sendable {
 }
 
 extension Authorisation {
-    /// The database whose subscriptions a call is about: users have their own in each.
+    /// The database of a call about subscriptions; refuses callers that are not users.
     static func subscriptions(
         _ kind: DatabaseScope,
         of caller: Caller

@@ -1,7 +1,7 @@
 // Whether a subscription may be saved: its place, its zone, its predicate, what it carries.
 //
-// Asked by `ModifySubscriptions` for each save. What may stand comes back in the form in which it
-// is stored. Reads only, so that a repetition on another node can ask again.
+// Called by `ModifySubscriptions` for each save; returns the subscription as it is stored. It only
+// reads, so a retry on another node can call it again.
 
 import CumulusModel
 import CumulusStorage
@@ -13,9 +13,10 @@ struct SubscriptionJudge {
     let database: DatabaseID
     let limits: Limits
 
-    /// Fields that a notification may carry, as in CloudKit.
+    /// The most fields that a notification may carry, as in CloudKit.
     private static let mostKeys = 3
 
+    /// The subscription as it is stored, or why it may not be saved.
     func judge<Reader: RowReader & ~Copyable>(
         _ save: Result<Subscription, ServiceError>,
         _ reader: borrowing Reader
@@ -42,7 +43,7 @@ struct SubscriptionJudge {
             try check(subscription.options)
             var named: RecordZone.ID?
             if let zone { named = try find(zone, reader) }
-            // The public database has one zone.
+            // The public database has one zone, so naming it makes no difference.
             if database.kind == .public { named = nil }
             let schema = try reader.typeSchema(scope, type)
             let canonical = try bind(subscription, type, predicate, schema)
@@ -115,7 +116,7 @@ struct SubscriptionJudge {
         }
     }
 
-    /// Holds the predicate against the schema as a query is.
+    /// Checks the predicate as a query's; returns its canonical form.
     private func bind(
         _ subscription: Subscription,
         _ type: String,
@@ -127,7 +128,7 @@ struct SubscriptionJudge {
         }
         var query = Query(recordType: type, predicate: predicate)
         query.allowsExtensions = subscription.allowsExtensions
-        // What NOW() is doesn't matter: nothing is looked for yet.
+        // The value of NOW() does not matter: nothing is evaluated here.
         let context = BoundQuery.Context(
             environment: environment,
             user: caller.user,
@@ -167,7 +168,7 @@ struct SubscriptionJudge {
 
     // MARK: Others
 
-    /// They don't tell of records, and so carry no fields and choose no changes.
+    /// Refuses desired keys, and sets the options that only query subscriptions have to defaults.
     private func checkNoKeys(of subscription: inout Subscription) throws(ServiceError) {
         guard subscription.notificationInfo?.desiredKeys.isEmpty ?? true else {
             throw invalid("only notifications of a query subscription carry desired keys")
@@ -182,7 +183,7 @@ struct SubscriptionJudge {
 }
 
 extension FieldKind {
-    /// Whether notifications carry such values.
+    /// Whether notifications carry values of this kind.
     fileprivate var isCarried: Bool {
         switch self {
         case .string, .int64, .double, .timestamp, .location, .reference: true

@@ -1,26 +1,39 @@
 // The subscriptions that a user has in a database, while a request changes them.
 //
-// Read once per request by `ModifySubscriptions`. Holds what is true of all of them together: ids
-// stand once, no two are equivalent, and there are only so many. Nodes that save at the same time
-// don't know of each other: equivalent ones may then both stand, and a few too many.
+// Read once per request by `ModifySubscriptions`. It enforces the rules about all of them together:
+// no two are equivalent, and their number and size have limits. Nodes that save at the same time
+// don't see each other's saves, so over several nodes these rules may be broken a little.
+//
+// A subscription that has fired once is not in the set: its register stays for feeds, until another
+// subscription is saved under its id.
 
 import CumulusModel
 import CumulusStorage
 
 struct SubscriptionSet {
+    private struct Entry {
+        /// The value of its register.
+        let value: Bytes
+        let essence: Bytes
+        /// The number of comparisons that look through a text or a list of each changed record.
+        let searchCount: Int
+
+        init(_ subscription: Subscription) {
+            value = subscription.storedBytes
+            essence = subscription.essence
+            searchCount = subscription.searchCount
+        }
+    }
+
     private let user: String
     private let database: DatabaseID
     private let limits: Limits
-    /// Values by id, as they are stored.
-    private let stored: [Subscription.ID: Bytes]
-    private var values: [Subscription.ID: Bytes]
-    /// Which of them watches what.
+    /// The entries as they are stored, by id.
+    private let stored: [Subscription.ID: Entry]
+    /// The entries as the request leaves them.
+    private var entries: [Subscription.ID: Entry]
+    /// The id of a subscription with an essence.
     private var ids: [Bytes: Subscription.ID] = [:]
-    private var essences: [Subscription.ID: Bytes] = [:]
-    /// How often each looks through a text or a list of a record.
-    private var searches: [Subscription.ID: Int] = [:]
-    /// Values of those that have fired once: they stay, for feeds, until another one has the id.
-    private var fired: [Subscription.ID: Bytes] = [:]
 
     init(
         of user: String,
@@ -32,76 +45,96 @@ struct SubscriptionSet {
         self.user = user
         self.database = database
         self.limits = limits
-        var values: [Subscription.ID: Bytes] = [:]
-        for known in try transaction.subscriptions(in: scope, of: user, database) {
-            if known.fired != nil {
-                fired[known.subscription.id] = known.value
-                continue
-            }
-            let subscription = known.subscription
-            values[subscription.id] = subscription.storedBytes
-            searches[subscription.id] = subscription.searchCount
-            let essence = subscription.essence
-            essences[subscription.id] = essence
-            // Of equivalent ones the first is named.
-            if ids[essence] == nil { ids[essence] = subscription.id }
+        var entries: [Subscription.ID: Entry] = [:]
+        for known in try transaction.subscriptions(in: scope, of: user, database)
+        where known.fired == nil {
+            let (id, entry) = (known.subscription.id, Entry(known.subscription))
+            entries[id] = entry
+            // An error names the first of several equivalent subscriptions.
+            if ids[entry.essence] == nil { ids[entry.essence] = id }
         }
-        stored = values
-        self.values = values
+        stored = entries
+        self.entries = entries
     }
 
-    /// Takes one in, in place of that with its id.
+    /// Saves a subscription, in place of the one with its id.
     mutating func save(_ subscription: Subscription) -> Result<Void, ServiceError> {
-        let essence = subscription.essence
-        if let other = ids[essence], other != subscription.id {
+        let (id, entry) = (subscription.id, Entry(subscription))
+        if let other = ids[entry.essence], other != id {
             return .failure(
-                ServiceError(
-                    .serverRejectedRequest,
-                    "subscription is duplicate of '\(other)'"
-                )
+                ServiceError(.serverRejectedRequest, "subscription is duplicate of '\(other)'")
             )
         }
-        let value = subscription.storedBytes
-        guard value.count <= limits.subscriptionBytes else {
-            return .failure(
-                ServiceError(
-                    .limitExceeded,
-                    .tooLarge,
-                    """
-                    subscription '\(subscription.id)' takes \(value.count) bytes; at most \
-                    \(limits.subscriptionBytes) are allowed: shorten its predicate or its texts
-                    """
-                )
-            )
+        do {
+            try check(entry, of: id)
+            try checkSum(with: entry, of: id)
+        } catch {
+            return .failure(error)
         }
-        let isNew = values[subscription.id] == nil
-        guard !isNew || values.count < limits.subscriptionsPerDatabase else {
-            return .failure(
-                ServiceError(
-                    .limitExceeded,
-                    .tooManyItems,
-                    """
-                    a user has at most \(limits.subscriptionsPerDatabase) subscriptions in a \
-                    database; delete one first
-                    """
-                )
-            )
-        }
-        if let refusal = refusal(of: subscription, value) { return .failure(refusal) }
-        forgetEssence(of: subscription.id)
-        searches[subscription.id] = subscription.searchCount
-        values[subscription.id] = value
-        essences[subscription.id] = essence
-        ids[essence] = subscription.id
+        remove(id)
+        entries[id] = entry
+        ids[entry.essence] = id
         return .success(())
     }
 
-    /// What all of them may take together.
-    private func refusal(of subscription: Subscription, _ value: Bytes) -> ServiceError? {
-        let id = subscription.id
-        let bytes = values.reduce(value.count) { $0 + ($1.key == id ? 0 : $1.value.count) }
+    mutating func delete(_ id: Subscription.ID) -> Result<Void, ServiceError> {
+        guard entries[id] != nil else { return .failure(.subscriptionNotFound(id)) }
+        remove(id)
+        return .success(())
+    }
+
+    private mutating func remove(_ id: Subscription.ID) {
+        guard let entry = entries.removeValue(forKey: id), ids[entry.essence] == id else { return }
+        // Another node may have saved an equivalent one at the same time.
+        ids[entry.essence] = entries.filter { $0.value.essence == entry.essence }.keys.min()
+    }
+
+    /// The registers that differ from the stored ones, in the order of their ids.
+    var changes: [Commit.Register] {
+        Set(stored.keys).union(entries.keys).sorted().compactMap { id in
+            guard stored[id]?.value != entries[id]?.value else { return nil }
+            return Commit.Register(
+                namespace: StoredSubscription.namespace,
+                key: StoredSubscription.key(user, database) + [Bytes(id.utf8)],
+                value: entries[id]?.value
+            )
+        }
+    }
+
+    // MARK: Limits
+
+    /// Checks the size of one subscription, and the number of all.
+    private func check(_ entry: Entry, of id: Subscription.ID) throws(ServiceError) {
+        guard entry.value.count <= limits.subscriptionBytes else {
+            throw ServiceError(
+                .limitExceeded,
+                .tooLarge,
+                """
+                subscription '\(id)' takes \(entry.value.count) bytes; at most \
+                \(limits.subscriptionBytes) are allowed: shorten its predicate or its texts
+                """
+            )
+        }
+        guard entries[id] != nil || entries.count < limits.subscriptionsPerDatabase else {
+            throw ServiceError(
+                .limitExceeded,
+                .tooManyItems,
+                """
+                a user has at most \(limits.subscriptionsPerDatabase) subscriptions in a \
+                database; delete one first
+                """
+            )
+        }
+    }
+
+    /// Checks the bytes and searches of all subscriptions together, with a new one under an id.
+    private func checkSum(with entry: Entry, of id: Subscription.ID) throws(ServiceError) {
+        let old = entries[id]
+        let bytes = entries.values.reduce(entry.value.count - (old?.value.count ?? 0)) {
+            $0 + $1.value.count
+        }
         guard bytes <= limits.subscriptionBytesPerDatabase else {
-            return ServiceError(
+            throw ServiceError(
                 .limitExceeded,
                 .tooLarge,
                 """
@@ -112,9 +145,11 @@ struct SubscriptionSet {
             )
         }
         let most = limits.subscriptionSearchesPerDatabase
-        let count = searches.reduce(subscription.searchCount) { $0 + ($1.key == id ? 0 : $1.value) }
-        guard subscription.searchCount == 0 || count <= most else {
-            return ServiceError(
+        let count = entries.values.reduce(entry.searchCount - (old?.searchCount ?? 0)) {
+            $0 + $1.searchCount
+        }
+        guard entry.searchCount == 0 || count <= most else {
+            throw ServiceError(
                 .limitExceeded,
                 .tooManyItems,
                 """
@@ -124,39 +159,11 @@ struct SubscriptionSet {
                 """
             )
         }
-        return nil
-    }
-
-    mutating func delete(_ id: Subscription.ID) -> Result<Void, ServiceError> {
-        guard values.removeValue(forKey: id) != nil else {
-            return .failure(.subscriptionNotFound(id))
-        }
-        forgetEssence(of: id)
-        searches[id] = nil
-        return .success(())
-    }
-
-    private mutating func forgetEssence(of id: Subscription.ID) {
-        guard let essence = essences.removeValue(forKey: id), ids[essence] == id else { return }
-        // Two nodes may have saved another one meanwhile.
-        ids[essence] = essences.filter { $0.value == essence }.keys.min()
-    }
-
-    /// The registers that make the stored ones what these are, in the order of their ids.
-    var changes: [Commit.Register] {
-        Set(stored.keys).union(values.keys).sorted().compactMap { id in
-            guard stored[id] != values[id] else { return nil }
-            return Commit.Register(
-                namespace: StoredSubscription.namespace,
-                key: StoredSubscription.key(user, database) + [Bytes(id.utf8)],
-                value: values[id]
-            )
-        }
     }
 }
 
 extension Subscription {
-    /// Comparisons of its predicate that look through a text or a list.
+    /// The number of comparisons that look through a text or a list.
     fileprivate var searchCount: Int {
         guard case .query(_, let predicate, _) = kind else { return 0 }
         return predicate.nodes.count { node in

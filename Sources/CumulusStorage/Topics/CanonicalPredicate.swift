@@ -1,18 +1,19 @@
-// A predicate in the one form that it shares with all that say the same about records of its type,
-// and the bytes of that form.
+// The canonical form of a predicate, and its bytes: predicates that say the same about records of a
+// type have equal bytes.
 //
-// Made when a subscription is saved, after the predicate was held against the schema by the
-// `Binder`. Two users who watch the same have the same bytes, whatever they wrote: keys go by the
-// names of the schema, values have the types of their fields, the caller's alias is the caller,
-// values of IN are sorted and stand once, and so do the terms of a conjunction. With OR in it a
-// predicate keeps its order.
+// Made when a subscription is saved, after the `Binder` checked the predicate against the schema.
+// Keys become the schema's names. Values get the types of their fields. The alias of the caller
+// becomes the caller's name. Values of IN, and terms of a conjunction, are sorted, and duplicates
+// are dropped. A predicate with OR keeps its order.
 
 package import CumulusModel
 
 extension Query.Predicate {
-    /// The canonical form of a predicate that can be asked about the type.
+    /// The canonical form.
     ///
-    /// - Parameter user: Whom `__defaultOwner__` stands for.
+    /// The predicate must be valid for the type.
+    ///
+    /// - Parameter user: The user that `__defaultOwner__` stands for.
     package func canonical(in schema: TypeSchema, for user: String) -> Query.Predicate {
         let binder = Binder(
             query: Query(recordType: schema.name, predicate: self),
@@ -37,7 +38,7 @@ extension Query.Predicate {
         var terms: [[Query.Node]] = []
         for node in nodes {
             switch node {
-            // It stands behind the comparison that it negates: no other one has a negation.
+            // Follows the comparison that it negates: only comparisons are negated.
             case .not where !terms.isEmpty: terms[terms.count - 1].append(node)
             case .and, .or, .not: break
             case .constant, .comparison: terms.append([node])
@@ -46,11 +47,11 @@ extension Query.Predicate {
         return terms
     }
 
-    /// Joins terms in the order of their bytes, each once, and without those that always hold.
+    /// Joins the terms in the order of their bytes; drops duplicates and `TRUEPREDICATE`.
     private init(conjunctionOf terms: [[Query.Node]]) {
-        let said = terms.filter { $0 != [.constant(true)] }
+        let needed = terms.filter { $0 != [.constant(true)] }
         var seen: Set<Bytes> = []
-        let sorted = said.map { (bytes: Query.Predicate(nodes: $0).bytes, nodes: $0) }
+        let sorted = needed.map { (bytes: Query.Predicate(nodes: $0).bytes, nodes: $0) }
             .filter { seen.insert($0.bytes).inserted }
             .sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
         guard let first = sorted.first else {
@@ -69,12 +70,12 @@ extension Query.Predicate {
 
 extension Query.Comparison {
     fileprivate func canonical(_ binder: Binder) -> Query.Comparison {
-        // The words of a search are those of a text; it has no key.
+        // A text search has no column.
         guard let column = try? binder.column(key) else { return self }
         var comparison = self
         if case .system(let field) = column { comparison.key = field.rawValue }
         comparison.operands = operands.enumerated().map { index, operand in
-            // Behind a place stands a distance.
+            // The operand after the location is the distance.
             operand.canonical(as: index > 0 && relation.isDistance ? .double : column.kind, binder)
         }
         guard relation == .isIn || relation == .listContainsAny else { return comparison }
@@ -91,7 +92,7 @@ extension Query.Comparison {
 }
 
 extension BoundQuery.Column {
-    /// Of its values, or of the elements of its lists.
+    /// The kind of its values, or of the elements of its lists; nil for any other column.
     fileprivate var kind: FieldKind? {
         switch type {
         case .one(let kind), .list(let kind): kind
@@ -147,7 +148,7 @@ extension Query.Predicate {
         }
     }
 
-    /// Fails for a predicate that can't be evaluated, too.
+    /// Reads a predicate; throws if it is not well formed.
     init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
         self.init(nodes: try reader.list(Query.Node.init(reading:)))
         guard isWellFormed else { throw MalformedBytes("a predicate is not well formed") }
@@ -182,7 +183,7 @@ extension Query.Operand {
         return writer.bytes
     }
 
-    /// 0 for the moment of looking, else the number of the value's kind, and the value.
+    /// Writes 0 for `NOW()`, or else the number of the value's kind and the value.
     fileprivate func write(to writer: inout CanonicalWriter) {
         guard case .value(let value) = self, let kind = value.kind else {
             writer.varint(0)
@@ -199,7 +200,7 @@ extension Query.Operand {
             writer.fixed64(place.latitude.bitPattern)
             writer.fixed64(place.longitude.bitPattern)
         case .reference(let target): writer.delimited(target.recordName.utf8)
-        // No comparison takes them.
+        // No comparison has such an operand.
         case .asset, .list: break
         }
     }

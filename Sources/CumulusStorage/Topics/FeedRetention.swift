@@ -1,31 +1,29 @@
-// How long feeds can go back: the rows of old days go whole, and milestones thin out with age.
+// Drops the feed rows of old days as a whole, and keeps fewer milestones of older times.
 //
-// Called by the node's collector, and by simulations. A feed whose place is gone with them is
-// reset; nothing else depends on these rows.
+// Called by the node's collector, and by simulations. A feed that would need dropped rows is reset.
+// Only feeds read these rows.
 
 import CumulusModel
 
 extension WriteTransaction {
-    private static let millisecondsPerDay: Int64 = 86_400_000
-
-    /// Drops what happened before a time, in milliseconds since 1970 UTC, by whole days.
+    /// Drops the rows of whole days before a time, in milliseconds since 1970 UTC.
     package mutating func dropFeedRows(
         of scope: ScopeNumber,
         before time: Int64
     ) throws(EngineError) {
-        let day = Day(clamping: time / Self.millisecondsPerDay) + state.passedDays
+        let day = day(at: time)
         let days = try feedDays(of: scope)
         guard days.contains(where: { $0.day < day }) else { return }
         for (old, _) in days where old < day { put(.feedDay(scope, old), nil) }
         deleteRange(.log, .rows(.topicEvent, of: scope, before: day))
         deleteRange(.log, .rows(.mixed, of: scope, before: day))
-        // A feed reads on behind its milestone: what is there must be whole.
+        // A feed reads everything after its milestone: keep no milestone before the dropped rows.
         let next = try loadScope(scope).nextPosition
         let first = days.first { $0.day >= day }?.position ?? next
         var range = KeyRange.milestones(of: scope)
         range.end = RowKey.milestone(scope, first - 1).bytes
         deleteRange(.log, range)
-        // Devices that are up to date go on.
+        // Devices that are up to date go on from this one.
         try needMilestone(in: scope)
     }
 
@@ -33,18 +31,22 @@ extension WriteTransaction {
         of scope: ScopeNumber
     ) throws(EngineError) -> [(day: Day, position: UInt64)] {
         try rows(.meta, .feedDays(of: scope)).map { (key, value) throws(EngineError) in
-            var parts = KeyReader(key)
-            _ = try parts.number(ScopeNumber.self)
-            let day = try parts.number(Day.self)
             let row = try decoding(key) { () throws(MalformedBytes) in try SeqRow(row: value) }
-            return (day, row.seq)
+            return (try RowKey.feedDay(key), row.seq)
         }
     }
 
-    /// Of milestones from before a time, in milliseconds since 1970 UTC, keeps one a minute; looks
-    /// at some of them, from behind a position.
+    /// The number of the day of a time, in milliseconds since 1970 UTC.
+    func day(at time: Int64) -> Day {
+        Day(clamping: time / 86_400_000) + state.passedDays
+    }
+
+    /// Keeps one milestone a minute of those before a time, in milliseconds since 1970 UTC.
     ///
-    /// Returns the last one looked at that is old enough; nil if there was none.
+    /// Looks at no more than `limit` milestones, from the first one after `last` on.
+    ///
+    /// Returns the position of the last milestone before that time that it looked at; nil if it
+    /// found no such milestone.
     package mutating func thinMilestones(
         of scope: ScopeNumber,
         after last: UInt64,

@@ -1,22 +1,23 @@
-// Which notifications a user has read: a register of a scope, one for each user that marked any.
+// Which notifications a user has read: a register of the scope for each user that marked any.
 //
-// Written by `MarkRead`, read with each page of a feed. A commit holds what it marks and nothing
-// else; where it is applied that is joined with what the register holds. So marks that two nodes
-// take at the same time both count, in whichever order they arrive. A notification's id does not
-// say which change it is of, so ids stay beside a vector that covers them, until later ones take
-// their room.
+// Written by `MarkRead`, read with each page of a feed. A commit holds only what it marks. The node
+// that applies it joins that with what the register holds, so marks that two nodes take at the same
+// time both count, in either order. A notification's id does not name its changes, so an id stays
+// in the register, even if the vector covers it, until later ids need its room.
 
 package import CumulusModel
 
 package struct ReadMarks: Hashable, Sendable {
-    /// All changes that it covers are read.
+    /// Notifications of changes that it covers are read.
     ///
     /// Short, see `Runs`.
     package var vector: VersionVector
     /// Notifications that are read, and when each was marked, in milliseconds since 1970 UTC.
     private var times: [FeedNotification.ID: Int64]
 
-    /// Ids that are kept, those marked last: nodes that disagreed about it would not converge.
+    /// How many ids are kept: those marked last.
+    ///
+    /// All nodes must use the same number to converge.
     package static let mostIDs = FeedNotification.ID.mostMarked
 
     package init(
@@ -29,11 +30,14 @@ package struct ReadMarks: Hashable, Sendable {
         limit()
     }
 
-    /// - Parameter dots: Of the changes that it tells; if the vector is short, this may miss some.
+    /// Whether a notification is read.
+    ///
+    /// - Parameter dots: The changes that the notification tells. A short vector may miss some.
     package func holds(_ id: FeedNotification.ID, of dots: [Dot]) -> Bool {
         holds(id) || dots.allSatisfy { vector.covers($0) }
     }
 
+    /// Whether a notification was marked by its id.
     package func holds(_ id: FeedNotification.ID) -> Bool { times[id] != nil }
 
     /// When the last id was marked; nil if no id is marked.
@@ -41,7 +45,7 @@ package struct ReadMarks: Hashable, Sendable {
 
     // MARK: Joining
 
-    /// Adds others: the order in which marks are joined makes no difference.
+    /// Adds other marks; the order of several joins makes no difference.
     package mutating func join(_ other: ReadMarks) {
         vector.merge(other.vector)
         times.merge(other.times) { max($0, $1) }
@@ -54,7 +58,7 @@ package struct ReadMarks: Hashable, Sendable {
         times = Dictionary(uniqueKeysWithValues: kept.map { ($0.key, $0.value) })
     }
 
-    /// Those that were marked first, first.
+    /// By the time of marking, then by id.
     private var ordered: [(key: FeedNotification.ID, value: Int64)] {
         times.sorted {
             $0.value != $1.value
@@ -64,7 +68,7 @@ package struct ReadMarks: Hashable, Sendable {
 
     // MARK: Registers
 
-    /// Of registers: (user) → the value.
+    /// The namespace of its registers; the key is the user.
     package static let namespace = "read"
 
     package static func key(_ user: String) -> [Bytes] { [Bytes(user.utf8)] }
@@ -72,7 +76,7 @@ package struct ReadMarks: Hashable, Sendable {
     /// The form of values that this release writes.
     private static let form: UInt64 = 1
 
-    /// Equal marks have equal bytes.
+    /// The value of the register; equal marks have equal bytes.
     package var value: Bytes {
         var writer = CanonicalWriter(reserving: 64 + times.count * 24)
         writer.varint(ReadMarks.form)
@@ -103,9 +107,9 @@ package struct ReadMarks: Hashable, Sendable {
 }
 
 extension RegisterRow {
-    /// What either of two rows marks as read.
+    /// The joined marks of both rows.
     ///
-    /// One that can't be read marks nothing; of two such the later one stays.
+    /// A value that can't be decoded marks nothing. If neither can, the later row stays.
     func joiningMarks(of other: RegisterRow) -> RegisterRow {
         let later = stamp < other.stamp ? other : self
         let known = [self, other].compactMap { row in
@@ -118,9 +122,9 @@ extension RegisterRow {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// What a user has read in a scope.
+    /// The marks of a user in a scope.
     ///
-    /// Not by `register`: the writer would keep each user's in memory.
+    /// Reads the row itself, since the writer keeps what `register` returns in memory.
     package borrowing func readMarks(
         of user: String,
         in scope: ScopeNumber

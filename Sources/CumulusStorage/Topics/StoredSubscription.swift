@@ -1,24 +1,25 @@
-// A subscription as nodes keep it: a register of its scope, which replicates like the schema's; of
-// two that are saved at the same time under one id the later one stands.
+// A subscription as nodes keep it: a register of its scope, which replicates like the schema's. If
+// two nodes save one id at the same time, the later save wins.
 //
-// Written by `ModifySubscriptions`. Keys begin with the user and the database, so that what a user
-// has, or everybody in a scope, is one range. A value's bytes are a function of what it says: equal
-// subscriptions have equal bytes, and any other bytes are damage.
+// Written by `ModifySubscriptions`. Keys begin with the user and the database, so the subscriptions
+// of a user, or of all users of a scope, are one range. Equal subscriptions have equal bytes; a
+// value in any other form is damaged.
 //
 // Folder: subscriptions as nodes keep them, and the rows from which feeds are read. Read
 // `StoredSubscription` and `CanonicalPredicate`, then `Topic`, `TopicGroup` and `TopicIndex`, then
-// `TopicRows`, `WriteTransaction+Topics` and `FeedRetention`; `ReadMarks` stands for itself.
+// `TopicRows`, `WriteTransaction+Topics` and `FeedRetention`. `ReadMarks` needs none of them.
 
 package import CumulusModel
 
 package struct StoredSubscription: Hashable, Sendable {
-    /// User record name of whom it belongs to.
+    /// User record name of its owner.
     package var user: String
     package var database: DatabaseID
-    /// Zones of the user's own have `currentUserName` as owner; the predicate is canonical.
+    /// Its predicate is canonical; the user's own zones have `currentUserName` as owner.
     package var subscription: Subscription
-    /// The commit on which it fired, if it was to fire once: it tells of that one, and is gone for
-    /// everything else.
+    /// The commit on which a subscription with `firesOnce` fired; nil if it has not.
+    ///
+    /// A fired subscription tells of that commit only. It counts as deleted for its user.
     package var fired: Dot?
 
     package init(
@@ -33,14 +34,20 @@ package struct StoredSubscription: Hashable, Sendable {
         self.fired = fired
     }
 
-    /// Of registers: (user, database, id) → the value.
+    /// Names it to its user.
+    package var name: SubscriptionName {
+        SubscriptionName(databaseScope: database.kind, subscriptionID: subscription.id)
+    }
+
+    /// The namespace of its registers; the key is the user, the database and the id.
     package static let namespace = "subscription"
 
-    /// The form of values that this release writes; the second one says that it fired.
+    /// The form of values that this release writes.
     fileprivate static let form: UInt64 = 1
+    /// The same for a subscription that has fired.
     private static let firedForm: UInt64 = 2
 
-    /// The value of its register: all but the id.
+    /// The value of its register: everything but the id.
     package var value: Bytes {
         guard let fired else { return subscription.storedBytes }
         var writer = CanonicalWriter(reserving: 128)
@@ -52,7 +59,7 @@ package struct StoredSubscription: Hashable, Sendable {
 
     // MARK: Keys
 
-    /// Stands for all subscriptions of a scope; no register has it.
+    /// A key that stands for all subscriptions of a scope; no register has it.
     package static let anyKey: [Bytes] = []
 
     package var key: [Bytes] {
@@ -62,12 +69,12 @@ package struct StoredSubscription: Hashable, Sendable {
     /// What the keys of a user's subscriptions of a database begin with.
     package static func key(_ user: String, _ database: DatabaseID) -> [Bytes] {
         var content = [database.kind.rawValue]
-        // The owner of the private one is the user.
+        // The owner of a private database is the user.
         if database.kind == .shared { content += database.owner.utf8 }
         return [Bytes(user.utf8), content]
     }
 
-    /// Reads a register.
+    /// Decodes a register.
     package init(key: [Bytes], value: Bytes) throws(MalformedBytes) {
         guard key.count == 3, let user = String(utf8: key[0][...]), let number = key[1].first,
             let kind = DatabaseScope(rawValue: number), kind == .shared || key[1].count == 1,
@@ -93,8 +100,10 @@ package struct StoredSubscription: Hashable, Sendable {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// The subscriptions of a scope, those of a user, or those of a user in one database, in the
-    /// order of their keys; also those that have fired once.
+    /// The subscriptions of a scope, of a user, or of a user in one database, in the order of their
+    /// keys.
+    ///
+    /// Subscriptions that have fired once are among them.
     package borrowing func subscriptions(
         in scope: ScopeNumber,
         of user: String? = nil,
@@ -116,7 +125,7 @@ extension RowReader where Self: ~Copyable {
 // MARK: - Values
 
 extension Subscription {
-    /// The value of its register when it is saved: all but the id.
+    /// The value of its register before it fires: everything but the id.
     package var storedBytes: Bytes {
         var writer = CanonicalWriter(reserving: 128)
         writer.varint(StoredSubscription.form)
@@ -133,9 +142,10 @@ extension Subscription {
         return writer.bytes
     }
 
-    /// What it watches, and which changes it fires on: two with the same essence are equivalent.
+    /// What it watches and which changes it fires on, as bytes.
     ///
-    /// How it tells of them, and whether its predicate may use extensions, is not part of it.
+    /// Subscriptions with equal essences are equivalent. The notification info and
+    /// `allowsExtensions` are not part of it.
     package var essence: Bytes {
         var writer = CanonicalWriter(reserving: 96)
         switch kind {

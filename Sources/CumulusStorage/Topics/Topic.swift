@@ -1,7 +1,7 @@
-// What a subscription watches, without who watches it: equal subscriptions share one topic.
+// What a subscription watches, without its user: equal subscriptions share one topic.
 //
-// Made of subscriptions by `TopicIndex`. A topic's id stands in the keys of its events, see
-// `TopicEvent`, and is the same on every node.
+// Made from subscriptions by the writer, and by feeds. The keys of a topic's events contain its id,
+// which is the same on every node; see `TopicEvent`.
 
 import Crypto
 package import CumulusModel
@@ -28,9 +28,11 @@ package struct Topic: Hashable, Sendable {
 
     package let database: DatabaseID
     package let zones: Zones
-    /// As callers know it; nil watches all records at once, and tells only which zones changed.
+    /// The type as callers know it.
+    ///
+    /// nil if the topic watches zones as a whole: it tells only which zones changed.
     package let recordType: String?
-    /// nil: every record of the type.
+    /// nil means every record of the type.
     package let predicate: Query.Predicate?
     package let id: ID
 
@@ -86,7 +88,7 @@ package struct Topic: Hashable, Sendable {
         }
     }
 
-    /// Whether the moment of a change decides if a record matches.
+    /// Whether the predicate contains `NOW()`, so that the time of a change decides.
     var asksForNow: Bool {
         predicate?.nodes.contains { node in
             if case .comparison(let comparison) = node {

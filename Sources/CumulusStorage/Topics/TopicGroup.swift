@@ -1,18 +1,19 @@
 // The topics of one record type of one database, found by the values of a record.
 //
-// Held by `TopicIndex`. A topic that asks for a value of a field stands under that value, so that a
-// record meets only those topics that ask for what it has; of several such fields it is the one
-// whose value has the fewest topics so far. The rest of a predicate is judged by `Candidate`, as
-// for queries. hot: once per changed record of a type to which somebody subscribes.
+// Held by `TopicIndex`. A topic whose predicate needs a value of a field is listed under that
+// value, so a record is compared only with topics that need a value it has. If a predicate needs
+// values of several fields, the topic is listed under the field whose values have the fewest topics
+// so far. `Candidate` evaluates the rest of the predicate, as for queries. hot: once per changed
+// record of a type that has subscriptions.
 
 package import CumulusModel
 
 package struct TopicGroup: Sendable {
     private struct Entry: Sendable {
         let topic: Topic
-        /// nil: its predicate can't be asked any more, and no record matches.
+        /// nil if the predicate is no longer valid for the schema: no record matches then.
         let query: BoundQuery?
-        /// Where it stands; empty: among those that are always judged.
+        /// The values under which it is listed; empty if every record is compared with it.
         let places: [Place]
     }
 
@@ -21,7 +22,7 @@ package struct TopicGroup: Sendable {
         let value: ComparableValue
     }
 
-    /// What predicates are held against.
+    /// What predicates are bound to.
     package struct Binding: Sendable {
         let schema: TypeSchema
         let environment: Environment
@@ -70,7 +71,7 @@ package struct TopicGroup: Sendable {
 
     /// The topics that a visible record of the type matches.
     ///
-    /// - Parameter now: What `NOW()` is, in milliseconds since 1970 UTC.
+    /// - Parameter now: The time that `NOW()` means, in milliseconds since 1970 UTC.
     package func matches(
         _ row: RecordRow,
         named name: String,
@@ -87,7 +88,7 @@ package struct TopicGroup: Sendable {
         return matches
     }
 
-    /// The topics that are held against a record: those that can match, and few others.
+    /// The topics that a record is compared with: all that can match, and few others.
     package func suspects(
         of row: RecordRow,
         named name: String
@@ -95,7 +96,6 @@ package struct TopicGroup: Sendable {
         try suspects(Candidate(row, named: name))
     }
 
-    /// The topics that can match.
     private func suspects(_ candidate: Candidate) throws(MalformedBytes) -> [Topic.ID] {
         var found = others
         for (column, topics) in byValue {
@@ -115,7 +115,7 @@ package struct TopicGroup: Sendable {
             binding.schema,
             BoundQuery.Context(
                 environment: binding.environment,
-                // The predicate is canonical: it names users as they are.
+                // A canonical predicate contains no alias of the user.
                 user: "",
                 now: now,
                 limits: .standard
@@ -123,6 +123,7 @@ package struct TopicGroup: Sendable {
         )
     }
 
+    /// Where the topic of a query is to be listed.
     private func places(_ query: BoundQuery) -> [Place] {
         let ways = query.neededValues.map { column, values in
             values.map { Place(column: column, value: $0) }
@@ -130,14 +131,14 @@ package struct TopicGroup: Sendable {
         return ways.min { crowd($0) < crowd($1) } ?? []
     }
 
+    /// How many topics are listed in some places, and how many places these are.
     private func crowd(_ places: [Place]) -> Int {
         places.reduce(0) { $0 + 1 + (byValue[$1.column]?[$1.value]?.count ?? 0) }
     }
 }
 
 extension BoundQuery {
-    /// What a record must have one of to satisfy the query: values of columns, for each comparison
-    /// by equality that must hold.
+    /// The comparisons by equality that must hold: a column, and the values that it may have.
     fileprivate var neededValues: [(column: Column, values: Set<ComparableValue>)] {
         if nodes.contains(.or) { return [] }
         return nodes.enumerated().compactMap { index, node in
@@ -152,7 +153,7 @@ extension BoundQuery {
 }
 
 extension Candidate {
-    /// Nobody waits for the answer, so nothing stops it.
+    /// Whether the record satisfies a query; evaluates it without a deadline.
     fileprivate mutating func satisfies(_ query: BoundQuery) throws(MalformedBytes) -> Bool {
         var effort = QueryEffort { nil }
         do {
@@ -164,7 +165,7 @@ extension Candidate {
         }
     }
 
-    /// The values of a column, or those of its list.
+    /// The value of a column, or the elements of its list.
     fileprivate func values(of column: BoundQuery.Column) throws(MalformedBytes)
         -> [ComparableValue]
     {

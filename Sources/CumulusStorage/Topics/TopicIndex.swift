@@ -1,9 +1,9 @@
-// The topics of a scope, by what a record is: where nobody subscribes, a commit costs one failed
-// look-up.
+// The topics of a scope, by database and record type.
 //
-// Part of the writer's state: read from the registers of subscriptions when a scope is first
-// written to, and changed with each such register. Groups are made when a record of their type is
-// first changed, and anew after a change of its schema.
+// Part of the writer's state. It is built from the registers of subscriptions when a scope is first
+// written to, and follows each change of such a register. A group is built when a record of its
+// type first changes, and again after a change of the type's schema. In a scope without
+// subscriptions a commit costs one look-up that finds nothing.
 
 import CumulusModel
 
@@ -11,33 +11,41 @@ package struct TopicIndex: Sendable {
     /// A record type of a database.
     struct Place: Hashable, Sendable {
         var database: DatabaseID
-        /// As callers know it; nil for topics that watch all records at once.
+        /// The type as callers know it; nil for topics that watch zones as a whole.
         var type: String?
+
+        init(database: DatabaseID, type: String?) {
+            (self.database, self.type) = (database, type)
+        }
+
+        /// The place of a topic.
+        init(of topic: Topic) { self.init(database: topic.database, type: topic.recordType) }
     }
 
     private struct Watch: Sendable {
         let topic: Topic
+        /// How many subscriptions share the topic.
         var subscriptions: Int
     }
 
     private var watches: [Place: [Topic.ID: Watch]] = [:]
     private var groups: [Place: TopicGroup] = [:]
-    /// Topics of all places.
+    /// The number of topics.
     package private(set) var count = 0
 
     package init() {}
 
     package var isEmpty: Bool { count == 0 }
 
+    /// Whether a place has topics.
     func watches(_ place: Place) -> Bool { watches[place] != nil }
 
-    /// Whether another topic has this one's id, by chance or by intent.
-    package func collides(_ topic: Topic) -> Bool {
-        watches.values.contains { $0[topic.id].map { $0.topic != topic } ?? false }
-    }
+    /// Whether a subscription has this topic.
+    func holds(_ topic: Topic) -> Bool { watches[Place(of: topic)]?[topic.id] != nil }
 
+    /// Adds the topic of a subscription.
     mutating func enter(_ topic: Topic) {
-        let place = Place(database: topic.database, type: topic.recordType)
+        let place = Place(of: topic)
         if watches[place]?[topic.id] != nil {
             watches[place]?[topic.id]?.subscriptions += 1
             return
@@ -47,13 +55,9 @@ package struct TopicIndex: Sendable {
         count += 1
     }
 
-    func holds(_ topic: Topic) -> Bool {
-        let place = Place(database: topic.database, type: topic.recordType)
-        return watches[place]?[topic.id] != nil
-    }
-
+    /// Removes the topic of a subscription; it stays if other subscriptions share it.
     mutating func leave(_ topic: Topic) {
-        let place = Place(database: topic.database, type: topic.recordType)
+        let place = Place(of: topic)
         guard let watch = watches[place]?[topic.id] else { return }
         if watch.subscriptions > 1 {
             watches[place]?[topic.id]?.subscriptions -= 1
@@ -65,15 +69,15 @@ package struct TopicIndex: Sendable {
         count -= 1
     }
 
-    /// The schema of a type changed.
+    /// Drops the groups of a type, because its schema changed.
     mutating func forget(_ type: String) {
         for place in groups.keys where place.type == type { groups[place] = nil }
     }
 
-    /// The topics of a place, if they are bound.
+    /// The group of a place; nil if it has not been built.
     func group(_ place: Place) -> TopicGroup? { groups[place] }
 
-    /// Holds the topics of a place against the schema.
+    /// Builds the group of a place.
     mutating func bind(_ place: Place, _ binding: TopicGroup.Binding) -> TopicGroup {
         var group = TopicGroup(binding)
         for watch in watches[place, default: [:]].values { group.insert(watch.topic) }

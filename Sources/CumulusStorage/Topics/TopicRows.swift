@@ -1,9 +1,9 @@
-// The rows from which feeds are read: what happened to records that somebody watches, and how far
-// this node had got by then.
+// The rows from which feeds are read: changes of watched records, and how far this node was at some
+// positions.
 //
-// Written by `WriteTransaction+Topics` while commits are applied, read by feeds. All of them are
-// local: positions are this node's own. They are kept by days, so that what is too old goes in one
-// range (`FeedRetention`).
+// Written by `WriteTransaction+Topics` while commits are applied, read by feeds. They are local,
+// since positions are this node's own. Keys of events begin with the day, so `FeedRetention` drops
+// old days in one range.
 
 import Crypto
 package import CumulusModel
@@ -20,7 +20,7 @@ package struct TopicEvent: RowValue, Equatable {
         package static let created = Flags(rawValue: 4)
         /// The record is gone.
         package static let deleted = Flags(rawValue: 8)
-        /// The record's zone is gone, with all that was in it.
+        /// The record's zone is gone, with all its records.
         package static let zoneDeleted = Flags(rawValue: 16)
     }
 
@@ -28,9 +28,9 @@ package struct TopicEvent: RowValue, Equatable {
     package var flags: Flags
     /// The name of the record's zone.
     package var zone: String
-    /// Whose change it was; empty: a node's own.
+    /// The user who made the change; empty if a node made it.
     package var user: String
-    /// From which device, as `deviceMark` has it.
+    /// The `deviceMark` of the device that made the change.
     package var device: UInt64
 
     package init(stamp: Stamp, flags: Flags, zone: String, user: String, device: UInt64) {
@@ -41,7 +41,7 @@ package struct TopicEvent: RowValue, Equatable {
         self.device = device
     }
 
-    /// Eight bytes that tell the devices of all users apart; 0 for a change that names none.
+    /// A number for a device, unique among the devices of all users; 0 if `device` is empty.
     package static func deviceMark(_ device: Bytes, of user: String) -> UInt64 {
         if device.isEmpty { return 0 }
         var writer = CanonicalWriter(reserving: 64)
@@ -68,10 +68,10 @@ package struct TopicEvent: RowValue, Equatable {
     }
 }
 
-/// A commit changed a record without knowledge of all that had changed it.
+/// A commit changed a record, and its maker did not know the record's latest changes.
 package struct MixedRow: RowValue, Equatable {
     package var stamp: Stamp
-    /// What it did not know: the last changes of the record.
+    /// The latest changes of the record that the maker did not know.
     package var unknown: [Dot]
     /// The name of the record's zone.
     package var zone: String
@@ -102,7 +102,7 @@ package struct MixedRow: RowValue, Equatable {
     }
 }
 
-/// The last change of a zone by a device in a run.
+/// The last change that a device made in a zone, in one run of a node.
 package struct WatchedHead: RowValue, Equatable {
     package var seq: UInt64
     package var time: HybridTime
@@ -123,11 +123,11 @@ package struct WatchedHead: RowValue, Equatable {
     }
 }
 
-/// What this node had applied at a position of a scope.
+/// The vector that this node had applied at a position of a scope.
 package struct Milestone: RowValue, Equatable {
     /// Short, see `Runs`.
     package var vector: VersionVector
-    /// Milliseconds since 1970 UTC.
+    /// When it was written, in milliseconds since 1970 UTC.
     package var time: Int64
 
     package init(vector: VersionVector, time: Int64) {
@@ -170,7 +170,7 @@ extension RowKey {
         }
     }
 
-    /// What a key of a topic event says beside the topic and its day.
+    /// Reads the key of a topic event, except its topic and day.
     package static func topicEvent(
         _ key: Bytes
     ) throws(EngineError) -> (position: UInt64, zone: ZoneNumber, name: String) {
@@ -197,7 +197,7 @@ extension RowKey {
         }
     }
 
-    /// What a key of a mixed row says beside its day.
+    /// Reads the key of a mixed row, except its day.
     package static func mixed(
         _ key: Bytes
     ) throws(EngineError) -> (position: UInt64, zone: ZoneNumber, name: String) {
@@ -214,14 +214,14 @@ extension RowKey {
         }
     }
 
-    /// The position of a milestone's key.
+    /// Reads the position in a milestone's key.
     package static func milestone(_ key: Bytes) throws(EngineError) -> UInt64 {
         var parts = KeyReader(key)
         _ = try parts.number(ScopeNumber.self)
         return try parts.number()
     }
 
-    /// The last position at which records changed otherwise than by commits.
+    /// The last break: a position at which records changed without a commit.
     package static func feedBreak(_ scope: ScopeNumber) -> RowKey {
         RowKey(.feedBreak) { $0.add(scope) }
     }
@@ -234,7 +234,14 @@ extension RowKey {
         }
     }
 
-    /// How far a run's changes of a zone by a device go, for topics that watch zones as a whole.
+    /// Reads the day in a day's key.
+    package static func feedDay(_ key: Bytes) throws(EngineError) -> Day {
+        var parts = KeyReader(key)
+        _ = try parts.number(ScopeNumber.self)
+        return try parts.number()
+    }
+
+    /// The last change of a zone by a device in a run, for topics that watch zones as a whole.
     package static func watchedHead(
         _ scope: ScopeNumber,
         _ topic: Topic.ID,
@@ -251,7 +258,7 @@ extension RowKey {
         }
     }
 
-    /// What a key of a watched head says beside the topic.
+    /// Reads the key of a watched head, except its topic.
     package static func watchedHead(
         _ key: Bytes
     ) throws(EngineError) -> (zone: String, device: UInt64, incarnation: Incarnation) {
@@ -261,8 +268,9 @@ extension RowKey {
         return (try parts.text(), try parts.number(), Incarnation(try parts.number()))
     }
 
-    /// Since which position a subscription is known here, by the key of its register; or where any
-    /// subscription of the scope changed last, by `StoredSubscription.anyKey`.
+    /// The position since which this node knows a subscription, by the key of its register.
+    ///
+    /// With `StoredSubscription.anyKey`: where any subscription of the scope changed last.
     package static func subscribed(_ scope: ScopeNumber, _ key: [Bytes]) -> RowKey {
         RowKey(.subscribed) {
             $0.add(scope)
@@ -272,7 +280,7 @@ extension RowKey {
 }
 
 extension KeyRange {
-    /// Of a topic on a day, from a position on.
+    /// The events of a topic on a day, from a position on.
     package static func topicEvents(
         _ scope: ScopeNumber,
         _ day: Day,
@@ -293,7 +301,7 @@ extension KeyRange {
         return KeyRange(start: start.bytes, end: KeyRange(prefix: prefix.bytes).end)
     }
 
-    /// Of a day, from a position on.
+    /// The mixed rows of a day, from a position on.
     package static func mixed(
         _ scope: ScopeNumber,
         _ day: Day,
@@ -311,7 +319,7 @@ extension KeyRange {
         return KeyRange(start: start.bytes, end: KeyRange(prefix: prefix.bytes).end)
     }
 
-    /// Of all days before one.
+    /// The rows of a subspace of all days before one.
     package static func rows(
         _ subspace: Subspace,
         of scope: ScopeNumber,

@@ -1,21 +1,21 @@
-// What a commit means to those who watch: its topic events, written in the batch that applies it.
+// Writes the rows of feeds: the topic events of a commit, in the batch that applies it.
 //
-// Called by the steps of `ApplyCommit` with the record as it was and as it is, and by whatever
-// changes records without a commit, which ends with a break: a feed that would cross it begins
-// anew. Where nobody subscribes nothing is written. hot: once per saved record.
+// The steps of `ApplyCommit` call it with the record as it was and as it is. Code that changes
+// records without a commit ends with `noteFeedBreak`; a feed that would cross the break is reset.
+// In a scope without subscriptions nothing is written. hot: once per saved record.
 
 import CumulusModel
 
-/// How far the feeds of a scope are.
+/// What the writer knows of a scope's feeds.
 package struct FeedState: Sendable {
     var topics = TopicIndex()
     /// Subscriptions that fire once, by their topics and the keys of their registers.
     var once: [Topic.ID: [[Bytes]: Subscription.Options]] = [:]
-    /// The day of the last commit; days never go back.
+    /// The day of the rows that were written last; it never goes back.
     var day: Day = 0
     /// When the last milestone was written, in milliseconds since 1970 UTC.
     var milestone: Int64 = .min
-    /// The batch ends with a milestone in any case.
+    /// Whether the batch must end with a milestone.
     var needsMilestone = false
 
     package init() {}
@@ -24,9 +24,10 @@ package struct FeedState: Sendable {
 extension WriteTransaction {
     /// Milliseconds between two milestones of a busy scope.
     private static let milestonePause: Int64 = 1_000
-    private static let millisecondsPerDay: Int64 = 86_400_000
 
-    /// What a record's change by a commit means to its topics.
+    // MARK: Events
+
+    /// Writes the topic events of a record that a commit changed.
     mutating func noteTopics(
         of name: String,
         _ before: RecordRow?,
@@ -34,48 +35,71 @@ extension WriteTransaction {
         _ application: CommitApplication,
         at place: ZonePlace
     ) throws(EngineError) {
-        let feeds = try loadFeeds(of: place.scope)
-        if feeds.topics.isEmpty { return }
-        let (old, new) = (try visible(before, place.scope), try visible(after, place.scope))
-        var events: [Topic.ID: TopicEvent.Flags] = [:]
-        for topic in try topics(of: old, named: name, application, at: place) {
-            events[topic, default: []].insert(.matchedBefore)
-        }
-        for topic in try topics(of: new, named: name, application, at: place) {
-            events[topic, default: []].insert(.matchesNow)
-        }
+        if try loadFeeds(of: place.scope).topics.isEmpty { return }
+        let events = try events(of: name, before, after, application, at: place)
         let day = try day(of: place.scope)
-        let position = application.position
         for (topic, flags) in events {
-            var flags = flags
-            if old == nil { flags.insert(.created) }
-            if new == nil { flags.insert(.deleted) }
             try noteFiring(of: topic, flags, after, application, at: place)
             state.touched.insert(.topic(topic))
             let key = RowKey.topicEvent(
                 place.scope,
                 day,
                 topic,
-                position,
+                application.position,
                 place.number,
                 name
             )
             put(key, TopicEvent(application.commit, flags, in: place.zone.name))
         }
-        let types = Set([before, after].compactMap { $0 }.map { StoredName.shown($0.type) })
-            .filter { feeds.topics.watches(.init(database: place.zone.database, type: $0)) }
+        guard let mix = try mix(before, after, application, at: place) else { return }
+        put(.mixed(place.scope, day, application.position, place.number, name), mix)
+    }
+
+    /// The topics that a record matched before or matches now, with the flags of their events.
+    private mutating func events(
+        of name: String,
+        _ before: RecordRow?,
+        _ after: RecordRow,
+        _ application: CommitApplication,
+        at place: ZonePlace
+    ) throws(EngineError) -> [Topic.ID: TopicEvent.Flags] {
+        let (old, new) = (try visible(before, place.scope), try visible(after, place.scope))
+        var change: TopicEvent.Flags = []
+        if old == nil { change.insert(.created) }
+        if new == nil { change.insert(.deleted) }
+        var events: [Topic.ID: TopicEvent.Flags] = [:]
+        for topic in try topics(of: old, named: name, application, at: place) {
+            events[topic, default: change].insert(.matchedBefore)
+        }
+        for topic in try topics(of: new, named: name, application, at: place) {
+            events[topic, default: change].insert(.matchesNow)
+        }
+        return events
+    }
+
+    /// The mixed row of a record that a commit changed; nil if the commit's maker knew its latest
+    /// changes, or nobody watches its types.
+    private mutating func mix(
+        _ before: RecordRow?,
+        _ after: RecordRow,
+        _ application: CommitApplication,
+        at place: ZonePlace
+    ) throws(EngineError) -> MixedRow? {
         let unknown = (before?.frontier ?? []).map(\.dot).filter { !application.cut.covers($0) }
-        if unknown.isEmpty || types.isEmpty { return }
-        let row = MixedRow(
+        if unknown.isEmpty { return nil }
+        let topics = try loadFeeds(of: place.scope).topics
+        let types = Set([before, after].compactMap { $0 }.map { StoredName.shown($0.type) })
+            .filter { topics.watches(.init(database: place.zone.database, type: $0)) }
+        if types.isEmpty { return nil }
+        return MixedRow(
             stamp: application.commit.stamp,
             unknown: unknown,
             zone: place.zone.name,
             types: types.sorted()
         )
-        put(.mixed(place.scope, day, position, place.number, name), row)
     }
 
-    /// A commit deleted a zone with all that was in it.
+    /// Writes the topic events of a zone that a commit deleted.
     mutating func noteTopics(
         ofDeletedZone number: ZoneNumber,
         _ application: CommitApplication
@@ -100,7 +124,7 @@ extension WriteTransaction {
         }
     }
 
-    /// A commit touched a zone.
+    /// Writes the watched heads of a zone that a commit touched.
     mutating func noteTopics(
         of zone: Commit.Zone,
         _ commit: Commit,
@@ -117,6 +141,7 @@ extension WriteTransaction {
         }
     }
 
+    /// The topics that a visible record matches.
     private mutating func topics(
         of row: RecordRow?,
         named name: String,
@@ -138,6 +163,7 @@ extension WriteTransaction {
         }
     }
 
+    /// The topics of a type; nil if it has none.
     private mutating func topicGroup(
         _ place: TopicIndex.Place,
         of scope: ScopeNumber
@@ -151,7 +177,7 @@ extension WriteTransaction {
         return state.feeds[scope]?.topics.bind(place, binding)
     }
 
-    /// nil: nobody sees the record.
+    /// The row, or nil if no user sees the record.
     private mutating func visible(
         _ row: RecordRow?,
         _ scope: ScopeNumber
@@ -162,10 +188,10 @@ extension WriteTransaction {
 
     // MARK: Subscriptions
 
-    /// Notes which subscriptions fire for the only time: where the commit was made, so that it is
-    /// once wherever nodes reach each other.
+    /// Notes which subscriptions with `firesOnce` fire on a change.
     ///
-    /// One whose user may not read the record waits for another record.
+    /// Only the node that made the commit does so: a subscription fires once as long as nodes reach
+    /// each other. A subscription does not fire on a record that its user may not read.
     private mutating func noteFiring(
         of topic: Topic.ID,
         _ flags: TopicEvent.Flags,
@@ -183,7 +209,7 @@ extension WriteTransaction {
         }
     }
 
-    /// Whether the user of a subscription may read a record, dead or alive.
+    /// Whether the user of a subscription may read a record, or might before it was deleted.
     private mutating func mayRead(
         _ row: RecordRow,
         at place: ZonePlace,
@@ -224,9 +250,9 @@ extension WriteTransaction {
         }
     }
 
-    /// A subscription's register changes.
+    /// Follows a change of a subscription's register.
     ///
-    /// - Parameter position: Where: feeds from before it don't have what it asks for.
+    /// - Parameter position: The position of the change. A feed that begins before it is reset.
     mutating func noteSubscription(
         _ key: [Bytes],
         from old: Bytes?,
@@ -238,13 +264,13 @@ extension WriteTransaction {
         let (before, after) = (
             StoredSubscription(read: key, old), StoredSubscription(read: key, new)
         )
-        // In place: there may be 100,000 topics, and a copy would copy them all.
+        // Change the index in place: a copy of 100,000 topics is slow.
         if let before { state.feeds[scope]?.leave(before) }
         if let after { state.feeds[scope]?.enter(after) }
         if let topic = before.map(Topic.init), topic.recordType == nil,
             state.feeds[scope]?.topics.holds(topic) == false
         {
-            // One by one, as all rows of `meta`: one for each zone, device and run of a node.
+            // Ranges can't be deleted in `meta`. There is a row for each zone, device and run.
             for (key, _) in try rows(.meta, .watchedHeads(of: topic.id, in: scope)) {
                 put(RowKey(.watchedHead, bytes: key), nil)
             }
@@ -252,14 +278,14 @@ extension WriteTransaction {
         state.feeds[scope]?.needsMilestone = true
         if let user = (after ?? before)?.user { state.touched.insert(.subscriptions(of: user)) }
         put(.subscribed(scope, StoredSubscription.anyKey), SeqRow(seq: position))
-        // One that fired goes on to tell of that.
+        // A subscription that fired still tells of that.
         if after?.fired != nil { return }
         put(.subscribed(scope, key), new.map { _ in SeqRow(seq: position).rowBytes })
     }
 
     // MARK: Positions
 
-    /// Records changed otherwise than by commits: no feed goes on across this.
+    /// Writes a break: records changed without a commit, so no feed goes on across this position.
     package mutating func noteFeedBreak(in number: ScopeNumber) throws(EngineError) {
         var scope = try loadScope(number)
         put(.feedBreak(number), SeqRow(seq: scope.nextPosition))
@@ -268,17 +294,17 @@ extension WriteTransaction {
         try needMilestone(in: number)
     }
 
-    /// The batch ends with a milestone.
+    /// Makes the batch end with a milestone.
     mutating func needMilestone(in scope: ScopeNumber) throws(EngineError) {
         _ = try loadScope(scope)
         _ = try loadFeeds(of: scope)
         state.feeds[scope]?.needsMilestone = true
     }
 
-    /// Today, or the last day on which something was committed, if that is later.
+    /// The day for new rows: today, or the day of the last rows if that is later.
     private mutating func day(of scope: ScopeNumber) throws(EngineError) -> Day {
         var feeds = try loadFeeds(of: scope)
-        let today = Day(clamping: now / Self.millisecondsPerDay) + state.passedDays
+        let today = day(at: now)
         guard feeds.day < today else { return feeds.day }
         feeds.day = today
         state.feeds[scope] = feeds
@@ -287,7 +313,10 @@ extension WriteTransaction {
         return today
     }
 
-    /// Writes how far the scopes are to which somebody subscribes, at the end of a batch.
+    /// Writes the milestones that are due, at the end of a batch.
+    ///
+    /// A scope gets one if it was written to and has subscriptions, at most one a second; and in
+    /// any case if `needMilestone` was called.
     mutating func putMilestones() {
         for (number, scope) in state.scopes {
             guard var feeds = state.feeds[number], !feeds.topics.isEmpty || feeds.needsMilestone,
@@ -303,7 +332,7 @@ extension WriteTransaction {
         }
     }
 
-    /// Reads what is watched in a scope when it is first written to.
+    /// The state of a scope's feeds; read from the store when it is first needed.
     private mutating func loadFeeds(of scope: ScopeNumber) throws(EngineError) -> FeedState {
         if let known = state.feeds[scope] { return known }
         var feeds = FeedState()
@@ -312,9 +341,7 @@ extension WriteTransaction {
             if let stored = StoredSubscription(read: key, value) { feeds.enter(stored) }
         }
         if let (key, _) = try rows(.meta, .feedDays(of: scope), backwards: true, limit: 1).first {
-            var parts = KeyReader(key)
-            _ = try parts.number(ScopeNumber.self)
-            feeds.day = try parts.number()
+            feeds.day = try RowKey.feedDay(key)
         }
         state.feeds[scope] = feeds
         return feeds
@@ -340,9 +367,9 @@ extension FeedState {
 }
 
 extension StoredSubscription {
-    /// A damaged one is found by the comparison of nodes, and is nobody's until then.
+    /// Decodes a register; nil if it has no value or is damaged.
     ///
-    /// - Parameter value: nil for a register that was removed, or was never there.
+    /// The comparison of nodes finds damaged registers.
     fileprivate init?(read key: [Bytes], _ value: Bytes?) {
         guard let value, let stored = try? StoredSubscription(key: key, value: value) else {
             return nil
@@ -352,7 +379,7 @@ extension StoredSubscription {
 }
 
 extension Subscription.Options {
-    /// Whether a subscription with these tells of an event.
+    /// Whether a subscription with these options tells of an event.
     package func fire(on flags: TopicEvent.Flags) -> Bool {
         if flags.contains(.deleted) { return contains(.firesOnRecordDeletion) }
         return contains(flags.contains(.created) ? .firesOnRecordCreation : .firesOnRecordUpdate)

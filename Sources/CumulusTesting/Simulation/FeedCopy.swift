@@ -1,12 +1,12 @@
-// Which records match a device's subscriptions, as its feed told it: what an application keeps.
+// The records that match a device's subscriptions, as its feed told it: an application's copy.
 //
-// Held by the devices of simulations (`RoamingFeed`) and by those that follow real nodes. It is
-// told each piece of news, and keeps what a feed must not do as a fault: a notification that comes
-// twice, a record that leaves where it was not.
+// Held by the devices of simulations (`RoamingFeed`) and by devices that follow real nodes. It
+// takes each piece of news. A notification that comes twice is a fault, and so is a record that
+// leaves a subscription where it was not.
 
 package import CumulusModel
 
-/// Which records match, by subscriptions; `Change` names the last change that a notification tells.
+/// The matching records by subscription; `Change` names the last change that a notification tells.
 package struct FeedCopy<Change: Hashable & Sendable>: Sendable {
     private struct Told: Hashable {
         let subscription: String
@@ -15,14 +15,14 @@ package struct FeedCopy<Change: Hashable & Sendable>: Sendable {
     }
 
     private let owner: String
-    /// What matches, as zone and name, by the ids of subscriptions; none until the device asked.
+    /// The matching records as zone and name, by subscription; nil until the device has asked.
     package private(set) var held: [String: Set<String>] = [:]
-    /// What was asked while changes went on: the answer may be ahead of the feed.
+    /// Subscriptions that were asked before the feed was up to date: they may be ahead of it.
     private var ahead: Set<String> = []
     private var told: Set<Told> = []
-    /// What was not as promised.
+    /// Broken promises, in words.
     package var faults: [String] = []
-    /// How often what happened.
+    /// How often each kind of event happened.
     package var counts: [String: Int] = [:]
 
     /// - Parameter owner: Names the device in faults.
@@ -32,24 +32,24 @@ package struct FeedCopy<Change: Hashable & Sendable>: Sendable {
 
     // MARK: What the device asks
 
-    /// What a query found.
+    /// Takes what a query found for a subscription.
     ///
-    /// - Parameter isAhead: The query may have seen changes that the feed tells later.
+    /// - Parameter isAhead: Whether the query may have seen changes that the feed tells later.
     package mutating func hold(_ records: Set<String>, of subscription: String, isAhead: Bool) {
         held[subscription] = records
         if isAhead { ahead.insert(subscription) }
     }
 
-    /// Nothing is known of a subscription any more.
+    /// Drops the records of a subscription, until the device asks again.
     package mutating func forget(_ subscription: String) {
         held[subscription] = nil
         ahead.remove(subscription)
     }
 
-    /// Everything was told that happened before now.
+    /// Notes that the feed is up to date: it has told everything that a query may have seen.
     package mutating func settle() { ahead = [] }
 
-    /// Compares with what a query finds in the state up to which the feed has told.
+    /// Compares the records of a subscription with what a query finds after the last page.
     package mutating func compare(_ wanted: Set<String>, of subscription: String) {
         if held[subscription] == wanted { return }
         let kept = held[subscription].map { "\($0.sorted())" } ?? "nothing"
@@ -60,6 +60,7 @@ package struct FeedCopy<Change: Hashable & Sendable>: Sendable {
 
     // MARK: What the feed tells
 
+    /// Takes a notification of a record.
     package mutating func note(
         _ transition: FeedNotification.Transition,
         of record: String,
@@ -82,7 +83,7 @@ package struct FeedCopy<Change: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// What was told before, and is told again by a feed that began again.
+    /// Takes a notification that a feed tells again after it began again.
     package mutating func apply(
         _ transition: FeedNotification.Transition,
         of record: String,
@@ -95,7 +96,7 @@ package struct FeedCopy<Change: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// A zone is gone, with all its records.
+    /// Takes the notification that a zone is gone, with all its records.
     package mutating func note(deletedZone zone: String, _ subscription: String) {
         counts["feeds: notifications", default: 0] += 1
         held[subscription] = held[subscription]?.filter { !$0.hasPrefix(zone + "/") }

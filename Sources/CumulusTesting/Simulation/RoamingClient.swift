@@ -1,8 +1,8 @@
 // A client that fetches changes from one node after the other, page by page, and keeps what it is
 // told, as an application does.
 //
-// Driven by `SimulatedCluster`. Whenever a fetch is at its end, what the client holds must be what
-// the node shows at that moment; what isn't is kept as a fault for the checkers.
+// Driven by `SimulatedCluster`. At the end of a fetch the client must hold exactly what the node
+// shows at that moment. Any difference is a fault, which the checkers report.
 
 import CumulusModel
 import CumulusOperations
@@ -12,19 +12,21 @@ package struct RoamingClient {
     let caller: Caller
     let zone: String
     private var broken: BrokenRules
-    /// How far it has fetched the zone, and what it holds of it: tags by name.
+    /// How far it has fetched the zone.
     private var token: ChangeToken?
+    /// The records that it holds: change tag and fields, by name.
     private var records: [String: Bytes] = [:]
-    /// Of each record, the commits that the version names which was shown last.
+    /// The commits in the version of each record that was shown last.
     private var versions: [String: [Dot]] = [:]
-    /// What this fetch told: the same is not told twice.
+    /// What this fetch told, to count what is told twice.
     private var told: Set<Told> = []
-    /// How far it has fetched the database's zones, and which it knows.
+    /// How far it has fetched the database's zones.
     private var zonesToken: ChangeToken?
+    /// The zones that it knows.
     private var zones: Set<String> = []
-    /// What was not as promised.
+    /// Broken promises, in words.
     private(set) var faults: [String] = []
-    /// How often what happened.
+    /// How often each kind of event happened.
     private(set) var counts: [String: Int] = [:]
 
     private struct Told: Hashable {
@@ -90,7 +92,9 @@ package struct RoamingClient {
         counts["twice", default: 0] += 1
     }
 
-    /// A node that has not all commits of what was shown last shows something older.
+    /// Finds records of which the client was shown a newer version before.
+    ///
+    /// The node lacks a commit of the version that was shown last.
     private mutating func compareVersions(
         of page: FetchZoneChanges.Page,
         with store: TestStore
@@ -171,7 +175,7 @@ package struct RoamingClient {
         }
     }
 
-    /// A zone that was not told has nothing to tell.
+    /// Checks that a zone that was not told has no changes to tell.
     private mutating func expectNoChange(
         of zone: FoundZone,
         since before: ChangeToken?,
@@ -205,7 +209,7 @@ package struct RoamingClient {
 
     // MARK: Errors
 
-    /// Only what a caller is promised may go wrong.
+    /// Counts an error; an error that no caller should get is a fault.
     private mutating func note(_ error: ServiceError, _ what: String) throws {
         counts["\(what): \(error.code)", default: 0] += 1
         switch error.code {

@@ -1,10 +1,10 @@
 // A device that follows its user's subscriptions at one node after the other, page by page, and
 // keeps which records match, as an application does.
 //
-// Driven by `SimulatedCluster`. When a page is the last one, what the device holds of each
-// subscription must be exactly what a query finds on that node; no notification comes twice, no
-// record leaves that was not there, and tokens never go back. What isn't so is kept as a fault for
-// the checkers. What the user marks as read at one node must be so at all, see `RoamingMarks`.
+// Driven by `SimulatedCluster`. After a last page, the device must hold for each subscription
+// exactly what a query finds on that node. No notification may come twice, no record may leave that
+// was not there, and tokens may not go back. A difference is a fault, which the checkers report.
+// What the user marks as read at one node must be so at all nodes, see `RoamingMarks`.
 
 import Crypto
 import Cumulus
@@ -16,30 +16,30 @@ package struct RoamingFeed {
     private let caller: Caller
     private let broken: BrokenRules
     private var dice: SeededGenerator
-    /// For the lengths of pages: nothing else depends on them.
+    /// Decides the lengths of pages, and nothing else.
     private var cuts: SeededGenerator
     private var token: CumulusOperations.FeedToken?
-    /// Where the device was told last, as the node keeps it that goes on following there.
+    /// What a node keeps for a device that it follows; nil if the device is not up to date.
     private var stay: (run: Incarnation, place: UInt64, watches: FeedWatches)?
-    /// What the client leaves out of a feed that began again before the device was up to date.
+    /// Leaves out what a feed tells again, as the client does.
     private var repeats = FeedRepeats()
     private var sinceCheckpoint: Set<FeedNotification.ID> = []
-    /// Where the last page came from.
+    /// The node's run that made the last page.
     private var run: Incarnation?
-    /// What is followed, by the ids of subscriptions.
+    /// The queries of the subscriptions, by their ids.
     private var queries: [String: Query] = [:]
-    /// What matches.
+    /// The records that match.
     private var copy: FeedCopy<Dot>
-    /// How far the device has fetched which zones changed, and whether it watches them.
+    /// Whether the device watches which zones change, and how far it has fetched that.
     private var zones: (isWatched: Bool, token: ChangeToken?) = (false, nil)
     private var marks: RoamingMarks
 
-    /// What was not as promised.
+    /// Broken promises, in words.
     var faults: [String] { copy.faults }
-    /// How often what happened.
+    /// How often each kind of event happened.
     var counts: [String: Int] { copy.counts }
 
-    /// - Parameter seed: Dice of its own: nothing else in the story depends on them.
+    /// - Parameter seed: Seeds dice of its own, so that the rest of the history does not change.
     init(_ user: String, device: Bytes, seed: UInt64, breaking broken: BrokenRules) {
         caller = Caller(role: .user(user), device: device)
         copy = FeedCopy(of: user)
@@ -51,9 +51,9 @@ package struct RoamingFeed {
 
     // MARK: Marks
 
-    /// Marks some notifications as read, and looks for what was marked before.
+    /// Marks some notifications as read, and checks that earlier marks are there.
     ///
-    /// - Parameter isSettling: Nothing more is marked.
+    /// - Parameter isSettling: Whether nothing more is marked.
     mutating func mark(at store: TestStore, isSettling: Bool) throws {
         if !isSettling, try marks.step(upTo: token, by: caller, at: store) {
             copy.counts["feeds: marks", default: 0] += 1
@@ -63,7 +63,7 @@ package struct RoamingFeed {
 
     // MARK: Subscriptions
 
-    /// Saves another subscription at a node, if it has not enough.
+    /// Now and then saves another subscription at a node, up to three.
     mutating func subscribe(at store: TestStore) throws {
         guard queries.count < 3, Int.random(in: 0..<3, using: &dice) == 0 else { return }
         if !zones.isWatched {
@@ -120,7 +120,7 @@ package struct RoamingFeed {
             environment: store.scope.environment
         )
         fetch.broken = broken
-        // Every second time the device has connected anew.
+        // Every second page comes over a new connection.
         let isConnected = run == fetch.run && counts["feeds: pages", default: 0].isMultiple(of: 2)
         if let stay, stay.run == fetch.run, isConnected {
             (fetch.place, fetch.watches) = (stay.place, (stay.watches, stay.place))
@@ -142,7 +142,7 @@ package struct RoamingFeed {
         }
     }
 
-    /// A page, of which every third one ends before it must.
+    /// A page; about one in three ends before it must.
     private mutating func page(
         of fetch: FetchFeed,
         from store: TestStore
@@ -200,7 +200,7 @@ package struct RoamingFeed {
         for id in try known(at: store) { copy.compare(try ask(id, store), of: id) }
     }
 
-    /// Zones change exactly when the device is told so.
+    /// Checks that the device was told of each zone that changed.
     private mutating func checkZones(_ page: FetchFeed.Page, at store: TestStore) throws {
         let isKnown = try store.reader.subscriptions(in: store.scopeNumber(), of: caller.user)
             .contains { $0.subscription.id == zonesID }
@@ -233,7 +233,7 @@ package struct RoamingFeed {
                 changed?.formUnion(page.deletions.map(\.name))
                 if !page.moreComing { return changed }
             } catch ReadFailure.service(let error) where error.code == .changeTokenExpired {
-                // A device fetches everything anew then.
+                // The device then fetches everything anew.
                 (zones.token, changed) = (nil, nil)
             }
         }
@@ -261,7 +261,7 @@ package struct RoamingFeed {
         }
     }
 
-    /// As the client sees it.
+    /// The notification of news, as the client gets it.
     private func notification(_ news: FeedNews) -> FeedNotification {
         let name = SHA256.hash(data: news.identity).prefix(FeedNotification.ID.byteCount)
         let change: FeedNotification.News =
@@ -293,19 +293,20 @@ package struct RoamingFeed {
             .map(\.subscription.id).filter { queries[$0] != nil }
     }
 
+    /// The records that the query of a subscription finds on a node.
     private func ask(_ id: String, _ store: TestStore) throws -> Set<String> {
         guard let query = queries[id] else { return [] }
         do {
             let page = try store.query(query, zone: nil, limit: 10_000, by: caller)
             return Set(page.records.map { "\($0.zone.name)/\($0.record.name)" })
         } catch let error as ServiceError where error.code == .invalidArguments {
-            // Nothing satisfies what can't be asked, since a field has another type by now.
+            // A field has another type by now, so the query is invalid and no record matches.
             return []
         }
     }
 }
 
-/// The devices of a history; every fourth history has some.
+/// The devices of a history; only every fourth history has devices.
 package struct RoamingFeeds {
     package private(set) var devices: [RoamingFeed] = []
     private var dice: SeededGenerator
@@ -325,15 +326,15 @@ package struct RoamingFeeds {
 
     package var isEmpty: Bool { devices.isEmpty }
 
-    /// At which nodes devices go on when a history is at its end.
+    /// The nodes at which devices go on at the end of a history, in order.
     func settlingTurns(_ nodes: Int) -> [Int] {
         isEmpty ? [] : (0..<20).flatMap { _ in Array(0..<nodes) }
     }
 
-    /// Now and then a device fetches a page of its feed; it may subscribe before, and the node may
-    /// forget what is old.
+    /// Now and then lets a device fetch a page of its feed.
     ///
-    /// Returns what happened.
+    /// The device may save a subscription before, and the node may forget old feed rows. Returns
+    /// what happened, in words.
     mutating func step(on store: TestStore, isSettling: Bool) throws -> [String] {
         guard Int.random(in: 0..<3, using: &dice) == 0 else { return [] }
         let device = Int.random(in: devices.indices, using: &dice)

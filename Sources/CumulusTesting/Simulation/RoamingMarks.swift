@@ -1,7 +1,7 @@
 // What a user marks as read at one node after the other. A node that has applied a mark's commit,
-// or the state of one that had, must hold the mark, whatever else was marked meanwhile.
+// or taken the state of such a node, must hold the mark, even if others were made at the same time.
 //
-// Belongs to a `RoamingFeed`, which keeps what is missing as faults.
+// Held by a `RoamingFeed`, which keeps missing marks as faults.
 
 import CumulusModel
 import CumulusOperations
@@ -17,14 +17,14 @@ struct RoamingMarks {
     private var marks: [Mark] = []
     private var dice: SeededGenerator
 
-    /// - Parameter seed: Dice of its own: when a device fetches does not depend on them.
+    /// - Parameter seed: Seeds dice of its own, so that the device fetches at the same times.
     init(seed: UInt64) {
         dice = SeededGenerator(seed: seed &+ 0x4EAD)
     }
 
-    /// Now and then marks some ids at a node, and perhaps all that the device was told.
+    /// Now and then marks some ids at a node, and perhaps everything that the device was told.
     ///
-    /// Returns whether it did.
+    /// Returns whether it marked any.
     mutating func step(
         upTo token: FeedToken?,
         by caller: Caller,
@@ -48,7 +48,7 @@ struct RoamingMarks {
         return true
     }
 
-    /// The marks that a node must hold and does not, in words.
+    /// The marks that a node must hold but does not, in words.
     func missing(of user: String, at store: TestStore) throws -> [String] {
         let scope = try store.scopeNumber()
         let vector = try store.reader.vector(of: scope)

@@ -1,8 +1,8 @@
 // A client that asks one query of one node after the other, page by page.
 //
-// Driven by `SimulatedCluster`. When the last page has come, every record that was found by the
-// first node and unchanged on all others must have been on exactly one page: pages neither repeat
-// nor skip what did not change. What isn't so is kept as a fault for the checkers.
+// Driven by `SimulatedCluster`. A record that the first node found, and that was the same on all
+// other nodes, must be on exactly one page: pages neither repeat nor skip such records. A
+// difference is a fault, which the checkers report.
 
 import CumulusModel
 import CumulusOperations
@@ -13,36 +13,36 @@ package struct RoamingQuery {
     private let broken: BrokenRules
     private var dice: SeededGenerator
     private var asked: Asked?
-    /// What was not as promised.
+    /// Broken promises, in words.
     private(set) var faults: [String] = []
-    /// How often what happened.
+    /// How often each kind of event happened.
     private(set) var counts: [String: Int] = [:]
 
     /// A query on its way.
     private struct Asked {
         var query: Query
-        /// The schema that it was asked under: with another one, records match and sort anew.
+        /// The schema of the first node; with another schema, records match and sort differently.
         var schema: TypeSchema
-        /// Tags of what the first node found, by zone and name, less what was otherwise since.
+        /// Tags of the records that all nodes so far found in the same version, by zone and name.
         var found: [String: Bytes]
-        /// How far the nodes were that answered.
+        /// The vector of the last node that answered.
         var seen: VersionVector
         var told: [String] = []
         var cursor: QueryCursor?
         var waits = 0
     }
 
-    /// A node that went back to a backup may never have what was shown elsewhere.
+    /// How often a query waits for a node that is behind; a restored node may stay behind forever.
     private static let patience = 30
 
-    /// - Parameter seed: Dice of its own: nothing else in the story depends on them.
+    /// - Parameter seed: Seeds dice of its own, so that the rest of the history does not change.
     init(_ user: String, seed: UInt64, breaking broken: BrokenRules) {
         caller = Caller(role: .user(user))
         self.broken = broken
         dice = SeededGenerator(seed: seed)
     }
 
-    /// Asks a node for the first page, or for the one behind the last.
+    /// Asks a node for the first page, or for the next one.
     mutating func step(on store: TestStore) throws {
         do {
             if asked == nil { asked = try begin(on: store) }
@@ -84,10 +84,10 @@ package struct RoamingQuery {
         )
     }
 
-    /// A record may come to be as it was: when a life that hid it ends, or what was added is taken
-    /// away.
+    /// Drops the records that this node does not have in the version of the first node.
     ///
-    /// On a node that is behind the last one nothing is as it is: that it answers is the fault.
+    /// This is done at each page, since a record may change and come back to its old version. A
+    /// node that is behind the last one should not have answered: its records don't count.
     private func leaveOut(_ asked: inout Asked, on store: TestStore) throws {
         let vector = try store.vector()
         guard vector.covers(asked.seen) else { return }
@@ -120,7 +120,7 @@ package struct RoamingQuery {
         try store.reader.typeSchema(store.scopeNumber(), RandomRequests.recordType)
     }
 
-    /// Only what a caller is promised may go wrong.
+    /// Counts an error; an error that no caller should get is a fault.
     private mutating func note(_ error: ServiceError) {
         counts["queries: \(error.code)", default: 0] += 1
         guard error.reason == .nodeBehind else {

@@ -9,7 +9,7 @@ import Testing
 
 @Suite struct SharedPagesTests {
     private let pages = SharedPages<FollowChanges.Question, FollowedPage>(
-        size: { $0.message.count },
+        size: { _, page in page.message.count },
         isShared: { !$0.isPersonal }
     )
 
@@ -77,6 +77,13 @@ import Testing
         for seq in UInt64(1)...3 { _ = try ask(Self.question(seq), at: 5, large) }
         #expect(try ask(Self.question(1), at: 5, [1]).count == large.count)
         #expect(try ask(Self.question(3), at: 5, [1]) == [1])
+    }
+
+    /// Questions take memory too: 20,000 empty answers would be 10 MB.
+    @Test func emptyAnswersAreBounded() throws {
+        for seq in UInt64(1)...20_000 { _ = try ask(Self.question(seq), at: 5, []) }
+        #expect(try ask(Self.question(1), at: 5, [1]) == [])
+        #expect(try ask(Self.question(20_000), at: 5, [1]) == [1])
     }
 
     /// A first page is read for its caller alone: whether it may see it is not known before.

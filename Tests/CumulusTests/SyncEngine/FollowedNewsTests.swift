@@ -7,14 +7,14 @@ import Testing
 
 @testable import Cumulus
 
-@Suite(.timeLimit(.minutes(1))) struct FeedNewsTests {
+@Suite(.timeLimit(.minutes(1))) struct FollowedNewsTests {
     /// Follows the news of a server until so many were heard, and a moment longer.
     ///
     /// Returns how many were heard, and the server's calls.
     private func hear(
         _ count: Int,
         _ steps: [ScriptedServer.Step],
-        subscriptionID: Subscription.ID = FeedNews.standardID,
+        subscriptionID: Subscription.ID = FollowedNews.standardID,
         milliseconds: Int64 = 600_000,
         reminderMilliseconds: Int64 = 600_000
     ) async throws -> (heard: Int, calls: [ScriptedServer.Request]) {
@@ -22,7 +22,7 @@ import Testing
         var configuration = Container.Configuration(endpoints: [server.endpoint])
         configuration.timeout = .seconds(50)
         let container = Container(identifier: "iCloud.test", configuration: configuration)
-        let news = FeedNews(
+        let news = FollowedNews(
             database: container.privateCloudDatabase,
             subscriptionID: subscriptionID,
             milliseconds: milliseconds,

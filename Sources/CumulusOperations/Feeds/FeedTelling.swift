@@ -1,0 +1,364 @@
+// Turns the rows of a window into news: the rows of one record become one piece of news.
+//
+// Made by `FeedRead` for each page, which calls `tell` for each subscription.
+
+import CumulusModel
+import CumulusStorage
+
+struct FeedTelling {
+    private struct Place: Hashable {
+        let zone: String
+        /// Empty for the zone itself.
+        let name: String
+    }
+
+    /// The rows of a record in the window that the device has not seen.
+    private struct Story {
+        let first: TopicEvent
+        private(set) var last: TopicEvent
+        private(set) var position: UInt64
+        /// The highest stamp of the rows.
+        private(set) var stamp: Stamp
+        private(set) var dots: [Dot]
+        /// Whether the device that is told made all the changes.
+        private(set) var isOwn: Bool
+
+        init(_ event: FeedWindow.Event, isOwn: Bool) {
+            first = event.row
+            last = event.row
+            position = event.position
+            stamp = event.row.stamp
+            dots = [event.row.stamp.dot]
+            self.isOwn = isOwn
+        }
+
+        mutating func append(_ event: FeedWindow.Event, isOwn: Bool) {
+            last = event.row
+            position = event.position
+            stamp = max(stamp, event.row.stamp)
+            dots.append(event.row.stamp.dot)
+            self.isOwn = self.isOwn && isOwn
+        }
+
+        var isSeveral: Bool { dots.count > 1 }
+
+        /// The user of the first and the last change; empty if these are two.
+        var user: String { first.user == last.user ? last.user : "" }
+
+        func reason(matchesNow: Bool) -> FeedNotification.Reason {
+            if last.flags.contains(.deleted) { return .deleted }
+            return matchesNow && first.flags.contains(.created) ? .created : .updated
+        }
+    }
+
+    let fetch: FetchFeed
+    /// The device that is told, as `TopicEvent.deviceMark` names it; 0 means any device.
+    let mark: UInt64
+    /// The changes that the device has seen.
+    let known: VersionVector
+    let scope: ScopeNumber
+    let window: FeedWindow
+    /// The first position of the read, of which the window may be a later part.
+    let first: UInt64
+    /// Whether another run of a node told the device some of these changes.
+    let isCut: Bool
+    /// Whether this run told some of the read in an earlier window.
+    let isLater: Bool
+    let reader: ReadTransaction
+    let schemas: SchemaDirectory
+    private(set) var news: [FeedNews] = []
+    /// Subscriptions whose firing can't be told here: they had fired on this node already, and the
+    /// firing on another node is kept.
+    private(set) var lost: [SubscriptionName] = []
+    /// Marks of the devices that made the changes.
+    private(set) var authors: Set<UInt64> = []
+
+    /// Adds the news of a subscription.
+    ///
+    /// - Parameters:
+    ///   - position: Changes up to there are older than the subscription, and not told.
+    ///   - seen: The same for zones as a whole.
+    mutating func tell(
+        _ stored: StoredSubscription,
+        _ topic: Topic,
+        since position: UInt64,
+        _ seen: VersionVector
+    ) throws(EngineError) {
+        guard topic.recordType != nil else {
+            // Only the last page moves the token's vector, so only that page tells of zones.
+            if window.isLast { try tellZones(stored, topic, seen) }
+            return
+        }
+        if let fired = stored.fired, try hasLost(fired, topic) { lost.append(stored.name) }
+        let mixes = stored.fired == nil ? try mixes(topic) : [:]
+        let deletions = stored.fired == nil ? knownDeletions(topic) : []
+        let stories = stories(topic, since: position, stored.fired)
+        for (place, story) in stories where mixes[place] == nil && isNews(story) {
+            if mayBeGone(place, deletions) {
+                let changes = (story.stamp, story.dots, story.position)
+                try add(state(after: changes, at: place, stored, topic), of: topic, at: place)
+            } else if let told = told(story, at: place, stored) {
+                try add(told, of: topic, at: place)
+            }
+        }
+        for (place, mix) in mixes {
+            try add(state(after: mix, at: place, stored, topic), of: topic, at: place)
+        }
+    }
+
+    /// Adds news of a record for the users who may read it.
+    ///
+    /// These are the users who may read it as it is now, or who might when it was deleted.
+    private mutating func add(
+        _ news: FeedNews,
+        of topic: Topic,
+        at place: Place
+    ) throws(EngineError) {
+        var news = news
+        // News of a zone say only that it is gone: no right is needed.
+        if news.database.kind == .public, !place.name.isEmpty {
+            let type = topic.recordType ?? ""
+            let grants = try schemas.find(type, of: scope, reader).schema.grants
+            let row = try row(at: place)
+            // The creator is unknown if the record is forgotten, or if a record of another type has
+            // its name now.
+            let isSame = row.map { StoredName.shown($0.type) == type } ?? false
+            let creator = isSame ? row?.createdBy ?? "" : ""
+            switch grants.reach(.read, of: creator) {
+            case .all: break
+            case .own: news.reader = creator
+            case .none: return
+            }
+        }
+        self.news.append(news)
+    }
+
+    /// The row of a record of the public database as it is now; nil if it is forgotten.
+    private func row(at place: Place) throws(EngineError) -> RecordRow? {
+        guard let database = try reader.database(scope, .public),
+            let zone = try reader.zone(database, place.zone), zone.exists
+        else { return nil }
+        return try reader.record(zone.number, place.name)
+    }
+
+    /// Adds news of the zones in which others changed something that the device has not seen.
+    private mutating func tellZones(
+        _ stored: StoredSubscription,
+        _ topic: Topic,
+        _ seen: VersionVector
+    ) throws(EngineError) {
+        var (zones, newest): ([String], Stamp?) = ([], nil)
+        var dots: [Dot] = []
+        for (key, value) in try reader.rows(.meta, .watchedHeads(of: topic.id, in: scope)) {
+            let (zone, device, incarnation) = try RowKey.watchedHead(key)
+            let row = try reader.decoding(key) { () throws(MalformedBytes) in
+                try WatchedHead(row: value)
+            }
+            let stamp = Stamp(row.time, Dot(incarnation, row.seq))
+            if seen.covers(stamp.dot) { continue }
+            authors.insert(device)
+            if mark != 0 && device == mark { continue }
+            if zones.last != zone { zones.append(zone) }
+            newest = max(newest ?? stamp, stamp)
+            dots.append(stamp.dot)
+        }
+        guard let newest else { return }
+        news.append(
+            FeedNews(
+                subscription: stored.subscription,
+                database: stored.database,
+                change: .zones(zones),
+                stamp: newest,
+                dots: dots,
+                position: window.end,
+                user: ""
+            )
+        )
+    }
+
+    /// The rows that the device has not seen, by their records.
+    private mutating func stories(
+        _ topic: Topic,
+        since position: UInt64,
+        _ fired: Dot?
+    ) -> [Place: Story] {
+        var stories: [Place: Story] = [:]
+        for event in window.events[topic.id] ?? [] where event.position > position {
+            if !fetch.broken.contains(.feedCovered), known.covers(event.row.stamp.dot) { continue }
+            if let fired, event.row.stamp.dot != fired { continue }
+            authors.insert(event.row.device)
+            let isOwn = mark != 0 && event.row.device == mark
+            let place = Place(zone: event.row.zone, name: event.name)
+            if stories[place] == nil || fetch.broken.contains(.feedFold) {
+                stories[place] = Story(event, isOwn: isOwn)
+            } else {
+                stories[place]?.append(event, isOwn: isOwn)
+            }
+        }
+        return stories
+    }
+
+    /// Whether others changed what the device may hold.
+    private func isNews(_ story: Story) -> Bool {
+        let before = story.first.flags.contains(.matchedBefore)
+        let now = story.last.flags.contains(.matchesNow)
+        return (before || now || isUncertain(story, now)) && !story.isOwn
+    }
+
+    /// The news of a record's rows; nil if the subscription does not tell of them.
+    private func told(
+        _ story: Story,
+        at place: Place,
+        _ stored: StoredSubscription
+    ) -> FeedNews? {
+        let before = story.first.flags.contains(.matchedBefore)
+        let now = story.last.flags.contains(.matchesNow)
+        let isUncertain = isUncertain(story, now)
+        let reason = story.reason(matchesNow: now)
+        guard stored.subscription.fires(on: reason) else { return nil }
+        let transition: FeedNotification.Transition =
+            if isUncertain {
+                now ? .uncertainMatch : .uncertainMiss
+            } else {
+                !now ? .left : before ? .stayed : .entered
+            }
+        return FeedNews(
+            subscription: stored.subscription,
+            database: stored.database,
+            change: place.name.isEmpty
+                ? .zoneDeleted(place.zone)
+                : .record(zone: place.zone, name: place.name, reason, transition),
+            stamp: story.stamp,
+            dots: story.dots,
+            position: story.position,
+            user: story.user
+        )
+    }
+
+    /// Whether it is unknown if the device holds the record.
+    private func isUncertain(_ story: Story, _ now: Bool) -> Bool {
+        if fetch.broken.contains(.feedCut) { return false }
+        // The device was told some of the changes: it may hold a record that came and went.
+        if isCut, story.isSeveral { return true }
+        // The device may have dropped the record: of concurrent changes, an earlier window told how
+        // the record is now.
+        return !now && (isLater || isCut)
+    }
+
+    // MARK: Concurrent changes
+
+    /// Whether a subscription fired on a commit that has no event here.
+    ///
+    /// The subscription had fired on this node when that commit came, so nothing was written. The
+    /// firing on the other node is the one that is kept.
+    private func hasLost(_ fired: Dot, _ topic: Topic) throws(EngineError) -> Bool {
+        guard window.isLast, !known.covers(fired) else { return false }
+        let all = try FeedWindow(
+            of: [topic.id],
+            from: first,
+            through: window.end,
+            isLast: true,
+            in: scope,
+            reader
+        )
+        return all.events[topic.id]?.contains { $0.row.stamp.dot == fired } != true
+    }
+
+    /// Changes of a record that the device has not seen, though it has seen concurrent ones.
+    private typealias Changes = (stamp: Stamp, dots: [Dot], position: UInt64)
+
+    /// The records of which the device has seen only one of two concurrent changes.
+    private func mixes(_ topic: Topic) throws(EngineError) -> [Place: Changes] {
+        if fetch.broken.contains(.feedMixed) { return [:] }
+        var found: [Place: Changes] = [:]
+        guard let type = topic.recordType else { return [:] }
+        for mix in window.mixes where mix.row.types.contains(type) {
+            guard topic.zones.contain(mix.row.zone), known.covers(mix.row.stamp.dot) else {
+                continue
+            }
+            let late = mix.row.unknown.filter { !known.covers($0) }
+            guard let dot = late.max() else { continue }
+            found[Place(zone: mix.row.zone, name: mix.name)] = (
+                Stamp(mix.row.stamp.time, dot), [dot], mix.position
+            )
+        }
+        return found
+    }
+
+    /// The zones of whose deletion the device knows, though the window holds it.
+    private func knownDeletions(_ topic: Topic) -> Set<String> {
+        let deletions = (window.events[topic.id] ?? []).filter {
+            $0.row.flags.contains(.zoneDeleted) && known.covers($0.row.stamp.dot)
+        }
+        return Set(deletions.map(\.row.zone))
+    }
+
+    /// Whether the device may have seen a zone's deletion that took a change of the record along,
+    /// which this node applied before the deletion.
+    ///
+    /// A window that is not the last one may end before such a deletion.
+    private func mayBeGone(_ place: Place, _ knownDeletions: Set<String>) -> Bool {
+        guard place.zone != Names.defaultZone, !place.name.isEmpty else { return false }
+        return knownDeletions.contains(place.zone) || !window.isLast
+    }
+
+    /// The news of a record with concurrent changes: how it is now.
+    private func state(
+        after changes: Changes,
+        at place: Place,
+        _ stored: StoredSubscription,
+        _ topic: Topic
+    ) throws(EngineError) -> FeedNews {
+        FeedNews(
+            subscription: stored.subscription,
+            database: stored.database,
+            change: .record(
+                zone: place.zone,
+                name: place.name,
+                .updated,
+                try matches(topic, place) ? .uncertainMatch : .uncertainMiss
+            ),
+            stamp: changes.stamp,
+            dots: changes.dots,
+            position: changes.position,
+            user: ""
+        )
+    }
+
+    /// Whether a record matches a topic now.
+    private func matches(_ topic: Topic, _ place: Place) throws(EngineError) -> Bool {
+        guard let type = topic.recordType,
+            let database = try reader.database(scope, topic.database),
+            let zone = try reader.zone(database, place.zone), zone.exists,
+            let row = try reader.record(zone.number, place.name), !row.isDead,
+            StoredName.shown(row.type) == type,
+            try !RecordLens(of: scope, in: reader).hides(row.type)
+        else { return false }
+        let schema = try reader.typeSchema(scope, type)
+        var group = TopicGroup(
+            TopicGroup.Binding(schema: schema, environment: fetch.environment)
+        )
+        group.insert(topic)
+        return try reader.decoding(RowKey.record(zone.number, place.name).bytes) {
+            () throws(MalformedBytes) in
+            try group.matches(
+                row,
+                named: place.name,
+                in: place.zone,
+                now: row.modified.time.milliseconds
+            ).contains(topic.id)
+        }
+    }
+}
+
+extension Subscription {
+    /// Whether the subscription tells of such a change.
+    fileprivate func fires(on reason: FeedNotification.Reason) -> Bool {
+        guard case .query = kind else { return true }
+        return switch reason {
+        case .created: options.contains(.firesOnRecordCreation)
+        case .updated: options.contains(.firesOnRecordUpdate)
+        case .deleted: options.contains(.firesOnRecordDeletion)
+        }
+    }
+}
