@@ -82,6 +82,7 @@ import Testing
     @Test(arguments: [0, 2] as [Int64])
     func ofADeletedZoneNothingIsToldForSure(stars: Int64) throws {
         let zone = ZoneAddress(name: "z")
+        try one.modify(ModifyZones(saving: ["z"]), by: tablet)
         try one.save([SaveItem("a", ["stars": 0], in: zone)], by: tablet)
         try subscribe(.standard)
         let token = try page(since: nil, at: one).token

@@ -112,7 +112,7 @@ import Testing
 
     /// Imports the type with these grants and no others.
     private func grant(_ grants: String) throws {
-        try store.importType("Note", "stars INT64 QUERYABLE, \(grants)")
+        try store.importType("Note", "stars INT64 QUERYABLE SORTABLE, \(grants)")
     }
 
     /// Rights are no part of what is shared: each user is told what it may read.
