@@ -84,7 +84,7 @@
         /// A node starts on the full disk, says so, and deletes make room for saves.
         private func free(_ disk: SmallDisk, _ load: FullDiskLoad) async throws {
             let node = try await start()
-            // The node drops its logs in its first seconds, and tables may be smaller than they were.
+            // The node drops its logs in its first seconds; tables may be smaller than they were.
             let isNoticed = try await eventually(seconds: 20) {
                 try disk.fill(leaving: Int(MemoryProfile.small.reserveBytes) - 8 << 20)
                 return node.errors.contains("the disk is nearly full: writes are refused")
