@@ -104,10 +104,10 @@ package struct FetchZoneChanges: Sendable {
                     "the schema dropped types or fields since, or gave fields other types"
                 )
             }
-            let access = AccessReader(to: database, of: number, by: caller, schemas)
+            let access = try AccessReader(to: database, of: number, by: caller, schemas, reader)
             guard try access.isKnown(to: start.base, reader) else {
                 throw ServiceError.tokenExpired(
-                    "the schema changed since who may read records of some types"
+                    "what its caller may read changed since, by the schema or by roles"
                 )
             }
             var gathering = Gathering(self, start, in: row.number, of: found, access, reader)

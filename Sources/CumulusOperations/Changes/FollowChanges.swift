@@ -35,14 +35,15 @@ package struct FollowChanges: Sendable {
     /// What decides records of which types a caller may read.
     enum Roles: Hashable, Sendable {
         case anonymous
-        case signedIn
+        /// With the roles of the schema that the caller was given.
+        case signedIn(Set<String>)
         case `operator`
 
-        init(_ caller: Caller) {
+        init(_ caller: Caller, _ roles: UserRoles) {
             self =
                 switch caller.role {
                 case .anonymous: .anonymous
-                case .user: .signedIn
+                case .user: .signedIn(roles.names)
                 case .operator: .operator
                 }
         }
@@ -51,7 +52,8 @@ package struct FollowChanges: Sendable {
     package private(set) var fetch: Fetch
     /// The follower was told that it has everything, and nothing since.
     package private(set) var isUpToDate = false
-    private var hasBegun = false
+    /// The caller's roles when the last page was read; nil: there was none.
+    private var roles: UserRoles?
 
     package init(_ fetch: Fetch) {
         switch fetch {
@@ -64,11 +66,18 @@ package struct FollowChanges: Sendable {
         }
     }
 
+    /// Whether the roles that the caller was given may decide what it is told.
+    package var dependsOnRoles: Bool {
+        if case .zone(let zone) = fetch { zone.database == .public } else { false }
+    }
+
     /// What followers may share an answer to; nil until a first page showed that this caller may
-    /// have it.
-    package func question(by caller: Caller) -> Question? {
-        guard hasBegun else { return nil }
-        let roles = Roles(caller)
+    /// have it, and again when its roles have changed.
+    ///
+    /// - Parameter roles: Of the state that is read; empty if nothing depends on them.
+    package func question(by caller: Caller, with roles: UserRoles) -> Question? {
+        guard self.roles == roles else { return nil }
+        let roles = Roles(caller, roles)
         switch fetch {
         case .zone(let fetch):
             return fetch.token.map {
@@ -118,8 +127,10 @@ package struct FollowChanges: Sendable {
     ///
     /// Returns whether the follower is told of the page: it is not if the page says nothing, unless
     /// it is the first one with which the follower is up to date.
-    package mutating func take(isEmpty: Bool, token: ChangeToken) -> Bool {
-        hasBegun = true
+    ///
+    /// - Parameter roles: With which `question` was asked.
+    package mutating func take(isEmpty: Bool, token: ChangeToken, with roles: UserRoles) -> Bool {
+        self.roles = roles
         switch fetch {
         case .zone(var zone):
             zone.token = token

@@ -31,11 +31,8 @@ package struct FeedNews: Hashable, Sendable {
     package var position: UInt64
     /// Whose change it was; empty: several, or a node's own.
     package var user: String
-    /// The only user who may read the record, which it created; nil: everybody who asked for it.
-    package var reader: String?
-
-    /// Whether a user may be told of it.
-    package func isFor(_ user: String) -> Bool { reader == nil || reader == user }
+    /// Those who may be told of it, of all who asked for it.
+    package var readers = Grants.Readers.everybody
 
     /// What its name is made of: the same on every node.
     package var identity: Bytes {
@@ -191,12 +188,8 @@ struct FeedTelling {
             // Nobody can say any more who created a record that is forgotten, or that left its name
             // to one of another type.
             let isSame = row.map { StoredName.shown($0.type) == type } ?? false
-            let creator = isSame ? row?.createdBy ?? "" : ""
-            switch grants.reach(.read, of: creator) {
-            case .all: break
-            case .own: news.reader = creator
-            case .none: return
-            }
+            news.readers = grants.readers(ofRecordBy: isSame ? row?.createdBy : nil)
+            if news.readers == .nobody { return }
         }
         self.news.append(news)
     }

@@ -22,7 +22,7 @@ package struct FeedRead: Hashable, Sendable {
     let isCut: Bool
 
     package struct Found: Sendable {
-        /// Of all users: see `FeedNews.isFor`.
+        /// Of all users: see `FeedNews.readers`.
         package var news: [FeedNews]
         /// Subscriptions of which something can't be told here.
         package var lost: [SubscriptionName]

@@ -69,7 +69,8 @@ package struct FetchFeed: Sendable {
                     leavingOut: mark,
                     in: reader
                 )
-                page.take(found, of: self)
+                let roles = try SchemaDirectory().roles(of: caller, in: number, reader)
+                page.take(found, of: self, with: roles.names)
             }
             return page
         } catch let failure as ReadFailure {
@@ -236,12 +237,17 @@ extension FetchFeed.Page {
     ///   - found: What its read found, of which the page's user is told what it may read; nil means
     ///     that it is too much to be told.
     ///   - fetch: The fetch that began the page.
-    package mutating func take(_ found: FeedRead.Found?, of fetch: FetchFeed) {
+    ///   - roles: Those of the schema that the page's user was given.
+    package mutating func take(
+        _ found: FeedRead.Found?,
+        of fetch: FetchFeed,
+        with roles: Set<String>
+    ) {
         guard let found, let read else {
             reset = .all
             return
         }
-        news = found.news.filter { $0.isFor(token.user) }
+        news = found.news.filter { $0.readers.include(token.user, with: roles) }
         if !found.lost.isEmpty {
             reset = reset?.joined(with: found.lost) ?? .subscriptions(found.lost)
         }
