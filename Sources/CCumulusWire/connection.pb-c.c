@@ -1345,7 +1345,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[49] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[51] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -1389,6 +1389,8 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[49] =
   { "INDEXES_REBUILD", "CUMULUS__V1__METHOD__INDEXES_REBUILD", 100 },
   { "INDEXES_VERIFY", "CUMULUS__V1__METHOD__INDEXES_VERIFY", 101 },
   { "SCHEMA_RESET", "CUMULUS__V1__METHOD__SCHEMA_RESET", 102 },
+  { "ROLES_LIST", "CUMULUS__V1__METHOD__ROLES_LIST", 103 },
+  { "ROLES_SET", "CUMULUS__V1__METHOD__ROLES_SET", 104 },
   { "ASSETS_PREPARE", "CUMULUS__V1__METHOD__ASSETS_PREPARE", 112 },
   { "ASSETS_UPLOAD", "CUMULUS__V1__METHOD__ASSETS_UPLOAD", 113 },
   { "ASSETS_DOWNLOAD", "CUMULUS__V1__METHOD__ASSETS_DOWNLOAD", 114 },
@@ -1398,20 +1400,20 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[49] =
   { "FEEDS_MARK_READ", "CUMULUS__V1__METHOD__FEEDS_MARK_READ", 131 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 6},{32, 9},{48, 10},{80, 31},{96, 35},{112, 42},{128, 45},{0, 49}
+{0, 0},{16, 6},{32, 9},{48, 10},{80, 31},{96, 35},{112, 44},{128, 47},{0, 51}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[49] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[51] =
 {
   { "ACCOUNTS_WHO_AM_I", 9 },
-  { "ASSETS_DOWNLOAD", 44 },
-  { "ASSETS_PREPARE", 42 },
-  { "ASSETS_UPLOAD", 43 },
+  { "ASSETS_DOWNLOAD", 46 },
+  { "ASSETS_PREPARE", 44 },
+  { "ASSETS_UPLOAD", 45 },
   { "CHANGES_DATABASE", 31 },
   { "CHANGES_FOLLOW_DATABASE", 33 },
   { "CHANGES_FOLLOW_ZONE", 34 },
   { "CHANGES_ZONE", 32 },
-  { "FEEDS_FOLLOW", 47 },
-  { "FEEDS_MARK_READ", 48 },
+  { "FEEDS_FOLLOW", 49 },
+  { "FEEDS_MARK_READ", 50 },
   { "INDEXES_LIST", 38 },
   { "INDEXES_REBUILD", 39 },
   { "INDEXES_VERIFY", 40 },
@@ -1442,12 +1444,14 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[49
   { "RECORDS_LIST_CONFLICTS", 4 },
   { "RECORDS_MODIFY", 2 },
   { "RECORDS_QUERY", 5 },
+  { "ROLES_LIST", 42 },
+  { "ROLES_SET", 43 },
   { "SCHEMA_DEPLOY", 37 },
   { "SCHEMA_IMPORT", 36 },
   { "SCHEMA_READ", 35 },
   { "SCHEMA_RESET", 41 },
-  { "SUBSCRIPTIONS_FETCH", 46 },
-  { "SUBSCRIPTIONS_MODIFY", 45 },
+  { "SUBSCRIPTIONS_FETCH", 48 },
+  { "SUBSCRIPTIONS_MODIFY", 47 },
   { "ZONES_FETCH", 7 },
   { "ZONES_LIST", 6 },
   { "ZONES_MODIFY", 8 },
@@ -1459,9 +1463,9 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  49,
+  51,
   cumulus__v1__method__enum_values_by_number,
-  49,
+  51,
   cumulus__v1__method__enum_values_by_name,
   8,
   cumulus__v1__method__value_ranges,

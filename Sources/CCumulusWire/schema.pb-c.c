@@ -639,7 +639,7 @@ const ProtobufCMessageDescriptor cumulus__v1__reset_schema_request__descriptor =
   (ProtobufCMessageInit) cumulus__v1__reset_schema_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__reset_schema_response__field_descriptors[2] =
+static const ProtobufCFieldDescriptor cumulus__v1__reset_schema_response__field_descriptors[3] =
 {
   {
     "changes",
@@ -665,15 +665,28 @@ static const ProtobufCFieldDescriptor cumulus__v1__reset_schema_response__field_
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "roles",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ResetSchemaResponse, roles),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__reset_schema_response__field_indices_by_name[] = {
   0,   /* field[0] = changes */
+  2,   /* field[2] = roles */
   1,   /* field[1] = zones */
 };
 static const ProtobufCIntRange cumulus__v1__reset_schema_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 2 }
+  { 0, 3 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__reset_schema_response__descriptor =
 {
@@ -683,7 +696,7 @@ const ProtobufCMessageDescriptor cumulus__v1__reset_schema_response__descriptor 
   "Cumulus__V1__ResetSchemaResponse",
   "cumulus.v1",
   sizeof(Cumulus__V1__ResetSchemaResponse),
-  2,
+  3,
   cumulus__v1__reset_schema_response__field_descriptors,
   cumulus__v1__reset_schema_response__field_indices_by_name,
   1,  cumulus__v1__reset_schema_response__number_ranges,

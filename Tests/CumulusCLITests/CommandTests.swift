@@ -31,7 +31,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
             nouns == [
                 "record", "zone", "import", "export", "user", "container", "status", "bench",
                 "config", "cluster", "changes", "conflicts", "backup", "policy", "query", "schema",
-                "index", "asset", "subscription", "watch", "notification",
+                "index", "asset", "subscription", "watch", "notification", "role",
             ]
         )
     }

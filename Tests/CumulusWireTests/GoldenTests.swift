@@ -9,7 +9,7 @@ import Testing
     @Test func everyRequestAndResponseHasOne() throws {
         let files = [
             "connection", "records", "zones", "changes", "operator", "peers", "assets",
-            "subscriptions", "feeds",
+            "subscriptions", "feeds", "roles",
         ]
         let declared = try files.flatMap { file in
             try Golden.text("\(file).proto").matches(of: /message (\w+(?:Request|Response))\s/)
@@ -80,6 +80,14 @@ import Testing
             ResetSchemaRequest.encoded(onlyShows: try ResetSchemaRequest.onlyShows(wire: $0))
         },
         "ResetSchemaResponse": { try ResetSchemaResponse(wire: $0).encoded() },
+        "SetRoleRequest": { try SetRoleRequest(wire: $0).encoded() },
+        "SetRoleResponse": {
+            SetRoleResponse.encoded(existed: try SetRoleResponse.existed(wire: $0))
+        },
+        "ListRolesRequest": { try ListRolesRequest(wire: $0).encoded() },
+        "ListRolesResponse": {
+            WireAssignedRole.answer(try WireAssignedRole.list(wire: $0)[...])
+        },
         "IndexesRequest": { try IndexesRequest(wire: $0).encoded() },
         "IndexesResponse": { WireIndex.answer(try WireIndex.list(wire: $0)) },
         "DeploySchemaResponse": { SchemaChanges.encoded(try SchemaChanges.changes(wire: $0)) },

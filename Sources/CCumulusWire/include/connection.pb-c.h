@@ -116,6 +116,11 @@ typedef enum _Cumulus__V1__Method {
   CUMULUS__V1__METHOD__INDEXES_REBUILD = 100,
   CUMULUS__V1__METHOD__INDEXES_VERIFY = 101,
   CUMULUS__V1__METHOD__SCHEMA_RESET = 102,
+  /*
+   * server stream
+   */
+  CUMULUS__V1__METHOD__ROLES_LIST = 103,
+  CUMULUS__V1__METHOD__ROLES_SET = 104,
   CUMULUS__V1__METHOD__ASSETS_PREPARE = 112,
   /*
    * client stream

@@ -139,10 +139,14 @@ struct  Cumulus__V1__ResetSchemaResponse
    * that are deleted, default zones with records among them
    */
   uint64_t zones;
+  /*
+   * that are taken away from users
+   */
+  uint64_t roles;
 };
 #define CUMULUS__V1__RESET_SCHEMA_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__reset_schema_response__descriptor) \
-    , 0,NULL, 0 }
+    , 0,NULL, 0, 0 }
 
 
 /* Cumulus__V1__ReadSchemaRequest methods */

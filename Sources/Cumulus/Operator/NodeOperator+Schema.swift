@@ -61,12 +61,13 @@ extension NodeOperator {
 
     /// Makes development what production is, without records, or tells what would change.
     ///
-    /// - Returns: The changes of the schema, a line each, and how many zones go.
+    /// - Returns: The changes of the schema, a line each, how many zones go, and how many roles are
+    ///   taken away from users.
     package func resetSchema(
         of container: String,
         _ environment: Environment,
         onlyShows: Bool
-    ) async throws -> (changes: [String], zones: Int) {
+    ) async throws -> (changes: [String], zones: Int, roles: Int) {
         let response = try await call(
             .schemaReset,
             message: ResetSchemaRequest.encoded(onlyShows: onlyShows),
@@ -74,7 +75,9 @@ extension NodeOperator {
             environment,
             repeats: onlyShows
         ) { try ResetSchemaResponse(wire: $0) }
-        return (response.changes, Int(clamping: response.zones))
+        return (
+            response.changes, Int(clamping: response.zones), Int(clamping: response.roles)
+        )
     }
 
     /// The types of a container's environment whose records don't merge by fields.

@@ -39,12 +39,13 @@ package struct NodeOperator: Sendable {
     /// Joins a list that comes in several messages.
     func list<Item>(
         _ method: Method,
+        message: Bytes = [],
         container: String? = nil,
+        _ environment: Environment? = nil,
         _ decode: (Bytes) throws -> [Item]
     ) async throws -> [Item] {
-        var header = CallHeader(method)
-        header.container = Bytes((container ?? "").utf8)
-        let messages = try await core.read(method, [], header: header)
+        let header = CallHeader(method, in: container, environment)
+        let messages = try await core.read(method, message, header: header)
         return try decoding { try messages.flatMap(decode) }
     }
 
@@ -57,14 +58,20 @@ package struct NodeOperator: Sendable {
         repeats: Bool = true,
         _ decode: (Bytes) throws -> Value
     ) async throws -> Value {
-        var header = CallHeader(method)
-        header.container = Bytes((container ?? "").utf8)
-        header.environment = environment.map { UInt32($0.rawValue) } ?? 0
+        let header = CallHeader(method, in: container, environment)
         let message = name.map { OperatorMessages.request(name: $0) } ?? message
         let messages =
             repeats
             ? try await core.read(method, message, header: header)
             : try await core.once(message, header: header)
         return try decoding { try decode(messages.first ?? []) }
+    }
+}
+
+extension CallHeader {
+    fileprivate init(_ method: Method, in container: String?, _ environment: Environment?) {
+        self.init(method)
+        self.container = Bytes((container ?? "").utf8)
+        self.environment = environment.map { UInt32($0.rawValue) } ?? 0
     }
 }

@@ -176,8 +176,8 @@ extension SchemaCommand {
                 note: """
                     Without --yes it only says what would change. The schema becomes \
                     production's, empty if nothing was ever deployed, and all zones of \
-                    development are deleted with their records, of all users. Users and their \
-                    tokens stay.
+                    development are deleted with their records, of all users. Users lose the \
+                    roles that they were given there. Users and their tokens stay.
                     """
             )
         )
@@ -189,11 +189,12 @@ extension SchemaCommand {
 
         func run() async throws {
             let (name, environment) = (scope.containerName, try scope.environmentValue())
-            let (changes, zones) = try await connection.withOperator {
+            let (changes, zones, roles) = try await connection.withOperator {
                 try await $0.resetSchema(of: name, environment, onlyShows: !yes)
             }
-            try show(changes, zones: zones, done: yes ? "made" : nil, output)
-            let isThere = !changes.isEmpty || zones > 0
+            let gone = (zones: zones, roles: roles)
+            try show(changes, gone: gone, done: yes ? "made" : nil, output)
+            let isThere = !changes.isEmpty || zones > 0 || roles > 0
             if !yes, isThere { complain("Nothing was changed yet; --yes resets development.") }
         }
     }
@@ -232,23 +233,25 @@ private func change(
 /// Prints changes, a line each.
 ///
 /// - Parameters:
-///   - zones: How many are deleted; nil means none can be.
+///   - gone: How many zones are deleted, and roles taken away; nil means none can be.
 ///   - done: What was done with them; nil means nothing yet.
 private func show(
     _ changes: [String],
-    zones: Int? = nil,
+    gone: (zones: Int, roles: Int)? = nil,
     done: String?,
     _ output: OutputOptions
 ) throws {
-    let isEmpty = changes.isEmpty && zones ?? 0 == 0
+    let isEmpty = changes.isEmpty && gone.map { $0.zones + $0.roles } ?? 0 == 0
     var members = [
         JSON.Member("changes", .array(changes.map { .string($0) })),
         JSON.Member("made", .bool(done != nil && !isEmpty)),
     ]
     var parts = [counted(changes.count, "change")]
-    if let zones {
-        members.append(JSON.Member("zones", .integer(Int64(zones))))
-        parts.append("\(counted(zones, "zone")) with all records")
+    if let gone {
+        members.append(JSON.Member("zones", .integer(Int64(gone.zones))))
+        members.append(JSON.Member("roles", .integer(Int64(gone.roles))))
+        parts.append("\(counted(gone.zones, "zone")) with all records")
+        if gone.roles > 0 { parts.append("\(counted(gone.roles, "role")) of users") }
     }
     parts.append(done ?? "not made yet")
     let summary = isEmpty ? "nothing to change" : parts.joined(separator: ", ")

@@ -47,11 +47,18 @@ package struct Grants: Hashable, Sendable {
 
     /// How far a permission of a user reaches.
     ///
-    /// - Parameter user: User record name; nil means somebody who is not signed in.
-    package func reach(_ permission: Schema.Permissions, of user: String?) -> Reach {
+    /// - Parameters:
+    ///   - user: User record name; nil means somebody who is not signed in.
+    ///   - roles: Those of the schema that the user was given.
+    package func reach(
+        _ permission: Schema.Permissions,
+        of user: String?,
+        with roles: Set<String>
+    ) -> Reach {
         if self[Grants.world].isSuperset(of: permission) { return .all }
         guard user != nil else { return .none }
         if self[Grants.signedIn].isSuperset(of: permission) { return .all }
+        if roles.contains(where: { self[$0].isSuperset(of: permission) }) { return .all }
         return self[Grants.creator].isSuperset(of: permission) ? .own : .none
     }
 
@@ -59,16 +66,47 @@ package struct Grants: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - user: User record name; nil means somebody who is not signed in.
+    ///   - roles: Those of the schema that the user was given.
     ///   - creator: Who created the record; nil means that it does not exist yet.
     package func allow(
         _ permission: Schema.Permissions,
         to user: String?,
+        with roles: Set<String>,
         of creator: String?
     ) -> Bool {
-        switch reach(permission, of: user) {
+        switch reach(permission, of: user, with: roles) {
         case .all: true
         case .own: creator != nil && creator == user
         case .none: false
         }
+    }
+
+    /// Which signed-in users may read a record.
+    package enum Readers: Hashable, Sendable {
+        case everybody
+        /// Its creator, unless that is nil, and the users with one of the roles.
+        case some(creator: String?, roles: Set<String>)
+
+        package static let nobody = Readers.some(creator: nil, roles: [])
+
+        package func include(_ user: String, with roles: Set<String>) -> Bool {
+            switch self {
+            case .everybody: true
+            case .some(let creator, let readers):
+                creator == user || !readers.isDisjoint(with: roles)
+            }
+        }
+    }
+
+    /// The signed-in users who may read a record.
+    ///
+    /// - Parameter creator: User record name; nil means that nobody knows it.
+    package func readers(ofRecordBy creator: String?) -> Readers {
+        let roles = Set(roles(with: .read))
+        if !roles.isDisjoint(with: [Grants.world, Grants.signedIn]) { return .everybody }
+        return .some(
+            creator: roles.contains(Grants.creator) ? creator : nil,
+            roles: roles.subtracting(Schema.implicitRoles)
+        )
     }
 }

@@ -141,6 +141,8 @@ enum MethodTable {
         .init(.indexesRebuild, .message, .operator, begin: IndexCalls.rebuild),
         .init(.indexesVerify, .message, .operator, begin: IndexCalls.verify),
         .init(.schemaReset, .message, .operator, begin: SchemaCalls.reset),
+        .init(.rolesList, .parts, .operator, begin: SchemaCalls.listRoles),
+        .init(.rolesSet, .message, .operator, begin: SchemaCalls.setRole),
 
         .init(.assetsPrepare, .message, begin: AssetCalls.prepare),
         .init(.assetsUpload, .message, .credit, takesMessages: true, begin: AssetCalls.upload),

@@ -1,4 +1,5 @@
-// An operator's calls on a container's schema: read, import, deploy, reset; and its merge policies.
+// An operator's calls on a container's schema: read, import, deploy, reset; on its merge policies,
+// and on the users who have its roles.
 //
 // Called through `MethodTable`. The text of a schema is read here, before anything is queued.
 
@@ -89,11 +90,65 @@ enum SchemaCalls {
             return [WireMergePolicy.answer(existed: existed)]
         }
     }
+
+    // MARK: Roles
+
+    static func listRoles(_ context: CallContext) throws {
+        let request = try ListRolesRequest(wire: context.message)
+        let user = request.user.isEmpty ? nil : try userName(request.user)
+        let role = request.role.isEmpty ? nil : try roleName(request.role)
+        try context.readFromDisk { context in
+            let roles = try AssignedRoles.all(
+                of: user,
+                role,
+                for: context.scope,
+                context.number,
+                in: context.reader
+            )
+            return Page(roles.map(WireAssignedRole.init)[...], encode: WireAssignedRole.answer)
+        }
+    }
+
+    static func setRole(_ context: CallContext) throws {
+        let request = try SetRoleRequest(wire: context.message)
+        let change = AssignedRoles.Change(
+            user: try userName(request.user),
+            role: try roleName(request.role),
+            isGiven: request.isGiven
+        )
+        context.change(.changeRole(change), in: try context.scope()) { answer in
+            guard case .role(let existed) = answer else { return [] }
+            return [SetRoleResponse.encoded(existed: existed)]
+        }
+    }
+
+    private static func userName(_ raw: Bytes) throws(ServiceError) -> String {
+        try Names.checkIdentifier(raw[...], "user name")
+    }
+
+    private static func roleName(_ raw: Bytes) throws(ServiceError) -> String {
+        try Names.checkIdentifier(raw[...], "role name")
+    }
 }
 
 extension SchemaReset.Outcome {
     fileprivate func encoded() -> Bytes {
         let changes = difference.changes.map(\.description)
-        return ResetSchemaResponse(changes: changes, zones: UInt64(zones)).encoded()
+        return ResetSchemaResponse(
+            changes: changes,
+            zones: UInt64(zones),
+            roles: UInt64(roles)
+        ).encoded()
+    }
+}
+
+extension WireAssignedRole {
+    fileprivate init(_ entry: AssignedRoles.Entry) {
+        self.init(
+            user: entry.user,
+            recordName: entry.recordName,
+            role: entry.role,
+            isDropped: entry.isDropped
+        )
     }
 }

@@ -86,9 +86,10 @@ struct FollowedFeed: Sendable {
         if mark != 0, found.found?.authors.contains(mark) != false {
             found = try search.run(leavingOut: mark)
         }
-        page.take(found.found, of: fetch)
+        let roles = try view.schemas.roles(of: caller, in: number, reader).names
+        page.take(found.found, of: fetch, with: roles)
         if page.news.isEmpty { return (page, []) }
         let marks = try head.marks(of: caller.user, in: number, reader)
-        return (page, found.notifications(for: caller.user, marking: marks))
+        return (page, found.notifications(for: caller.user, with: roles, marking: marks))
     }
 }

@@ -23,8 +23,8 @@ struct FeedSearch {
         let id: FeedNotification.ID
         let dots: [Dot]
         let bytes: Bytes
-        /// The only user who may read the record; nil if others may read it too.
-        let reader: String?
+        /// The users who are told, of all who ask.
+        let readers: Grants.Readers
     }
 
     struct Answer: Sendable {
@@ -32,9 +32,13 @@ struct FeedSearch {
         var found: FeedRead.Found?
         var encoded: [Encoded] = []
 
-        /// The notifications for a user, with the user's marks.
-        func notifications(for user: String, marking marks: ReadMarks) -> [Bytes] {
-            encoded.filter { $0.reader == nil || $0.reader == user }.map {
+        /// The notifications for a user with these roles, with the user's marks.
+        func notifications(
+            for user: String,
+            with roles: Set<String>,
+            marking marks: ReadMarks
+        ) -> [Bytes] {
+            encoded.filter { $0.readers.include(user, with: roles) }.map {
                 marks.holds($0.id, of: $0.dots) ? WireFeedPage.marked($0.bytes) : $0.bytes
             }
         }
@@ -94,7 +98,7 @@ struct FeedSearch {
             byteCount += bytes.count
             if byteCount > limits.pageBytes, let before = last.before { return .through(before) }
             if byteCount > limits.answerBytes { return .none }
-            encoded.append(Encoded(id: id, dots: news.dots, bytes: bytes, reader: news.reader))
+            encoded.append(Encoded(id: id, dots: news.dots, bytes: bytes, readers: news.readers))
         }
         return .all(encoded)
     }

@@ -72,12 +72,15 @@ private struct FollowedChanges: Sendable {
         // Count before the store is read: later rings are news.
         let rings = node.gate.bell.count(of: number)
         let (view, version) = node.gate.latestVersion()
-        let question = follower.question(by: caller)
+        let roles =
+            follower.dependsOnRoles
+            ? try view.schemas.roles(of: caller, in: number, view.reader) : UserRoles()
+        let question = follower.question(by: caller, with: roles)
         let page = try node.followedPages.answer(question, at: version) {
             try read(follower, view)
         }
         var follower = follower
-        let isTold = follower.take(isEmpty: page.isEmpty, token: page.token)
+        let isTold = follower.take(isEmpty: page.isEmpty, token: page.token, with: roles)
         let rest = follower
         var answer = Page(message: isTold ? page.message : []) { try self.page(of: rest) }
         answer.isSilent = !isTold

@@ -7,7 +7,7 @@
 //
 // Folder: what callers may do with records. Read `Authorisation`, then `AccessReader` for reads,
 // `WriteTransaction+Access` and `ZoneBatch+Access` for writes, and `RepeatedRequest` for those that
-// come again.
+// come again. `AssignedRoles` are what operators give to users.
 
 package import CumulusModel
 
@@ -51,25 +51,34 @@ package enum Authorisation {
     /// Why a caller may not do that to a record of the public database; nil if it may.
     ///
     /// An operator reads everything and saves nothing; a caller without a token changes nothing.
-    /// Everybody else has the roles `_world`, `_icloud` if signed in, and `_creator` of its own
-    /// records, and may do what one of them is granted.
+    /// Everybody else has the roles `_world`, `_icloud` if signed in, `_creator` of its own
+    /// records, and those that it was given, and may do what one of them is granted.
+    ///
+    /// - Parameter roles: Those of the schema that the caller was given.
     package static func refusal(
         _ verb: Verb,
         _ record: RecordFacts,
         granted grants: Grants,
-        to caller: Caller
+        to caller: Caller,
+        with roles: Set<String>
     ) -> ServiceError? {
         if caller.role == .operator, verb == .read { return nil }
         if verb != .read, let refusal = changeRefusal(of: caller) { return refusal }
-        if grants.allow(verb.permission, to: caller.signedInUser, of: record.createdBy) {
+        let user = caller.signedInUser
+        if grants.allow(verb.permission, to: user, with: roles, of: record.createdBy) {
             return nil
         }
-        return notPermitted(verb, record, grants, caller)
+        return notPermitted(verb, record, grants, caller, roles)
     }
 
     /// How far a caller's right to read records of a type reaches.
-    package static func reading(_ grants: Grants, by caller: Caller) -> Grants.Reach {
-        caller.role == .operator ? .all : grants.reach(.read, of: caller.signedInUser)
+    package static func reading(
+        _ grants: Grants,
+        by caller: Caller,
+        with roles: Set<String>
+    ) -> Grants.Reach {
+        if caller.role == .operator { return .all }
+        return grants.reach(.read, of: caller.signedInUser, with: roles)
     }
 
     /// Why a caller may not bring assets into a database; nil if it may.
@@ -136,21 +145,28 @@ package enum Authorisation {
     }
 
     /// Why a caller can read no record of a type.
-    static func notReadable(_ type: String, _ grants: Grants, _ caller: Caller) -> ServiceError {
-        notPermitted(.read, RecordFacts(type: type, createdBy: nil), grants, caller)
+    static func notReadable(
+        _ type: String,
+        _ grants: Grants,
+        _ caller: Caller,
+        _ roles: Set<String>
+    ) -> ServiceError {
+        notPermitted(.read, RecordFacts(type: type, createdBy: nil), grants, caller, roles)
     }
 
     private static func notPermitted(
         _ verb: Verb,
         _ record: RecordFacts,
         _ grants: Grants,
-        _ caller: Caller
+        _ caller: Caller,
+        _ roles: Set<String>
     ) -> ServiceError {
         let needed = grants.roles(with: verb.permission)
         var held = [Grants.world]
         if let user = caller.signedInUser {
             held += [Grants.signedIn]
             if user == record.createdBy { held += [Grants.creator] }
+            held += roles.sorted()
         }
         let granted = needed.isEmpty ? "no role" : needed.joined(separator: ", ")
         let advice =

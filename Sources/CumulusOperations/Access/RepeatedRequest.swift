@@ -20,6 +20,7 @@ extension ModifyRecords {
         in transaction: inout WriteTransaction
     ) throws(EngineError) {
         guard database == .public else { return }
+        let roles = try transaction.roles(of: caller, in: scope)
         for (index, item) in saves.enumerated() where outcome.saves.indices.contains(index) {
             guard case .success(var saved) = outcome.saves[index],
                 let type = try type(of: item, scope, by: caller, in: transaction)
@@ -30,7 +31,7 @@ extension ModifyRecords {
                 _ verb: Authorisation.Verb,
                 _ facts: Authorisation.RecordFacts
             ) -> ServiceError? {
-                Authorisation.refusal(verb, facts, granted: grants, to: caller)
+                Authorisation.refusal(verb, facts, granted: grants, to: caller, with: roles)
             }
             var new = facts
             new.createdBy = nil
@@ -73,7 +74,8 @@ extension ModifyRecords {
         guard database == .public else { return nil }
         let facts = Authorisation.RecordFacts(row)
         let grants = try transaction.schema(scope, facts.type).grants
-        return Authorisation.refusal(.write, facts, granted: grants, to: caller)
-            ?? Authorisation.refusal(.read, facts, granted: grants, to: caller)
+        let roles = try transaction.roles(of: caller, in: scope)
+        return Authorisation.refusal(.write, facts, granted: grants, to: caller, with: roles)
+            ?? Authorisation.refusal(.read, facts, granted: grants, to: caller, with: roles)
     }
 }

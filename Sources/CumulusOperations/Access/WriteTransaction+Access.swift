@@ -19,8 +19,22 @@ extension WriteTransaction {
     ) throws(EngineError) -> ServiceError? {
         guard database.kind == .public else { return nil }
         let record = record()
-        let grants = try schema(scope, record.type).grants
-        return Authorisation.refusal(verb, record, granted: grants, to: caller)
+        return Authorisation.refusal(
+            verb,
+            record,
+            granted: try schema(scope, record.type).grants,
+            to: caller,
+            with: try roles(of: caller, in: scope)
+        )
+    }
+
+    /// The roles of the schema that a caller was given.
+    mutating func roles(
+        of caller: Caller,
+        in scope: ScopeNumber
+    ) throws(EngineError) -> Set<String> {
+        guard let user = caller.signedInUser else { return [] }
+        return try roles(of: user, in: scope).names
     }
 }
 

@@ -94,7 +94,7 @@ package struct FetchZoneChanges: Sendable {
             guard let databaseNumber = try reader.database(number, database),
                 let row = try reader.zone(databaseNumber, zone.name)
             else { throw EngineError.corrupt("zone '\(zone.name)' has no row") }
-            let access = AccessReader(to: database, of: number, by: caller, schemas)
+            let access = try AccessReader(to: database, of: number, by: caller, schemas, reader)
             try checkExpiry(of: start.base, row, found.lens, access, reader)
             var gathering = Gathering(self, start, in: row.number, of: found, access, reader)
             let isComplete = try gathering.gather(through: vector)
@@ -130,7 +130,7 @@ package struct FetchZoneChanges: Sendable {
         }
         guard try access.isKnown(to: base, reader) else {
             throw ServiceError.tokenExpired(
-                "the schema changed since who may read records of some types"
+                "what its caller may read changed since, by the schema or by roles"
             )
         }
     }

@@ -34,14 +34,15 @@ package struct FollowChanges: Sendable {
     /// The roles of a caller, which decide the record types that it may read.
     enum Roles: Hashable, Sendable {
         case anonymous
-        case signedIn
+        /// With the roles of the schema that the caller was given.
+        case signedIn(Set<String>)
         case `operator`
 
-        init(_ caller: Caller) {
+        init(_ caller: Caller, _ roles: UserRoles) {
             self =
                 switch caller.role {
                 case .anonymous: .anonymous
-                case .user: .signedIn
+                case .user: .signedIn(roles.names)
                 case .operator: .operator
                 }
         }
@@ -50,7 +51,8 @@ package struct FollowChanges: Sendable {
     package private(set) var fetch: Fetch
     /// Whether the last message said that the follower has everything.
     package private(set) var isUpToDate = false
-    private var hasBegun = false
+    /// The caller's roles when the last page was read; nil: there was none.
+    private var roles: UserRoles?
 
     package init(_ fetch: Fetch) {
         switch fetch {
@@ -63,11 +65,18 @@ package struct FollowChanges: Sendable {
         }
     }
 
+    /// Whether the roles that the caller was given may decide what it is told.
+    package var dependsOnRoles: Bool {
+        if case .zone(let zone) = fetch { zone.database == .public } else { false }
+    }
+
     /// A question whose answer followers share; nil before the first page, which checks that this
-    /// caller may follow.
-    package func question(by caller: Caller) -> Question? {
-        guard hasBegun else { return nil }
-        let roles = Roles(caller)
+    /// caller may follow, and before the first page after its roles changed.
+    ///
+    /// - Parameter roles: Of the state that is read; empty if nothing depends on them.
+    package func question(by caller: Caller, with roles: UserRoles) -> Question? {
+        guard self.roles == roles else { return nil }
+        let roles = Roles(caller, roles)
         switch fetch {
         case .zone(let fetch):
             return fetch.token.map {
@@ -117,8 +126,10 @@ package struct FollowChanges: Sendable {
     ///
     /// Returns whether the page is sent. An empty page is not, unless it is the first one with
     /// which the follower is up to date.
-    package mutating func take(isEmpty: Bool, token: ChangeToken) -> Bool {
-        hasBegun = true
+    ///
+    /// - Parameter roles: Those with which `question` was asked.
+    package mutating func take(isEmpty: Bool, token: ChangeToken, with roles: UserRoles) -> Bool {
+        self.roles = roles
         switch fetch {
         case .zone(var zone):
             zone.token = token

@@ -49,6 +49,22 @@ package enum Users {
         return users
     }
 
+    /// The user of a name; nil if there is none here.
+    static func find(
+        _ name: String,
+        in reader: borrowing some RowReader & ~Copyable
+    ) throws(EngineError) -> User? {
+        guard let scope = try reader.scope(.cluster) else { return nil }
+        return try user(named: Bytes(name.utf8), scope, in: reader)
+    }
+
+    static func unknown(_ name: String) -> ServiceError {
+        ServiceError(
+            .unknownItem,
+            "there is no user '\(name)'; add one with 'cumulus user add \(name)'"
+        )
+    }
+
     /// A new user, or the one that has this name.
     package static func add(
         _ name: String,

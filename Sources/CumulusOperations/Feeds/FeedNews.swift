@@ -32,11 +32,8 @@ package struct FeedNews: Hashable, Sendable {
     package var position: UInt64
     /// The user who made the change; empty for changes of several users, or of a node.
     package var user: String
-    /// The only user who may read the record, its creator; nil if others may read it too.
-    package var reader: String?
-
-    /// Whether a user may be told of it.
-    package func isFor(_ user: String) -> Bool { reader == nil || reader == user }
+    /// The users who may be told of it, of all who asked for it.
+    package var readers = Grants.Readers.everybody
 
     /// The bytes from which its notification's id is made: the same on every node.
     package var identity: Bytes {

@@ -25,7 +25,7 @@ package struct FeedRead: Hashable, Sendable {
     package var byteCount: Int { watches.list.count * 1_024 }
 
     package struct Found: Sendable {
-        /// The news for all users; `FeedNews.isFor` says which of them a user is told.
+        /// The news for all users; `FeedNews.readers` says which users are told.
         package var news: [FeedNews]
         /// Subscriptions to reset, since something of them can't be told here.
         package var lost: [SubscriptionName]

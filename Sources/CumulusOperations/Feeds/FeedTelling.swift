@@ -123,12 +123,8 @@ struct FeedTelling {
             // The creator is unknown if the record is forgotten, or if a record of another type has
             // its name now.
             let isSame = row.map { StoredName.shown($0.type) == type } ?? false
-            let creator = isSame ? row?.createdBy ?? "" : ""
-            switch grants.reach(.read, of: creator) {
-            case .all: break
-            case .own: news.reader = creator
-            case .none: return
-            }
+            news.readers = grants.readers(ofRecordBy: isSame ? row?.createdBy : nil)
+            if news.readers == .nobody { return }
         }
         self.news.append(news)
     }

@@ -68,7 +68,8 @@ package struct FetchFeed: Sendable {
                     leavingOut: mark,
                     in: reader
                 )
-                page.take(found, of: self)
+                let roles = try SchemaDirectory().roles(of: caller, in: number, reader)
+                page.take(found, of: self, with: roles.names)
             }
             return page
         } catch let failure as ReadFailure {
@@ -238,12 +239,17 @@ extension FetchFeed.Page {
     /// - Parameters:
     ///   - found: The result of `read`; nil resets the feed, because one commit left too much.
     ///   - fetch: The fetch that began the page.
-    package mutating func take(_ found: FeedRead.Found?, of fetch: FetchFeed) {
+    ///   - roles: Those of the schema that the page's user was given.
+    package mutating func take(
+        _ found: FeedRead.Found?,
+        of fetch: FetchFeed,
+        with roles: Set<String>
+    ) {
         guard let found, let read else {
             reset = .all
             return
         }
-        news = found.news.filter { $0.isFor(token.user) }
+        news = found.news.filter { $0.readers.include(token.user, with: roles) }
         if !found.lost.isEmpty {
             reset = reset?.joined(with: found.lost) ?? .subscriptions(found.lost)
         }

@@ -105,7 +105,11 @@ package struct QueryRecords: Sendable {
             let zones = try zones(number, database, circumstances.caller, directory, reader)
             let type = try schemas.find(query.recordType, of: number, reader)
             let caller = circumstances.caller
-            let creator = try onlyCreator(in: database, type.schema.grants, caller)
+            var creator: String?
+            if database.kind == .public {
+                let roles = try schemas.roles(of: caller, in: number, reader).names
+                creator = try onlyCreator(type.schema.grants, caller, roles)
+            }
             var bound = try bind(scope, type.schema, circumstances)
             if let creator { bound.restrict(toRecordsOf: creator) }
             let runs = try reader.runs(of: number)
@@ -192,18 +196,17 @@ package struct QueryRecords: Sendable {
         )
     }
 
-    /// The user whose records alone may be found, since only creators may read the type; nil means
-    /// all.
+    /// The user whose records alone may be found in the public database, since only creators may
+    /// read the type; nil means all.
     private func onlyCreator(
-        in database: DatabaseID,
         _ grants: Grants,
-        _ caller: Caller
+        _ caller: Caller,
+        _ roles: Set<String>
     ) throws(ServiceError) -> String? {
-        guard database.kind == .public else { return nil }
-        switch Authorisation.reading(grants, by: caller) {
+        switch Authorisation.reading(grants, by: caller, with: roles) {
         case .all: return nil
         case .own: return caller.user
-        case .none: throw Authorisation.notReadable(query.recordType, grants, caller)
+        case .none: throw Authorisation.notReadable(query.recordType, grants, caller, roles)
         }
     }
 

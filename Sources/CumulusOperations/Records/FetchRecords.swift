@@ -44,7 +44,7 @@ package struct FetchRecords: Sendable {
             throw .service(error)
         }
         do {
-            let access = AccessReader(to: database, of: scope, by: caller, schemas)
+            let access = try AccessReader(to: database, of: scope, by: caller, schemas, reader)
             var zones: [ZoneAddress: FoundZone?] = [:]
             var results: [Result<RecordView, ServiceError>] = []
             results.reserveCapacity(ids.count - start)

@@ -46,7 +46,7 @@ package struct ListRecords: Sendable {
             guard let found = try reader.findShown(zone, in: database, of: scope, by: caller) else {
                 throw ServiceError.zoneNotFound(zone.name)
             }
-            let access = AccessReader(to: database, of: scope, by: caller, schemas)
+            let access = try AccessReader(to: database, of: scope, by: caller, schemas, reader)
             return Opened(zone: found, access: access)
         } catch {
             throw ReadFailure(error)

@@ -30,6 +30,7 @@ package struct WriteRequest: Sendable {
         case setMergePolicy(MergePolicies.Entry)
         case importSchema(SchemaImport)
         case resetSchema
+        case changeRole(AssignedRoles.Change)
     }
 
     package enum Answer: Hashable, Sendable {
@@ -44,6 +45,8 @@ package struct WriteRequest: Sendable {
         case mergePolicy(existed: Bool)
         case schema(SchemaDifference)
         case reset(SchemaReset.Outcome)
+        /// Whether it was so already.
+        case role(existed: Bool)
 
         /// Bytes of the server's records that it shows.
         package var shownBytes: Int {
@@ -100,7 +103,7 @@ package struct WriteRequest: Sendable {
         case .modifyZones(let request): request.saves.isEmpty
         case .modifySubscriptions(let request): request.saves.isEmpty
         case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
-            .importSchema, .resetSchema, .prepareAssets, .enterChunks, .markRead:
+            .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks, .markRead:
             false
         }
     }
@@ -130,6 +133,7 @@ package struct WriteRequest: Sendable {
             return try importSchema(schemaImport, &transaction)
         }
         if case .resetSchema = operation { return try resetSchema(&transaction) }
+        if case .changeRole(let change) = operation { return try changeRole(change, &transaction) }
         if case .prepareAssets(let request) = operation {
             let outcome = try request.run(number, by: caller, in: &transaction)
             return (outcome.map(Answer.prepared), true)
@@ -184,7 +188,17 @@ package struct WriteRequest: Sendable {
         guard case .success(let reset) = outcome else {
             return (outcome.map(Answer.reset), false)
         }
-        return (.success(.reset(reset)), !reset.difference.isEmpty || reset.zones > 0)
+        return (.success(.reset(reset)), !reset.isEmpty)
+    }
+
+    private func changeRole(
+        _ change: AssignedRoles.Change,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> (Result<Answer, ServiceError>, keep: Bool) {
+        if let refusal = operatorsOnly { return (.failure(refusal), false) }
+        let outcome = try change.run(for: scope, in: &transaction)
+        guard case .success(let existed) = outcome else { return (outcome.map(Answer.role), false) }
+        return (.success(.role(existed: existed)), !existed || !change.isGiven)
     }
 
     private var operatorsOnly: ServiceError? {
@@ -208,7 +222,7 @@ package struct WriteRequest: Sendable {
         case .markRead(let request):
             return try request.run(scope, by: caller, requestID, in: &transaction)
         case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
-            .importSchema, .resetSchema, .prepareAssets, .enterChunks:
+            .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks:
             return .failure(
                 ServiceError(.invalidArguments, "an operator's request names no container")
             )
@@ -278,7 +292,7 @@ package struct WriteRequest: Sendable {
                 try done.outcome(of: request, self.scope.environment, transaction)
             // Marks have no items: a trace of them says that they stand.
             case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
-                .importSchema, .resetSchema, .prepareAssets, .enterChunks, .markRead:
+                .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks, .markRead:
                 ModifyOutcome(saves: 0, deletes: 0)
             }
         outcome.dots = row.dots
@@ -308,7 +322,7 @@ package struct WriteRequest: Sendable {
         case .modifyZones(let request): request.saves.count + request.deletes.count == 1
         case .modifySubscriptions(let request): request.saves.count + request.deletes.count == 1
         case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
-            .importSchema, .resetSchema, .prepareAssets, .enterChunks, .markRead:
+            .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks, .markRead:
             true
         }
     }
@@ -329,11 +343,7 @@ package struct WriteRequest: Sendable {
             return (.success(.user(user, existed: existed)), !existed)
         case .addToken(let token, let name):
             guard try Users.addToken(token, for: name, in: &transaction) else {
-                let error = ServiceError(
-                    .unknownItem,
-                    "there is no user '\(name)'; add one with 'cumulus user add \(name)'"
-                )
-                return (.failure(error), false)
+                return (.failure(Users.unknown(name)), false)
             }
             return (.success(.token), true)
         case .removeMember(let nodeID):
@@ -342,7 +352,7 @@ package struct WriteRequest: Sendable {
         case .truncate:
             return (.success(.truncated(scopes: try Truncation.mark(in: &transaction))), true)
         case .modifyRecords, .modifyZones, .modifySubscriptions, .markRead, .setMergePolicy,
-            .importSchema, .resetSchema, .prepareAssets, .enterChunks:
+            .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks:
             return (.failure(Containers.unknown("")), false)
         }
     }

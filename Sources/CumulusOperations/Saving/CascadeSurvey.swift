@@ -168,7 +168,8 @@ package struct CascadeSurvey: Sendable {
         guard database.kind == .public, let row = try reader.record(walk.zone, name) else {
             return name
         }
-        let access = AccessReader(to: database, of: scope, by: caller, SchemaDirectory())
+        let schemas = SchemaDirectory()
+        let access = try AccessReader(to: database, of: scope, by: caller, schemas, reader)
         return try access.allows(row, reader) ? name : nil
     }
 

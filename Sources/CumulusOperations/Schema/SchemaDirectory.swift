@@ -1,8 +1,8 @@
-// The record types that reads asked about lately, with their indexes and grants: to read a schema
-// takes longer than many a query.
+// The record types that reads asked about lately, with their indexes and grants, and the roles that
+// callers were given: to read a schema takes longer than many a query.
 //
-// Shared by those who read from states between two changes of schemas or indexes; each change
-// begins a new one. hot: once per query, and once per public record that is shown.
+// Shared by those who read from states between two changes of schemas, indexes or users' roles;
+// each change begins a new one. hot: once per query, and once per public record that is shown.
 
 import CumulusModel
 package import CumulusStorage
@@ -21,8 +21,21 @@ package final class SchemaDirectory: Sendable {
         var type: [UInt8]
     }
 
+    /// Scopes that never had a role have no users here.
+    private struct Roles {
+        var schemas: [ScopeNumber: SchemaRoles] = [:]
+        var users: [UserKey: UserRoles] = [:]
+    }
+
+    private struct UserKey: Hashable {
+        var scope: ScopeNumber
+        var user: String
+    }
+
     private let types = Mutex<[Key: Found]>([:])
+    private let roles = Mutex(Roles())
     private static let capacity = 1_000
+    private static let users = 10_000
 
     package init() {}
 
@@ -42,6 +55,29 @@ package final class SchemaDirectory: Sendable {
         types.withLock { types in
             if types.count >= SchemaDirectory.capacity { types = [:] }
             types[key] = found
+        }
+        return found
+    }
+
+    /// The roles that a caller was given, reading only what was not asked for before.
+    package func roles(
+        of caller: Caller,
+        in scope: ScopeNumber,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> UserRoles {
+        guard let user = caller.signedInUser else { return UserRoles() }
+        let key = UserKey(scope: scope, user: user)
+        let known = roles.withLock { (schema: $0.schemas[scope], user: $0.users[key]) }
+        if known.schema?.isEmpty == true { return UserRoles() }
+        if let user = known.user { return user }
+        let schema =
+            if let known = known.schema { known } else { try reader.schemaRoles(of: scope) }
+        let found = schema.isEmpty ? UserRoles() : try reader.roles(of: user, in: scope, schema)
+        roles.withLock { roles in
+            roles.schemas[scope] = schema
+            if schema.isEmpty { return }
+            if roles.users.count >= SchemaDirectory.users { roles.users = [:] }
+            roles.users[key] = found
         }
         return found
     }

@@ -1,9 +1,9 @@
-// Makes development what production is: its schema becomes production's, and all its zones are
-// deleted with their records.
+// Makes development what production is: its schema becomes production's, all its zones are deleted
+// with their records, and users lose the roles that they were given there.
 //
 // Run by the writer, everything in one batch: who crashes meanwhile has reset nothing. What another
-// node saves at the same time goes with the zones that this one knows; users, tokens and merge
-// policies stay.
+// node saves at the same time goes with the zones that this one knows; a role that it gives at the
+// same time stays given. Users, tokens and merge policies stay.
 
 package import CumulusModel
 package import CumulusStorage
@@ -13,6 +13,10 @@ package struct SchemaReset: Sendable {
         package var difference: SchemaDifference
         /// How many zones go, default zones that hold records among them.
         package var zones: Int
+        /// How many roles are taken away from users.
+        package var roles: Int
+
+        var isEmpty: Bool { difference.isEmpty && zones == 0 && roles == 0 }
     }
 
     /// As apps are told of the zones: it was not they who deleted them.
@@ -27,11 +31,13 @@ package struct SchemaReset: Sendable {
         for scope: ScopeID,
         _ reader: borrowing Reader
     ) throws(EngineError) -> Result<Outcome, ServiceError> {
-        let zones = try reader.scope(scope).map { (number) throws(EngineError) in
-            try reader.zones(of: number).count
+        var (zones, roles) = (0, 0)
+        if let number = try reader.scope(scope) {
+            zones = try reader.zones(of: number).count
+            roles = try reader.roleAssignments(in: number).count(where: \.assignment.isGiven)
         }
         return try schemaImport.plan(for: scope, reader)
-            .map { Outcome(difference: $0, zones: zones ?? 0) }
+            .map { Outcome(difference: $0, zones: zones, roles: roles) }
     }
 
     func run(
@@ -40,7 +46,7 @@ package struct SchemaReset: Sendable {
     ) throws(EngineError) -> Result<Outcome, ServiceError> {
         let outcome = try schemaImport.run(for: scope, in: &transaction)
         guard case .success(let difference) = outcome, let number = try transaction.scope(scope)
-        else { return outcome.map { Outcome(difference: $0, zones: 0) } }
+        else { return outcome.map { Outcome(difference: $0, zones: 0, roles: 0) } }
         let zones = try transaction.zones(of: number)
         for zone in zones {
             _ = try transaction.perform(
@@ -50,6 +56,7 @@ package struct SchemaReset: Sendable {
                 author: Author()
             )
         }
-        return .success(Outcome(difference: difference, zones: zones.count))
+        let roles = try AssignedRoles.takeAll(in: number, &transaction)
+        return .success(Outcome(difference: difference, zones: zones.count, roles: roles))
     }
 }

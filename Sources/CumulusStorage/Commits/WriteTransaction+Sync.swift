@@ -260,6 +260,7 @@ extension WriteTransaction {
             let isNew = isCommitted && namespace == SchemaRegister.typeNamespace && !isKnown
             forgetSchema(scope, String(decoding: type, as: UTF8.self), isNew: isNew)
         }
+        noteRoles(namespace, in: scope)
         if SchemaRegister.isCount(namespace) {
             state.lenses[scope] = nil
             state.zonesVersion += 1

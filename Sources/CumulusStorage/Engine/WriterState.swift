@@ -49,6 +49,12 @@ package struct WriterState: Sendable {
         package var type: String
     }
 
+    struct UserKey: Hashable {
+        var scope: ScopeNumber
+        /// User record name.
+        var user: String
+    }
+
     /// This run of the process.
     package let incarnation: Incarnation
     /// Shared by all copies of the state: it holds committed rows only.
@@ -80,7 +86,7 @@ package struct WriterState: Sendable {
     var unsettled: [SchemaKey: Bool] = [:]
     /// Rises when there is work for `SchemaKeeper`: indexes come or go, or types are dropped.
     package var schemaWorkVersion = 0
-    /// Rises when a record type or one of its indexes changes in any way.
+    /// Rises when a record type, one of its indexes or a user's role changes in any way.
     package var schemaVersion = 0
     /// Rises when a cascade leaves something to be done, see `CascadeDebt`.
     package var cascadeVersion = 0
@@ -88,6 +94,9 @@ package struct WriterState: Sendable {
     package var cascadeRecords = Limits.standard.cascadeRecords
     /// Records that such a turn deletes: less, since there are many of them.
     package var turnRecords: Int { max(1, cascadeRecords / 2) }
+    /// Read through: the roles of schemas, and those that users were given.
+    var schemaRoles: [ScopeNumber: SchemaRoles] = [:]
+    var userRoles: [UserKey: UserRoles] = [:]
     /// Read through: how records look where that is not how they are stored.
     var lenses: [ScopeNumber: RecordLens] = [:]
     /// Read through: who watches what, and how far feeds are.
@@ -115,5 +124,6 @@ package struct WriterState: Sendable {
     package mutating func trim() {
         if schema.count > 1_000 { schema = [:] }
         if indexes.count > 1_000 { indexes = [:] }
+        if userRoles.count > 1_000 { userRoles = [:] }
     }
 }

@@ -219,9 +219,11 @@ extension WriteTransaction {
             return true
         }
         let grants = try schema(place.scope, StoredName.shown(row.type)).grants
+        let name = String(decoding: user, as: UTF8.self)
         return grants.allow(
             .read,
-            to: String(decoding: user, as: UTF8.self),
+            to: name,
+            with: try roles(of: name, in: place.scope).names,
             of: row.createdBy
         )
     }

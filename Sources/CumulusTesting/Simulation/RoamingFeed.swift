@@ -158,7 +158,7 @@ package struct RoamingFeed {
         }
         let mark = TopicEvent.deviceMark(caller.device, of: caller.user)
         let found = try read.run(fetch, at: head, through: end, leavingOut: mark, in: reader)
-        page.take(found, of: fetch)
+        page.take(found, of: fetch, with: [])
         return page
     }
 

@@ -236,6 +236,8 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case indexesRebuild = 100
     case indexesVerify = 101
     case schemaReset = 102
+    case rolesList = 103
+    case rolesSet = 104
     case assetsPrepare = 112
     case assetsUpload = 113
     case assetsDownload = 114

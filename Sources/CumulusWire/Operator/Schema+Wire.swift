@@ -91,16 +91,19 @@ package enum ResetSchemaRequest {
 package struct ResetSchemaResponse: Hashable, Sendable {
     package var changes: [String]
     package var zones: UInt64
+    package var roles: UInt64
 
-    package init(changes: [String], zones: UInt64) {
+    package init(changes: [String], zones: UInt64, roles: UInt64) {
         self.changes = changes
         self.zones = zones
+        self.roles = roles
     }
 
     package func encoded() -> Bytes {
         var writer = CanonicalWriter()
         for change in changes { writer.present(1, bytes: change.utf8) }
         writer.field(2, varint: zones)
+        writer.field(3, varint: roles)
         return writer.bytes
     }
 
@@ -108,5 +111,6 @@ package struct ResetSchemaResponse: Hashable, Sendable {
         let message = try CMessage(answer: bytes, cumulus__v1__reset_schema_response__unpack)
         changes = elements(message.raw.n_changes, message.raw.changes).map(\.swiftText)
         zones = message.raw.zones
+        roles = message.raw.roles
     }
 }

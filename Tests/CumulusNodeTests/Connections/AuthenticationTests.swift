@@ -229,7 +229,7 @@ import Testing
             let methods: [Method] = [
                 .operatorStatus, .operatorListContainers, .operatorCreateContainer,
                 .operatorListUsers, .operatorAddUser, .operatorAddToken,
-                .operatorListMergePolicies, .operatorSetMergePolicy,
+                .operatorListMergePolicies, .operatorSetMergePolicy, .rolesList, .rolesSet,
             ]
             for method in methods {
                 let error = try error { _ = try client.perform(method) }

@@ -28,8 +28,8 @@ import Testing
     private static func question(_ seq: UInt64, limit: Int = 10) -> FollowChanges.Question? {
         let fetch = FetchDatabaseChanges(database: .public, since: nil, limit: limit)
         var follower = FollowChanges(.database(fetch))
-        _ = follower.take(isEmpty: true, token: token(seq))
-        return follower.question(by: Caller(role: .anonymous))
+        _ = follower.take(isEmpty: true, token: token(seq), with: UserRoles())
+        return follower.question(by: Caller(role: .anonymous), with: UserRoles())
     }
 
     /// The bytes that come, of a page that would be read now as `message`.
@@ -89,6 +89,7 @@ import Testing
     /// A first page is read for its caller alone: whether it may see it is not known before.
     @Test func aFollowerWithoutAPageSharesNothing() {
         let fetch = FetchDatabaseChanges(database: .public, since: Self.token(1), limit: 1)
-        #expect(FollowChanges(.database(fetch)).question(by: Caller(role: .anonymous)) == nil)
+        let follower = FollowChanges(.database(fetch))
+        #expect(follower.question(by: Caller(role: .anonymous), with: UserRoles()) == nil)
     }
 }

@@ -15,16 +15,21 @@ import Testing
         _ verb: Authorisation.Verb,
         _ creator: String?,
         _ grants: [Schema.Grant],
-        _ caller: Caller
+        _ caller: Caller,
+        with roles: Set<String> = []
     ) -> ServiceError.Code? {
         let facts = Authorisation.RecordFacts(type: "Note", createdBy: creator)
-        return Authorisation.refusal(verb, facts, granted: Grants(grants), to: caller)?.code
+        let grants = Grants(grants)
+        return Authorisation.refusal(verb, facts, granted: grants, to: caller, with: roles)?.code
     }
 
     /// Each role with each permission alone, for everybody, on a record of Alice's and on one that
     /// is to be made.
-    @Test(arguments: ["_world", "_icloud", "_creator", "Moderator"])
-    func aRoleGivesWhatItIsGrantedAndNothingElse(role: String) {
+    @Test(
+        arguments: ["_world", "_icloud", "_creator", "Moderator"],
+        [[], ["Moderator"], ["Editor", "Reader"]] as [Set<String>]
+    )
+    func aRoleGivesWhatItIsGrantedAndNothingElse(role: String, given: Set<String>) {
         for (verb, permission) in Self.verbs {
             for granted in [Schema.Permissions.read, .create, .write] {
                 let grants = [Schema.Grant(role: role, permissions: granted)]
@@ -34,7 +39,7 @@ import Testing
                         case "_world": true
                         case "_icloud": !caller.user.isEmpty
                         case "_creator": !caller.user.isEmpty && caller.user == creator
-                        default: false
+                        default: !caller.user.isEmpty && given.contains(role)
                         }
                     let expected: ServiceError.Code? =
                         switch (caller.role, verb) {
@@ -43,7 +48,7 @@ import Testing
                         case (.anonymous, .create), (.anonymous, .write): .notAuthenticated
                         default: has && granted == permission ? nil : .permissionFailure
                         }
-                    #expect(code(verb, creator, grants, caller) == expected)
+                    #expect(code(verb, creator, grants, caller, with: given) == expected)
                 }
             }
         }
@@ -68,9 +73,15 @@ import Testing
     }
 
     @Test func refusalsSayWhatIsNeeded() {
-        func message(_ caller: Caller, _ grants: [Schema.Grant]) -> String? {
+        func message(
+            _ caller: Caller,
+            _ grants: [Schema.Grant],
+            with roles: Set<String> = []
+        ) -> String? {
             let facts = Authorisation.RecordFacts(type: "Diary", createdBy: "_alice")
-            return Authorisation.refusal(.read, facts, granted: Grants(grants), to: caller)?.message
+            let grants = Grants(grants)
+            return Authorisation.refusal(.read, facts, granted: grants, to: caller, with: roles)?
+                .message
         }
         let own = [Schema.Grant(role: "_creator", permissions: .read)]
         #expect(
@@ -78,6 +89,14 @@ import Testing
                 == """
                 READ operation not permitted: type 'Diary' grants it to _creator; you have _world, \
                 _icloud
+                """
+        )
+        let both = own + [Schema.Grant(role: "Moderator", permissions: .read)]
+        #expect(
+            message(.bob, both, with: ["Writer", "Editor"])
+                == """
+                READ operation not permitted: type 'Diary' grants it to Moderator, _creator; you \
+                have _world, _icloud, Editor, Writer
                 """
         )
         #expect(message(.anonymous, own)?.hasSuffix("; connect with an access token") == true)

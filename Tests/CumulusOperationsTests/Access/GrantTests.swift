@@ -323,10 +323,14 @@ import Testing
                 )
             )
         )
-        _ = follower.take(isEmpty: true, token: try changes(by: .bob).token)
-        let question = try #require(follower.question(by: .bob))
-        #expect(question == follower.question(by: .alice))
-        #expect(question != follower.question(by: .anonymous))
-        #expect(question != follower.question(by: .administrator))
+        let token = try changes(by: .bob).token
+        _ = follower.take(isEmpty: true, token: token, with: UserRoles())
+        func asked(_ caller: Caller) -> FollowChanges.Question? {
+            follower.question(by: caller, with: UserRoles())
+        }
+        let question = try #require(asked(.bob))
+        #expect(question == asked(.alice))
+        #expect(question != asked(.anonymous))
+        #expect(question != asked(.administrator))
     }
 }

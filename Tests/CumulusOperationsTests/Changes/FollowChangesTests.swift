@@ -49,7 +49,8 @@ import Testing
         } catch ReadFailure.service(let error) {
             throw error
         }
-        guard follower.take(isEmpty: page.isEmpty, token: page.token) else { return nil }
+        guard follower.take(isEmpty: page.isEmpty, token: page.token, with: UserRoles())
+        else { return nil }
         switch page {
         case .zone(let page): return page.records.map(\.name) + page.deletions.map { "-\($0.name)" }
         case .database(let page): return page.changed + page.deletions.map { "-\($0.name)" }
@@ -94,7 +95,7 @@ import Testing
         let fetched = try store.changes(in: "z")
         var half = fetched.token
         half.progress = .records(ChangeProgress(told: fetched.token.base))
-        let isTold = follower.take(isEmpty: false, token: half)
+        let isTold = follower.take(isEmpty: false, token: half, with: UserRoles())
         #expect(isTold)
         #expect(!follower.isUpToDate)
         #expect(try next(&follower) == [])
@@ -116,17 +117,20 @@ import Testing
     /// Bytes are shared by those who are at the same place, once each has had a page of its own.
     @Test func followersAtTheSamePlaceAskTheSame() throws {
         var (one, other) = (follower(), follower())
-        #expect(one.question(by: .alice) == nil)
+        func asked(_ follower: FollowChanges) -> FollowChanges.Question? {
+            follower.question(by: .alice, with: UserRoles())
+        }
+        #expect(asked(one) == nil)
         _ = try next(&one)
         _ = try next(&other)
-        let question = try #require(one.question(by: .alice))
-        #expect(question == other.question(by: .alice))
+        let question = try #require(asked(one))
+        #expect(question == asked(other))
         var few = follower(limit: 1)
         _ = try next(&few)
-        #expect(few.question(by: .alice) != one.question(by: .alice))
+        #expect(asked(few) != asked(one))
         try store.save([SaveItem("a", in: zone)])
         _ = try next(&one)
-        #expect(one.question(by: .alice) != other.question(by: .alice))
+        #expect(asked(one) != asked(other))
     }
 
     // MARK: What CloudKit keeps no changes of

@@ -58,7 +58,7 @@ import Testing
         var page = try fetch.begin(store.scope, number, at: head, by: caller, in: reader)
         let read = try #require(page.read)
         let found = try read.run(fetch, at: head, through: end, leavingOut: 0, in: reader)
-        page.take(found, of: fetch)
+        page.take(found, of: fetch, with: [])
         return page
     }
 

@@ -1,0 +1,166 @@
+// What operators do about the roles of users: give one of the schema, take it away, list them.
+//
+// Run by the writer, `all` by reads; `SchemaReset` takes all of a scope away. How changes of two
+// nodes come together is `RoleAssignment`'s business.
+
+package import CumulusModel
+package import CumulusStorage
+
+package enum AssignedRoles {
+    package struct Change: Hashable, Sendable {
+        /// The user's name, as the operator chose it.
+        package var user: String
+        package var role: String
+        package var isGiven: Bool
+
+        package init(user: String, role: String, isGiven: Bool) {
+            self.user = user
+            self.role = role
+            self.isGiven = isGiven
+        }
+    }
+
+    /// A role that a user has.
+    package struct Entry: Hashable, Sendable {
+        /// The user's name, as the operator chose it; empty if it is not known here yet.
+        package var user: String
+        /// The user's record name in the container.
+        package var recordName: String
+        package var role: String
+        /// The schema has no such role any more: it gives nothing.
+        package var isDropped: Bool
+    }
+
+    // MARK: Changes
+
+    /// Takes away all roles that users of a scope have.
+    ///
+    /// Returns how many those were.
+    static func takeAll(
+        in scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> Int {
+        var given = try transaction.roleAssignments(in: scope).filter(\.assignment.isGiven)[...]
+        let count = given.count
+        while !given.isEmpty {
+            let changes = given.prefix(registersOfACommit).map {
+                (user: $0.user, role: $0.role, $0.assignment.changed(isGiven: false))
+            }
+            given = given.dropFirst(registersOfACommit)
+            try set(changes, in: scope, &transaction)
+        }
+        return count
+    }
+
+    /// Of at most about 300 bytes each.
+    private static let registersOfACommit = 1_000
+
+    fileprivate static func set(
+        _ changes: [(user: String, role: String, RoleAssignment)],
+        in scope: ScopeNumber,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        let operations = changes.map { user, role, assignment in
+            Commit.Operation.register(
+                Commit.Register(
+                    namespace: RoleAssignment.namespace,
+                    key: RoleAssignment.key(user, role),
+                    value: assignment.value
+                )
+            )
+        }
+        _ = try transaction.perform(operations, in: scope, zone: nil, author: Author())
+    }
+
+    // MARK: List
+
+    /// The roles that users have, by users' record names and roles.
+    ///
+    /// - Parameters:
+    ///   - user: Only this user's; nil means of all.
+    ///   - role: Only this role; nil means all.
+    package static func all(
+        of user: String?,
+        _ role: String?,
+        for scope: ScopeID,
+        _ number: ScopeNumber,
+        in reader: ReadTransaction
+    ) throws -> [Entry] {
+        let schema = try reader.schemaRoles(of: number)
+        let given = try reader.roleAssignments(in: number).filter(\.assignment.isGiven)
+        if let role, !schema.has(role), !given.contains(where: { $0.role == role }) {
+            throw unknown(role, schema, in: scope.environment)
+        }
+        let names = try names(of: user, in: scope.container, reader)
+        return given.compactMap { found in
+            guard role == nil || found.role == role, user == nil || names[found.user] != nil
+            else { return nil }
+            return Entry(
+                user: names[found.user] ?? "",
+                recordName: found.user,
+                role: found.role,
+                isDropped: !schema.has(found.role)
+            )
+        }
+    }
+
+    /// Users' names by their record names, of one or of all.
+    private static func names(
+        of user: String?,
+        in container: String,
+        _ reader: ReadTransaction
+    ) throws -> [String: String] {
+        guard let user else {
+            let all = try Users.all(in: reader).map { ($0.recordName(in: container), $0.name) }
+            return Dictionary(all) { first, _ in first }
+        }
+        guard let found = try Users.find(user, in: reader) else { throw Users.unknown(user) }
+        return [found.recordName(in: container): found.name]
+    }
+
+    fileprivate static func unknown(
+        _ role: String,
+        _ schema: SchemaRoles,
+        in environment: Environment
+    ) -> ServiceError {
+        let names = schema.names
+        let known = names.isEmpty ? "has no roles" : "has \(names.joined(separator: ", "))"
+        let advice =
+            environment == .development
+            ? "add 'CREATE ROLE \(role);' to its file and run 'cumulus schema import'"
+            : "import it into development, then run 'cumulus schema deploy'"
+        return ServiceError(
+            .unknownItem,
+            "the schema has no role '\(role)': it \(known); \(advice)"
+        )
+    }
+}
+
+extension AssignedRoles.Change {
+    /// Gives or takes the role.
+    ///
+    /// Returns true if it was so already. To give it again changes nothing. To take it away always
+    /// raises the number: another node may have given it, and this one not heard of that yet.
+    func run(
+        for scope: ScopeID,
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) -> Result<Bool, ServiceError> {
+        guard let number = try transaction.scope(scope) else {
+            return .failure(Containers.unknown(scope.container))
+        }
+        guard let user = try Users.find(self.user, in: transaction) else {
+            return .failure(Users.unknown(self.user))
+        }
+        let name = user.recordName(in: scope.container)
+        let current = try transaction.roleAssignment(of: role, to: name, in: number)
+        let schema = try transaction.schemaRoles(of: number)
+        guard schema.has(role) || (current.isGiven && !isGiven) else {
+            return .failure(AssignedRoles.unknown(role, schema, in: scope.environment))
+        }
+        let existed = current.isGiven == isGiven
+        if existed, isGiven { return .success(true) }
+        let changed = current.changed(isGiven: isGiven)
+        try AssignedRoles.set([(name, role, changed)], in: number, &transaction)
+        return .success(existed)
+    }
+}

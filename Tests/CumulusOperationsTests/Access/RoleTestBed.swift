@@ -1,0 +1,137 @@
+// A store with two roles, two types and three users, for tests of roles.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusTesting
+
+struct RoleTestBed {
+    let store: TestStore
+    /// A user who is given roles, one who is given others, and one who is given none.
+    let mod: Caller
+    let editor: Caller
+    let guest: Caller
+
+    static let schema = """
+        DEFINE SCHEMA
+            CREATE ROLE Moderator;
+            CREATE ROLE Editor;
+            RECORD TYPE Post (
+                n INT64 QUERYABLE,
+                GRANT READ TO "_world", GRANT CREATE TO "_icloud", GRANT WRITE TO "_creator",
+                GRANT READ, WRITE TO Moderator
+            );
+            RECORD TYPE Report (
+                n INT64 QUERYABLE,
+                GRANT CREATE TO "_icloud", GRANT READ, WRITE TO "_creator",
+                GRANT READ, WRITE TO Moderator, GRANT READ TO Editor
+            );
+        """
+
+    init() throws {
+        let store = try TestStore()
+        self.store = store
+        let callers = try ["mod", "editor", "guest"].enumerated().map { number, name in
+            try store.addUser(name, UInt8(number))
+        }
+        (mod, editor, guest) = (callers[0], callers[1], callers[2])
+        try importSchema(Self.schema)
+    }
+
+    // MARK: Operators' work
+
+    func importSchema(_ text: String) throws {
+        let source = SchemaImport.Source.file(try Schema(ckdb: text), drops: false)
+        _ = try store.administer(.importSchema(SchemaImport(source))).get()
+    }
+
+    /// Returns whether it was so already.
+    @discardableResult
+    func set(
+        _ role: String,
+        of user: String,
+        given: Bool = true
+    ) throws -> Bool {
+        let change = AssignedRoles.Change(user: user, role: role, isGiven: given)
+        guard case .role(let existed) = try store.administer(.changeRole(change)).get() else {
+            throw ServiceError(.internalError, "a change of a role got another answer")
+        }
+        return existed
+    }
+
+    /// Takes a role from the schema and leaves its grants, as a node does that hears of an import
+    /// and not yet of what came with it.
+    func dropRole(_ role: String) throws {
+        let register = Commit.Register(
+            namespace: SchemaRegister.roleNamespace,
+            key: [Bytes(role.utf8)],
+            value: nil
+        )
+        let scope = try store.scopeNumber()
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            _ = try transaction.perform(
+                [.register(register)],
+                in: scope,
+                zone: nil,
+                author: Author()
+            )
+        }
+    }
+
+    // MARK: Callers' work
+
+    func save(
+        _ name: String,
+        _ type: String,
+        by caller: Caller
+    ) throws -> ServiceError.Code? {
+        try store.save([SaveItem(name, ["n": 1], type: type)], in: .public, by: caller).codes[0]
+    }
+
+    func fetchChanges(since token: ChangeToken?) -> FetchZoneChanges {
+        var fetch = FetchZoneChanges(
+            database: .public,
+            zone: ZoneAddress(),
+            since: token,
+            keys: nil,
+            limit: FetchZoneChanges.PageLimit(items: 100, bytes: 1 << 20)
+        )
+        fetch.includesDefaultZones = true
+        return fetch
+    }
+
+    func changes(
+        since token: ChangeToken? = nil,
+        by caller: Caller
+    ) throws -> FetchZoneChanges.Page {
+        do {
+            return try fetchChanges(since: token)
+                .run(store.scope, store.scopeNumber(), by: caller, in: store.reader)
+        } catch ReadFailure.service(let error) {
+            throw error
+        }
+    }
+}
+
+extension TestStore {
+    func administer(
+        _ operation: WriteRequest.Operation,
+        in environment: Environment = .development
+    ) throws -> Answer {
+        let scope = ScopeID(container: scope.container, environment: environment)
+        return try run(WriteRequest(operation, scope: scope, caller: .administrator))
+    }
+
+    /// A caller who is a user of the cluster.
+    func addUser(_ name: String, _ id: UInt8) throws -> Caller {
+        let operation = WriteRequest.Operation.addUser(
+            name: name,
+            id: Bytes(repeating: id, count: 16)
+        )
+        let request = WriteRequest(operation, scope: .cluster, caller: .administrator)
+        guard case .user(let user, _) = try run(request).get() else {
+            throw ServiceError(.internalError, "a new user got another answer")
+        }
+        return Caller(role: .user(user.recordName(in: scope.container)))
+    }
+}

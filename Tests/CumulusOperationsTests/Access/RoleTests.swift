@@ -1,0 +1,252 @@
+// What roles that a schema creates give to the users who were given them: in saves, and in every
+// way of reading but changes and feeds.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@Suite struct RoleTests {
+    private let bed: RoleTestBed
+    private var store: TestStore { bed.store }
+    private var mod: Caller { bed.mod }
+    private var editor: Caller { bed.editor }
+    private var guest: Caller { bed.guest }
+
+    init() throws { bed = try RoleTestBed() }
+
+    @discardableResult
+    private func set(_ role: String, of user: String, given: Bool = true) throws -> Bool {
+        try bed.set(role, of: user, given: given)
+    }
+
+    private func save(
+        _ name: String,
+        _ type: String,
+        by caller: Caller
+    ) throws -> ServiceError.Code? {
+        try bed.save(name, type, by: caller)
+    }
+
+    private func list(user: String? = nil, role: String? = nil) throws -> [String] {
+        try AssignedRoles.all(
+            of: user,
+            role,
+            for: store.scope,
+            store.scopeNumber(),
+            in: store.reader
+        ).map { "\($0.user) \($0.role)\($0.isDropped ? " dropped" : "")" }.sorted()
+    }
+
+    private func delete(_ name: String, by caller: Caller) throws -> ServiceError.Code? {
+        try store.delete([DeleteItem(name)], in: .public, by: caller).codes[0]
+    }
+
+    private func fetch(_ name: String, by caller: Caller) throws -> ServiceError? {
+        switch try store.fetch(name, in: .public, by: caller) {
+        case .success: nil
+        case .failure(let error): error
+        }
+    }
+
+    private func query(by caller: Caller) throws -> [String] {
+        let query = Query(recordType: "Report", predicate: .field("n") > Int64(0))
+        return try store.query(query, in: .public, by: caller).records.map(\.record.name)
+    }
+
+    // MARK: Give, take, list
+
+    @Test func aRoleIsGivenOnceAndTakenAway() throws {
+        #expect(try !set("Moderator", of: "mod"))
+        #expect(try set("Moderator", of: "mod"))
+        #expect(try !set("Editor", of: "mod"))
+        #expect(try !set("Editor", of: "editor"))
+        #expect(try list() == ["editor Editor", "mod Editor", "mod Moderator"])
+        #expect(try list(user: "mod") == ["mod Editor", "mod Moderator"])
+        #expect(try list(role: "Editor") == ["editor Editor", "mod Editor"])
+        #expect(try list(user: "guest") == [])
+        #expect(try !set("Editor", of: "mod", given: false))
+        #expect(try set("Editor", of: "mod", given: false))
+        try store.restart()
+        #expect(try list() == ["editor Editor", "mod Moderator"])
+    }
+
+    @Test func whatIsUnknownIsRefusedWithAdvice() throws {
+        func message(_ work: () throws -> Void) throws -> String {
+            let error = try #require(throws: ServiceError.self) { try work() }
+            #expect(error.code == .unknownItem)
+            return error.message
+        }
+        let noUser = "there is no user 'nobody'; add one with 'cumulus user add nobody'"
+        #expect(try message { try set("Moderator", of: "nobody") } == noUser)
+        #expect(try message { try set("Moderator", of: "nobody", given: false) } == noUser)
+        #expect(try message { _ = try list(user: "nobody") } == noUser)
+        let noRole = try message { try set("Admin", of: "mod") }
+        #expect(noRole.contains("the schema has no role 'Admin': it has Editor, Moderator"))
+        #expect(noRole.contains("'CREATE ROLE Admin;'"))
+        #expect(try message { _ = try list(role: "Admin") } == noRole)
+        #expect(try message { try set("_icloud", of: "mod") }.contains("'_icloud'"))
+    }
+
+    @Test func onlyOperatorsGiveRoles() throws {
+        let change = AssignedRoles.Change(user: "mod", role: "Moderator", isGiven: true)
+        let request = WriteRequest(.changeRole(change), scope: store.scope, caller: mod)
+        let error = try #require(throws: ServiceError.self) { try store.run(request).get() }
+        #expect(error.code == .permissionFailure)
+        #expect(try list() == [])
+    }
+
+    /// Of a user's own record `roles` is no way to them.
+    @Test func usersGiveThemselvesNone() throws {
+        for value in [FieldValue.list([.int64(1)]), .list([])] {
+            let item = SaveItem(mod.user, ["roles": value], type: "Users")
+            let codes = try store.save([item], in: .public, by: mod).codes
+            #expect(codes == [.permissionFailure])
+        }
+        #expect(try list() == [])
+    }
+
+    // MARK: What they give
+
+    @Test func aRoleLetsItsUsersChangeWhatOthersMade() throws {
+        #expect(try save("p", "Post", by: guest) == nil)
+        #expect(try save("p", "Post", by: mod) == .permissionFailure)
+        try set("Moderator", of: "mod")
+        #expect(try save("p", "Post", by: mod) == nil)
+        #expect(try save("p", "Post", by: editor) == .permissionFailure)
+        #expect(try delete("p", by: mod) == nil)
+        #expect(try save("q", "Post", by: guest) == nil)
+        try set("Moderator", of: "mod", given: false)
+        #expect(try save("q", "Post", by: mod) == .permissionFailure)
+        #expect(try delete("q", by: mod) == .permissionFailure)
+    }
+
+    @Test func aRoleLetsItsUsersReadInEveryWay() throws {
+        #expect(try save("r", "Report", by: guest) == nil)
+        #expect(try fetch("r", by: mod)?.code == .permissionFailure)
+        #expect(try query(by: mod) == [])
+        #expect(try store.names(in: .public, by: mod) == [])
+        try set("Moderator", of: "mod")
+        try set("Editor", of: "editor")
+        for caller in [mod, editor, guest] {
+            #expect(try fetch("r", by: caller) == nil)
+            // Of all records, not of those that the caller made.
+            #expect(try query(by: caller) == ["r"])
+            #expect(try store.names(in: .public, by: caller) == ["r"])
+            #expect(try bed.changes(by: caller).records.map(\.name) == ["r"])
+        }
+        #expect(try !bed.changes(by: mod).isPersonal)
+        #expect(try save("r", "Report", by: editor) == .permissionFailure)
+        try set("Moderator", of: "mod", given: false)
+        let denied = try #require(try fetch("r", by: mod))
+        #expect(
+            denied.message
+                == """
+                READ operation not permitted: type 'Report' grants it to Editor, Moderator, \
+                _creator; you have _world, _icloud
+                """
+        )
+        #expect(try query(by: mod) == [])
+    }
+
+    /// In one batch: the writer asks for the roles that are there when its turn comes.
+    @Test func theWriterJudgesInTheTransactionOfTheCommit() throws {
+        #expect(try save("p", "Post", by: guest) == nil)
+        let save = ModifyRecords(
+            database: .public,
+            saves: [SaveItem("p", ["n": 2], type: "Post")]
+        )
+        func change(_ given: Bool) -> WriteRequest {
+            let change = AssignedRoles.Change(user: "mod", role: "Moderator", isGiven: given)
+            return WriteRequest(.changeRole(change), scope: store.scope, caller: .administrator)
+        }
+        func modify() -> WriteRequest { store.request(.modifyRecords(save), by: mod) }
+        let answers = try store.run([modify(), change(true), modify(), change(false), modify()])
+        let codes = try [0, 2, 4].map { index -> ServiceError.Code? in
+            guard case .modified(let outcome) = try answers[index].get() else { return nil }
+            return outcome.codes[0]
+        }
+        #expect(codes == [.permissionFailure, nil, .permissionFailure])
+    }
+
+    @Test func aRoleThatTheSchemaDroppedGivesNothing() throws {
+        #expect(try save("r", "Report", by: guest) == nil)
+        try set("Moderator", of: "mod")
+        try set("Editor", of: "editor")
+        let without = RoleTestBed.schema
+            .replacing("CREATE ROLE Editor;", with: "")
+            .replacing(", GRANT READ TO Editor", with: "")
+        try bed.importSchema(without)
+        #expect(try fetch("r", by: editor)?.code == .permissionFailure)
+        #expect(try fetch("r", by: mod) == nil)
+        #expect(try list() == ["editor Editor dropped", "mod Moderator"])
+        #expect(throws: ServiceError.self) { try set("Editor", of: "mod") }
+        #expect(try !set("Editor", of: "editor", given: false))
+        #expect(try list() == ["mod Moderator"])
+        // It comes back without its users.
+        try bed.importSchema(RoleTestBed.schema)
+        #expect(try fetch("r", by: editor)?.code == .permissionFailure)
+    }
+
+    /// A grant that came from a node which did not know that the role was dropped.
+    @Test func itGivesNothingThroughAGrantThatStayed() throws {
+        #expect(try save("r", "Report", by: guest) == nil)
+        try set("Editor", of: "editor")
+        try bed.dropRole("Editor")
+        #expect(try fetch("r", by: editor)?.code == .permissionFailure)
+        #expect(try query(by: editor) == [])
+    }
+
+    @Test func theyCountInTheirEnvironmentAlone() throws {
+        _ = try store.administer(.importSchema(SchemaImport(.development)), in: .production).get()
+        try set("Moderator", of: "mod")
+        let scope = ScopeID(container: store.scope.container, environment: .production)
+        let number = try #require(try store.reader.scope(scope))
+        let there = try AssignedRoles.all(of: nil, nil, for: scope, number, in: store.reader)
+        #expect(there == [])
+        let roles = try SchemaDirectory().roles(of: mod, in: number, store.reader)
+        #expect(roles.names == [])
+    }
+
+    @Test func aResetTakesThemAway() throws {
+        _ = try store.administer(.importSchema(SchemaImport(.development)), in: .production).get()
+        try set("Moderator", of: "mod")
+        try set("Editor", of: "editor")
+        try set("Editor", of: "guest")
+        try set("Editor", of: "guest", given: false)
+        guard case .reset(let outcome) = try store.administer(.resetSchema).get() else {
+            throw ServiceError(.internalError, "a reset got another answer")
+        }
+        #expect(outcome.roles == 2 && outcome.difference.isEmpty)
+        #expect(try list() == [])
+        #expect(try save("r", "Report", by: guest) == nil)
+        #expect(try fetch("r", by: mod)?.code == .permissionFailure)
+    }
+
+    // MARK: What reads cost
+
+    /// The roles of a call's user are read once, however many records there are.
+    @Test func readsRememberTheRolesOfCallers() throws {
+        try set("Moderator", of: "mod")
+        let (schemas, scope) = (SchemaDirectory(), try store.scopeNumber())
+        let known = try schemas.roles(of: mod, in: scope, store.reader)
+        #expect(known.names == ["Moderator"])
+        // What is remembered is of the states for which the directory was made.
+        try set("Moderator", of: "mod", given: false)
+        #expect(try schemas.roles(of: mod, in: scope, store.reader) == known)
+        #expect(try SchemaDirectory().roles(of: mod, in: scope, store.reader).names == [])
+    }
+
+    /// By this the node makes a new directory.
+    @Test func eachChangeOfARoleIsAChangeOfWhatReadsRemember() throws {
+        for given in [true, false] {
+            let before = store.state.schemaVersion
+            try set("Moderator", of: "mod", given: given)
+            #expect(store.state.schemaVersion > before)
+        }
+        let before = store.state.schemaVersion
+        #expect(try save("p", "Post", by: guest) == nil)
+        #expect(store.state.schemaVersion == before)
+    }
+}
