@@ -225,8 +225,8 @@ let package = Package(
         tests(
             "EndToEndTests",
             [
-                "CumulusCLI", "Cumulus", "CumulusModel", "CumulusStorage", "CumulusTesting",
-                "CumulusWire", "RocksDBStorage",
+                "CumulusAssets", "CumulusCLI", "Cumulus", "CumulusModel", "CumulusStorage",
+                "CumulusTesting", "CumulusWire", "RocksDBStorage",
             ]
         ),
         // The tree itself: imports, top level, seams, comments.

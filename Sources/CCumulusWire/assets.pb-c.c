@@ -1006,7 +1006,7 @@ const ProtobufCMessageDescriptor cumulus__v1__upload_chunks_response__descriptor
   (ProtobufCMessageInit) cumulus__v1__upload_chunks_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__download_asset_request__field_descriptors[6] =
+static const ProtobufCFieldDescriptor cumulus__v1__download_asset_request__field_descriptors[8] =
 {
   {
     "database",
@@ -1080,19 +1080,45 @@ static const ProtobufCFieldDescriptor cumulus__v1__download_asset_request__field
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "record",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__DownloadAssetRequest, record),
+    &cumulus__v1__record_id__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "field",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__DownloadAssetRequest, field),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__download_asset_request__field_indices_by_name[] = {
   1,   /* field[1] = asset */
   0,   /* field[0] = database */
   5,   /* field[5] = except */
+  7,   /* field[7] = field */
   3,   /* field[3] = length */
   2,   /* field[2] = offset */
   4,   /* field[4] = only_list */
+  6,   /* field[6] = record */
 };
 static const ProtobufCIntRange cumulus__v1__download_asset_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 6 }
+  { 0, 8 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__download_asset_request__descriptor =
 {
@@ -1102,7 +1128,7 @@ const ProtobufCMessageDescriptor cumulus__v1__download_asset_request__descriptor
   "Cumulus__V1__DownloadAssetRequest",
   "cumulus.v1",
   sizeof(Cumulus__V1__DownloadAssetRequest),
-  6,
+  8,
   cumulus__v1__download_asset_request__field_descriptors,
   cumulus__v1__download_asset_request__field_indices_by_name,
   1,  cumulus__v1__download_asset_request__number_ranges,

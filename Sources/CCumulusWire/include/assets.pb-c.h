@@ -168,6 +168,10 @@ struct  Cumulus__V1__UploadChunksResponse
     , 0 }
 
 
+/*
+ * In the public database, `record` and `field` name where the digest was read: the caller may read
+ * that record, and the field holds that asset, or there is none. Operators may leave them out.
+ */
 struct  Cumulus__V1__DownloadAssetRequest
 {
   ProtobufCMessage base;
@@ -193,10 +197,15 @@ struct  Cumulus__V1__DownloadAssetRequest
    */
   size_t n_except;
   ProtobufCBinaryData *except;
+  /*
+   * absent: a bare digest
+   */
+  Cumulus__V1__RecordID *record;
+  ProtobufCBinaryData field;
 };
 #define CUMULUS__V1__DOWNLOAD_ASSET_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__download_asset_request__descriptor) \
-    , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, {0,NULL}, 0, 0, 0, 0,NULL }
+    , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, {0,NULL}, 0, 0, 0, 0,NULL, NULL, {0,NULL} }
 
 
 /*

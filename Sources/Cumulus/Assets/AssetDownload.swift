@@ -50,7 +50,7 @@ struct AssetDownload: Sendable {
     private func knownList() async throws -> ChunkList? {
         if let list = cache.list(of: asset.digest) { return list }
         if asset.size <= AssetDownload.smallBytes { return nil }
-        var request = DownloadAssetRequest(database: database, asset: asset.digest)
+        var request = DownloadAssetRequest(database: database, asset)
         request.onlyList = true
         let messages = try await core.read(.assetsDownload, request.encoded())
         guard let first = messages.first else { throw Database.missingResult }
@@ -117,7 +117,7 @@ struct AssetDownload: Sendable {
     }
 
     private func stream(_ writer: inout Writer?, into file: PartialFile) async throws {
-        var request = DownloadAssetRequest(database: database, asset: asset.digest)
+        var request = DownloadAssetRequest(database: database, asset)
         if let writer {
             let room = try await core.hello().limits.requestBytes / 2 / 34
             request.except = Array(writer.present.prefix(room))

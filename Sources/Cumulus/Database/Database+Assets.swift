@@ -32,10 +32,12 @@ extension Database {
 
     /// An asset with its content in a file: see `Asset.fileURL`.
     ///
-    /// What is in the container's cache already is not fetched again.
+    /// What is in the container's cache already is not fetched again. The public database is asked
+    /// whether the user may read the record in which the value was read, and whether its field
+    /// still holds that asset.
     ///
     /// - Parameters:
-    ///   - asset: Of a record of this database.
+    ///   - asset: Of a record of this database: as its field gave it, if that is the public one.
     ///   - progress: Follows what arrives.
     public func download(_ asset: Asset, progress: AssetProgress? = nil) async throws -> Asset {
         defer { progress?.finish() }
@@ -80,7 +82,7 @@ extension Database {
 
     /// What the node that answers has of an asset.
     public func status(of asset: Asset) async throws -> AssetStatus {
-        var request = DownloadAssetRequest(database: databaseScope, asset: asset.digest)
+        var request = DownloadAssetRequest(database: databaseScope, asset)
         request.onlyList = true
         let messages = try await core.read(.assetsDownload, request.encoded())
         guard let first = messages.first else { throw Database.missingResult }
@@ -100,7 +102,7 @@ extension Database {
     public func bytes(of asset: Asset, in range: Range<UInt64>) async throws -> [UInt8] {
         let range = range.clamped(to: 0..<asset.size)
         if range.isEmpty { return [] }
-        var request = DownloadAssetRequest(database: databaseScope, asset: asset.digest)
+        var request = DownloadAssetRequest(database: databaseScope, asset)
         request.offset = range.lowerBound
         request.length = UInt64(range.count)
         let messages = try await core.read(.assetsDownload, request.encoded())

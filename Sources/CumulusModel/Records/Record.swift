@@ -91,7 +91,10 @@ public struct Record: Sendable {
     ///
     /// Setting nil removes the field with the next save.
     public subscript(key: String) -> FieldValue? {
-        get { values[key] }
+        get {
+            // What was put there since keeps the place where it was read.
+            values[key]?.read(from: changed.contains(key) ? nil : Asset.Place(recordID, key))
+        }
         set {
             values[key] = newValue
             changed.insert(key)

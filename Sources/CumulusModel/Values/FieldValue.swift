@@ -74,6 +74,24 @@ extension FieldValue {
     }
 }
 
+extension FieldValue {
+    /// The same value; if it holds assets, they tell where they were read.
+    ///
+    /// - Parameter place: nil leaves them as they are.
+    func read(from place: @autoclosure () -> Asset.Place?) -> FieldValue {
+        switch self {
+        case .asset(let asset): .asset(asset.read(from: place()))
+        case .list(let elements):
+            if case .asset = elements.first, let place = place() {
+                .list(elements.map { $0.read(from: place) })
+            } else {
+                self
+            }
+        default: self
+        }
+    }
+}
+
 extension FieldValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
     ExpressibleByFloatLiteral, ExpressibleByBooleanLiteral, ExpressibleByArrayLiteral
 {
@@ -145,6 +163,21 @@ public struct Asset: Hashable, Sendable {
     public var size: UInt64
     /// Where the content is on this machine; nil means it isn't, or nobody looked.
     package var source: Source?
+    /// The field in which it was read, which a download names; nil means it was made here.
+    package var place: Place?
+
+    /// A field of a record.
+    ///
+    /// An object, so that values stay small.
+    package final class Place: Sendable {
+        package let recordID: Record.ID
+        package let key: String
+
+        package init(_ recordID: Record.ID, _ key: String) {
+            self.recordID = recordID
+            self.key = key
+        }
+    }
 
     package enum Source: Hashable, Sendable {
         case file(path: String)
@@ -162,6 +195,12 @@ public struct Asset: Hashable, Sendable {
         digest = []
         self.size = size
         self.source = source
+    }
+
+    fileprivate func read(from place: Place?) -> Asset {
+        var asset = self
+        asset.place = place ?? asset.place
+        return asset
     }
 
     /// Whether both have the same content, as far as that is known.

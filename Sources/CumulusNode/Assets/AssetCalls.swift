@@ -112,12 +112,13 @@ enum AssetCalls {
         _ context: CallContext
     ) throws {
         let kind = try context.parser.database(message.database)
+        let read = try context.parser.readAsset(message)
         let (offset, rest) = (message.offset, UInt64.max - message.offset)
         let length = message.length == 0 ? rest : min(message.length, rest)
         let (node, caller) = (context.node, context.caller)
         let began = node.environment.now()
         stream(try context.scope(), context) { number, reader in
-            let found = try node.find(message.asset, since: began) { read in
+            let found = try node.find(read, since: began) { read in
                 try read.run(number, in: kind, by: caller, reader)
             }
             let skipped = Set(message.except)
@@ -142,7 +143,7 @@ enum AssetCalls {
         )
         let node = context.node
         stream(try context.scope(), context) { number, reader in
-            let found = try node.find(message.asset, since: nil) { read in
+            let found = try node.find(ReadAsset(asset: message.asset), since: nil) { read in
                 try read.find(number, in: id, reader)
             }
             let wanted = message.chunks.filter { found.list.entries.indices.contains($0) }

@@ -1,4 +1,5 @@
-// Gives back, in the background, the space of assets that nothing has named for the time of grace.
+// Gives back, in the background, the space of assets that nothing has named for the time of grace,
+// and ends leases of that age.
 //
 // Run by `Collector`. It walks through all assets in steps on the reader threads, lets the writer
 // decide, and removes files once it has. Packs that are less than half in use are written
@@ -24,16 +25,46 @@ struct AssetCollector: Sendable {
     func run() async throws {
         for (_, scope) in try await node.gate.reading(.bulk, { try ScopeDirectory.all(in: $0) }) {
             let databases = try await node.gate.reading { try $0.databases(of: scope) }
-            for (_, database) in databases { try await forgetIdle(in: database) }
+            for (id, database) in databases {
+                let grace = node.configuration.limits.assetGraceMilliseconds
+                let collection = AssetCollection(idleBefore: node.clock - grace)
+                if id.kind == .public { try await endLeases(collection, in: database) }
+                try await forgetIdle(collection, in: database)
+            }
         }
         try await rewriteSparse()
     }
 
     // MARK: Assets
 
-    private func forgetIdle(in database: DatabaseNumber) async throws {
-        let grace = node.configuration.limits.assetGraceMilliseconds
-        let collection = AssetCollection(idleBefore: node.clock - grace)
+    private func endLeases(
+        _ collection: AssetCollection,
+        in database: DatabaseNumber
+    ) async throws {
+        var last: Bytes? = []
+        while let after = last {
+            let step = try await node.gate.reading { reader in
+                try collection.findLeases(
+                    in: database,
+                    after: after,
+                    limit: AssetCollector.rowsAtOnce,
+                    reader
+                )
+            }
+            if !step.ended.isEmpty {
+                try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
+                    try collection.end(step.ended, &transaction)
+                }
+            }
+            last = step.last
+            if last != nil { try await node.environment.sleep(pause) }
+        }
+    }
+
+    private func forgetIdle(
+        _ collection: AssetCollection,
+        in database: DatabaseNumber
+    ) async throws {
         var last: Bytes? = []
         while let after = last {
             let step = try await node.gate.reading { reader in

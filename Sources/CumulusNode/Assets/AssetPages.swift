@@ -98,14 +98,14 @@ struct AssetPages: Sendable {
 extension Node {
     /// Finds an asset for somebody who may wait for it if it has not come yet.
     func find(
-        _ asset: Bytes,
+        _ read: ReadAsset,
         since: Instant?,
         _ find: (ReadAsset) throws -> ReadAsset.Found
     ) throws -> ReadAsset.Found {
         do {
-            return try find(ReadAsset(asset: asset))
+            return try find(read)
         } catch let wanted as ReadAsset.Wanted {
-            throw missing(AssetKey(database: wanted.database, asset: asset), since: since)
+            throw missing(AssetKey(database: wanted.database, asset: read.asset), since: since)
         }
     }
 

@@ -32,6 +32,16 @@ struct RequestParser {
         )
     }
 
+    func readAsset(_ request: DownloadAssetRequest) throws -> ReadAsset {
+        guard let id = request.record else { return ReadAsset(asset: request.asset) }
+        let address = try record(id).get()
+        let field = String(decoding: request.field, as: UTF8.self)
+        return ReadAsset(
+            asset: request.asset,
+            place: ReadAsset.Place(record: address, field: field)
+        )
+    }
+
     func modifyRecords(_ message: Bytes) throws -> ModifyRecords {
         let request = try NodeModifyRecordsRequest(wire: message)
         let count = request.saves.count + request.deletes.count

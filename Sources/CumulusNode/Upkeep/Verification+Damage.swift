@@ -181,7 +181,8 @@ extension WireVerdict.DamagedRow.Kind {
         case .record, .sibling: self = .record
         case .commit: self = .commit
         case .change, .backReference, .indexRow, .assetUse: self = .derived
-        case .asset, .chunkList, .chunk, .pack, .chunkUse, .packed, .assetLoss, .wantedAsset:
+        case .asset, .chunkList, .chunk, .pack, .chunkUse, .packed, .assetLoss, .wantedAsset,
+            .lease:
             self = .asset
         default: self = .other
         }

@@ -2,7 +2,8 @@
 //
 // A walk through all assets of a database, in steps: each looks at some on a snapshot, and hands
 // the writer what it found, which looks again. So nothing goes that was named or prepared in
-// between.
+// between. Before that, the leases of users end that are older than the time of grace: so an asset
+// never goes before the leases of those who prepared it.
 
 import CumulusAssets
 package import CumulusModel
@@ -51,6 +52,35 @@ package struct AssetCollection: Sendable {
             findings.append(Finding(asset: digest, isNamed: isNamed, cost: zones + chunks))
         }
         return (findings, rows.count < limit ? nil : last)
+    }
+
+    /// Looks for leases that end, in steps like `find`.
+    ///
+    /// - Returns: The keys of their rows, and that of the last row that was looked at; nil: it was
+    ///   the last one.
+    package func findLeases(
+        in database: DatabaseNumber,
+        after key: Bytes,
+        limit: Int,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> (ended: [Bytes], last: Bytes?) {
+        let rows = try reader.rows(.log, .leases(of: database, after: key), limit: limit)
+        var ended: [Bytes] = []
+        for (key, value) in rows {
+            let row = try reader.decoding(key) { () throws(MalformedBytes) in
+                try LeaseRow(row: value)
+            }
+            if row.since < idleBefore { ended.append(key) }
+        }
+        return (ended, rows.count < limit ? nil : rows.last?.key)
+    }
+
+    /// Ends leases, in the writer, unless they were renewed.
+    package func end(
+        _ leases: [Bytes],
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        for key in leases { try transaction.endLease(key, before: idleBefore) }
     }
 
     private func isDue(_ row: AssetRow) -> Bool {

@@ -3,7 +3,9 @@
 // What has to be stored of a message is found out on a snapshot, before a chunk of it is expanded;
 // once that lies in a pack, the writer looks again and enters it. A message with a chunk that no
 // prepared asset contains is refused as a whole: so nobody fills the disk with what would never be
-// collected, and the asset that it was for has expired.
+// collected, and the asset that it was for has expired. In the public database the caller itself
+// must have prepared it, and has to send also what others have sent: that is written, and then
+// only its lease is new.
 
 package import CumulusAssets
 package import CumulusModel
@@ -48,12 +50,21 @@ package struct EnterChunks: Sendable {
         guard let number = try transaction.database(scope, id) else {
             return Outcome(refusal: EnterChunks.unwanted(chunks.first?.digest ?? []), isUsed: false)
         }
-        let (wanted, unwanted) = try transaction.sift(chunks.map(\.entry), in: number)
+        let entries = chunks.map(\.entry)
+        let holder =
+            id.kind == .public ? Leaseholder(database: number, user: caller.user) : nil
+        if let holder, let unwanted = try transaction.sift(entries, of: holder).unwanted {
+            return Outcome(refusal: EnterChunks.unwanted(unwanted), isUsed: false)
+        }
+        let (wanted, unwanted) = try transaction.sift(entries, in: number)
         if let unwanted {
             return Outcome(refusal: EnterChunks.unwanted(unwanted), isUsed: false)
         }
         let missing = chunks.filter { wanted.contains($0.digest) }
         transaction.enter(missing, length: length, in: number)
+        if let holder {
+            for chunk in chunks { try transaction.hold(chunk.digest, by: holder) }
+        }
         return Outcome(refusal: nil, isUsed: !missing.isEmpty)
     }
 
@@ -78,7 +89,10 @@ package struct EnterChunks: Sendable {
             throw unwanted(chunks.first?.digest ?? []).error
         }
         let entries = chunks.map { ChunkList.Entry(digest: $0.digest, size: $0.size) }
-        let (wanted, unwanted) = try reader.sift(entries, in: number)
+        let (wanted, unwanted) =
+            id.kind == .public
+            ? try reader.sift(entries, of: Leaseholder(database: number, user: caller.user))
+            : try reader.sift(entries, in: number)
         if let unwanted { throw EnterChunks.unwanted(unwanted).error }
         return chunks.filter { wanted.contains($0.digest) }
     }

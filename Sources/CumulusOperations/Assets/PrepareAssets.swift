@@ -2,10 +2,11 @@
 // says which chunks are missing.
 //
 // Run by the writer. Repeating it is harmless: it keeps the asset for another day and tells what is
-// missing now, which is how an interrupted upload goes on.
+// missing now, which is how an interrupted upload goes on. In the public database a chunk is missing
+// that the caller neither sent nor may read: see `AssetClaims`.
 //
 // Folder: what requests about assets mean, and which assets may go. Read `PrepareAssets`, then
-// `EnterChunks`, `ReadAsset` and `AssetCollection`.
+// `AssetClaims`, `EnterChunks`, `ReadAsset` and `AssetCollection`.
 
 package import CumulusAssets
 package import CumulusModel
@@ -60,20 +61,40 @@ package struct PrepareAssets: Sendable {
             return .failure(error)
         }
         let number = try transaction.makeDatabase(scope, id)
+        var claims = id.kind == .public ? AssetClaims(number, of: scope, by: caller) : nil
         var outcome: Outcome = []
         for list in lists {
             switch list {
             case .failure(let error): outcome.append(.failure(ModifyOutcome.Failure(error)))
             case .success(let list):
-                if let refusal = try refusal(of: list, by: caller, in: number, transaction) {
+                if let refusal = try refusal(
+                    of: list,
+                    by: caller,
+                    in: number,
+                    &claims,
+                    &transaction
+                ) {
                     outcome.append(.failure(ModifyOutcome.Failure(refusal)))
                 } else {
-                    let missing = try transaction.enter(list, by: caller.user, in: number)
+                    let missing = try enter(list, by: caller, in: number, &claims, &transaction)
                     outcome.append(.success(missing))
                 }
             }
         }
         return .success(outcome)
+    }
+
+    private func enter(
+        _ list: ChunkList,
+        by caller: Caller,
+        in database: DatabaseNumber,
+        _ claims: inout AssetClaims?,
+        _ transaction: inout WriteTransaction
+    ) throws(EngineError) -> [Int] {
+        guard let missing = try claims?.prepare(list, in: &transaction) else {
+            return try transaction.enter(list, by: caller.user, in: database)
+        }
+        return missing
     }
 
     package func checkCount() throws(ServiceError) {
@@ -86,7 +107,8 @@ package struct PrepareAssets: Sendable {
         of list: ChunkList,
         by caller: Caller,
         in database: DatabaseNumber,
-        _ transaction: borrowing WriteTransaction
+        _ claims: inout AssetClaims?,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> ServiceError? {
         guard list.size <= limits.assetBytes else {
             return ServiceError(
@@ -95,7 +117,11 @@ package struct PrepareAssets: Sendable {
                 "the asset has \(list.size) bytes; the limit is \(limits.assetBytes)"
             )
         }
-        if try transaction.asset(list.digest, in: database) != nil { return nil }
+        if let isCounted = try claims?.isCounted(list.digest, in: &transaction) {
+            if isCounted { return nil }
+        } else if try transaction.asset(list.digest, in: database) != nil {
+            return nil
+        }
         let usage: AssetUsageRow? = try transaction.row(.assetUsage(database, caller.user))
         let taken = usage?.bytes ?? 0
         guard taken + list.size <= limits.userAssetBytes else {

@@ -1,7 +1,8 @@
 // What an asset consists of and which of it is here, for somebody who wants to read it.
 //
 // Run on a snapshot. Bytes are read later, from the packs that the rows name. Callers ask for their
-// own databases, peers for any.
+// own databases, where a digest is enough, and for those of records of the public database that
+// they may read; peers ask for any.
 
 package import CumulusAssets
 package import CumulusModel
@@ -19,11 +20,25 @@ package struct ReadAsset: Sendable {
         package let database: DatabaseNumber
     }
 
+    /// A field of a record, as a caller names it.
+    package struct Place: Sendable {
+        package var record: RecordAddress
+        package var field: String
+
+        package init(record: RecordAddress, field: String) {
+            self.record = record
+            self.field = field
+        }
+    }
+
     /// Digest of its list.
     package var asset: Bytes
+    /// Where the caller read the digest; nil means it does not say.
+    package var place: Place?
 
-    package init(asset: Bytes) {
+    package init(asset: Bytes, place: Place? = nil) {
         self.asset = asset
+        self.place = place
     }
 
     package func run(
@@ -40,10 +55,36 @@ package struct ReadAsset: Sendable {
             )
         }
         let id = try Authorisation.database(database, for: caller)
+        // An operator may read every public record, and what the conflict log says was lost.
+        let isOpen = id.kind != .public || caller.role == .operator && place == nil
+        if !isOpen, try !isNamed(scope, by: caller, reader) { throw unknown(in: id) }
         let found = try find(scope, in: id, reader)
         // Until a record names it, it is nobody's to read.
-        guard try reader.isNamed(asset, inDatabase: found.database) else { throw unknown }
+        if isOpen, try !reader.isNamed(asset, inDatabase: found.database) { throw unknown(in: id) }
         return found
+    }
+
+    /// Whether the place names the asset now, in a record that the caller may read.
+    private func isNamed(
+        _ scope: ScopeNumber,
+        by caller: Caller,
+        _ reader: ReadTransaction
+    ) throws -> Bool {
+        guard let place else { return false }
+        let fetch = FetchRecords(
+            database: .public,
+            ids: [.success(place.record)],
+            keys: [place.field]
+        )
+        // What can't be read now is another matter than what is not there.
+        switch try fetch.run(scope, by: caller, in: reader).first {
+        case .success(let record):
+            let body = try RecordBody(stored: record.fields)
+            guard let entry = body.entry(named: place.field) else { return false }
+            return try body.assets(entry).contains { $0.digest == asset }
+        case .failure(let error) where error.code == .internalError: throw error
+        case .failure, nil: return false
+        }
     }
 
     package func find(
@@ -51,12 +92,14 @@ package struct ReadAsset: Sendable {
         in database: DatabaseID,
         _ reader: ReadTransaction
     ) throws -> Found {
-        guard let number = try reader.database(scope, database) else { throw unknown }
+        guard let number = try reader.database(scope, database) else {
+            throw unknown(in: database)
+        }
         guard var row = try reader.asset(asset, in: number),
             let list = try reader.chunkList(of: asset, in: number)
         else {
             if try isWanted(in: number, reader) { throw Wanted(database: number) }
-            throw unknown
+            throw unknown(in: database)
         }
         if !row.isComplete { row.missing = try reader.missingChunks(of: list, in: number).count }
         return Found(database: number, list: list, row: row)
@@ -70,8 +113,13 @@ package struct ReadAsset: Sendable {
         try reader.get(.wantedAsset(database, asset)) != nil
     }
 
-    private var unknown: ServiceError {
-        ServiceError(.assetNotAvailable, "there is no asset \(asset.hex) in this database")
+    private func unknown(in database: DatabaseID) -> ServiceError {
+        ServiceError(
+            .assetNotAvailable,
+            database.kind == .public
+                ? "no record that you may read has asset \(asset.hex) in the field that you name"
+                : "there is no asset \(asset.hex) in this database"
+        )
     }
 
     /// - Parameter endpoints: Of the nodes that may have it.

@@ -140,7 +140,7 @@ package struct WriteRequest: Sendable {
         }
         if case .enterChunks(let request) = operation {
             let outcome = try request.run(number, by: caller, in: &transaction)
-            return (.success(.stored(outcome)), outcome.isUsed)
+            return (.success(.stored(outcome)), outcome.refusal == nil)
         }
         if let requestID {
             if let error = checkAge(of: requestID, now: transaction.now) {

@@ -1,4 +1,5 @@
-// Whether the assets of a save are whole and belong to the database of its record.
+// Whether the assets of a save are whole, belong to the database of its record, and may be named by
+// the caller.
 //
 // Called by `SavePlanner.plan`.
 
@@ -6,20 +7,26 @@ import CumulusModel
 import CumulusStorage
 
 extension SavePlanner {
-    /// Checks that a record's assets are whole and of its database.
+    /// Checks that a record's assets are whole and of its database, and in the public one that the
+    /// caller sent them or may read a record that names them: see `AssetClaims`.
     ///
     /// One that a record of the zone names already may still be on its way to this node.
+    ///
+    /// - Parameter row: The record as it is; nil means that it is new.
     func checkAssets(
         _ put: Commit.Put,
+        _ row: RecordRow?,
+        _ plan: inout ZoneBatch.Plan,
         in transaction: inout WriteTransaction
     ) throws(PlanFailure) {
+        let record = row == nil ? nil : put.recordName
         for entry in put.fields.entries where entry.type?.holdsAssets == true {
             let assets = try malformed { () throws(MalformedBytes) in
                 try put.fields.assets(entry)
             }
             for asset in assets {
                 let why = try engine { () throws(EngineError) in
-                    try problem(with: asset, in: &transaction)
+                    try problem(with: asset, in: record, &plan.claims, &transaction)
                 }
                 guard let why else { continue }
                 let field = StoredName.shown(put.fields.name(of: entry))
@@ -34,12 +41,23 @@ extension SavePlanner {
         }
     }
 
-    func problem(
+    /// - Parameter record: That is saved; nil if it is new.
+    private func problem(
         with asset: Asset,
-        in transaction: inout WriteTransaction
+        in record: String?,
+        _ claims: inout AssetClaims?,
+        _ transaction: inout WriteTransaction
     ) throws(EngineError) -> String? {
         guard asset.size <= UInt64(Int64.max) else { return "that no disk could hold" }
         let database = try transaction.database(scope, found.zone.database)
+        if let database, found.zone.database.kind == .public {
+            if claims == nil { claims = AssetClaims(database, of: scope, by: caller) }
+            switch try claims?.problem(with: asset.digest, in: record, &transaction) {
+            case nil: break
+            case .unknown: return SavePlanner.notUploaded
+            case .missing(let count): return SavePlanner.incomplete(count)
+            }
+        }
         guard let database,
             let known = try transaction.update(asset: asset.digest, in: database)
         else {
@@ -47,13 +65,20 @@ extension SavePlanner {
             if let zone = found.number, try transaction.isNamed(asset.digest, in: zone) {
                 return nil
             }
-            return "whose content was not uploaded to this database; upload it and save again"
+            return SavePlanner.notUploaded
         }
         guard known.size == asset.size else {
             return "that is said to have \(asset.size) bytes and has \(known.size)"
         }
         if known.isComplete { return nil }
         if let zone = found.number, try transaction.isNamed(asset.digest, in: zone) { return nil }
-        return "of which \(known.missing) chunks are missing; upload them and save again"
+        return SavePlanner.incomplete(known.missing)
+    }
+
+    private static let notUploaded =
+        "whose content was not uploaded to this database; upload it and save again"
+
+    private static func incomplete(_ missing: Int) -> String {
+        "of which \(missing) chunks are missing; upload them and save again"
     }
 }

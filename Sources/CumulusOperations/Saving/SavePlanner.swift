@@ -50,7 +50,7 @@ struct SavePlanner {
             }
             if let old = dropped[name] { put.absorbed.append(old.birth.dot) }
             try forgetDropped(&put, row, in: &transaction)
-            try checkAssets(put, in: &transaction)
+            try checkAssets(put, row, &plan, in: &transaction)
             try planReferences(&put, row, &plan, in: &transaction)
             try planParent(content, &put, plan, in: &transaction)
             try planCounters(&put, row)

@@ -136,6 +136,8 @@ struct ZoneBatch {
         var owned: [String: OwnerCount] = [:]
         /// Puts take references along as they stand.
         var bringsBack = false
+        /// Which assets the saves may name, in the public database.
+        var claims: AssetClaims?
 
         /// A cascade takes further turns of the writer.
         var isLong: Bool { !open.isEmpty }

@@ -5,7 +5,7 @@
 // its own, so that nobody can learn, by word or by time, what another database holds.
 //
 // Folder: what the store knows of assets, and the files that hold their chunks. Read `AssetRows`,
-// then `WriteTransaction+Assets`, `PackFiles` and `PackDirectory`.
+// then `WriteTransaction+Assets`, `Leases`, `PackFiles` and `PackDirectory`.
 
 package import CumulusModel
 

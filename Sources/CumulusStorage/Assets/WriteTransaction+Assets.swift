@@ -304,14 +304,17 @@ extension WriteTransaction {
     }
 
     /// The assets that contain a chunk, but for those whose lists are wrong about its size.
-    private borrowing func users(
-        of chunk: Bytes,
-        size: Int,
-        in database: DatabaseNumber
+    ///
+    /// - Parameter limit: Of the assets that are looked at.
+    package borrowing func assets(
+        containing chunk: ChunkList.Entry,
+        in database: DatabaseNumber,
+        limit: Int = .max
     ) throws(EngineError) -> [Bytes] {
-        let right = ChunkUseRow(size: size).rowBytes
+        let right = ChunkUseRow(size: chunk.size).rowBytes
+        let range = KeyRange.chunkUses(database, chunk.digest)
         var users: [Bytes] = []
-        for (key, value) in try rows(.index, .chunkUses(database, chunk)) where value == right {
+        for (key, value) in try rows(.index, range, limit: limit) where value == right {
             var parts = KeyReader(key)
             _ = try parts.number(DatabaseNumber.self)
             _ = try parts.bytes(32)
@@ -320,7 +323,7 @@ extension WriteTransaction {
         return users
     }
 
-    private mutating func charge(
+    mutating func charge(
         _ byteCount: Int64,
         to user: String,
         in database: DatabaseNumber
@@ -370,7 +373,8 @@ extension WriteTransaction {
         guard try chunk(digest, in: database) == row else { return [] }
         put(.chunk(database, digest), nil)
         put(.packed(row.pack, row.offset), nil)
-        for asset in try users(of: digest, size: row.size, in: database) {
+        let lost = ChunkList.Entry(digest: digest, size: row.size)
+        for asset in try assets(containing: lost, in: database) {
             guard var known = try self.asset(asset, in: database) else { continue }
             known.missing += 1
             put(.asset(database, asset), known)

@@ -58,6 +58,14 @@ extension RowKey {
         }
     }
 
+    /// The name of the record that an `assetUse` is about.
+    package static func assetUser(_ key: Bytes) throws(EngineError) -> String {
+        var parts = KeyReader(key)
+        _ = try parts.number(ZoneNumber.self)
+        _ = try parts.bytes(32)
+        return try parts.text()
+    }
+
     /// An entry of the conflict log names an asset.
     package static func assetLoss(_ asset: Bytes, of conflict: RowKey) -> RowKey {
         RowKey(.assetLoss) {
@@ -71,6 +79,19 @@ extension RowKey {
         RowKey(.wantedAsset) {
             $0.add(database)
             $0.add(fixed: asset)
+        }
+    }
+
+    /// What a user brought to a database: an asset, or a chunk.
+    package static func lease(
+        _ database: DatabaseNumber,
+        _ user: String,
+        _ digest: Bytes
+    ) -> RowKey {
+        RowKey(.lease) {
+            $0.add(database)
+            $0.add(user)
+            $0.add(fixed: digest)
         }
     }
 
@@ -114,6 +135,13 @@ extension KeyRange {
     package static func assets(of database: DatabaseNumber, after asset: Bytes = []) -> KeyRange {
         var range = KeyRange(prefix: RowKey(.asset) { $0.add(database) }.bytes)
         if !asset.isEmpty { range.start = RowKey.asset(database, asset).bytes + [0] }
+        return range
+    }
+
+    /// The leases of a database, from behind the one with that key.
+    package static func leases(of database: DatabaseNumber, after key: Bytes = []) -> KeyRange {
+        var range = KeyRange(prefix: RowKey(.lease) { $0.add(database) }.bytes)
+        if !key.isEmpty { range.start = key + [0] }
         return range
     }
 

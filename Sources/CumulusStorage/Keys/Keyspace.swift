@@ -53,6 +53,7 @@
 // |         |                | name                               |                         |
 // | log     | mixed          | scope, day, position, zone, name   | `MixedRow`, local       |
 // | log     | milestone      | scope, position                    | `Milestone`, local      |
+// | log     | lease          | database, user, digest             | `LeaseRow`, local       |
 //
 // All of it is written by the release that introduced the format.
 //
@@ -106,6 +107,7 @@ package enum Subspace: UInt8, Sendable {
     case topicEvent = 104
     case mixed = 105
     case milestone = 106
+    case lease = 107
 
     package var family: Family {
         switch self {
@@ -116,7 +118,7 @@ package enum Subspace: UInt8, Sendable {
         case .record, .sibling, .asset, .chunkList, .chunk, .pack: .records
         case .change, .backReference, .indexRow, .assetUse, .assetLoss, .chunkUse, .packed: .index
         case .commit, .order, .increment, .request, .conflict, .stage, .wantedAsset, .cascadeDebt,
-            .topicEvent, .mixed, .milestone:
+            .topicEvent, .mixed, .milestone, .lease:
             .log
         }
     }

@@ -247,6 +247,13 @@ package struct DerivedRows {
             }
             usage[.assetUsage(database, row.user), default: 0] += list.size
         }
+        for (key, value) in try rows(.lease) {
+            let row = try LeaseRow(row: value)
+            guard row.isCharged else { continue }
+            var parts = KeyReader(key)
+            let (database, user) = (try parts.number(DatabaseNumber.self), try parts.text())
+            usage[.assetUsage(database, user), default: 0] += row.size
+        }
         for (key, bytes) in usage where bytes > 0 {
             expect(key, AssetUsageRow(bytes: bytes).rowBytes, .assetUsage)
         }

@@ -223,10 +223,22 @@ package struct DownloadAssetRequest: Hashable, Sendable {
     package var onlyList = false
     /// Digests of chunks that the caller has.
     package var except: [Bytes] = []
+    /// The record that names it; nil means a bare digest.
+    package var record: WireRecordID?
+    /// The field of that record.
+    package var field: Bytes = []
 
     package init(database: DatabaseScope, asset: Bytes) {
         self.database = UInt32(database.rawValue)
         self.asset = asset
+    }
+
+    /// - Parameter asset: As it was read, from a field of a record or otherwise.
+    package init(database: DatabaseScope, _ asset: Asset) {
+        self.init(database: database, asset: asset.digest)
+        guard let place = asset.place else { return }
+        record = WireRecordID(place.recordID)
+        field = Bytes(place.key.utf8)
     }
 
     package func encoded() -> Bytes {
@@ -237,6 +249,8 @@ package struct DownloadAssetRequest: Hashable, Sendable {
         writer.field(4, varint: length)
         writer.field(5, varint: onlyList ? 1 : 0)
         for digest in except { writer.present(6, bytes: digest) }
+        record?.encode(7, to: &writer)
+        writer.field(8, bytes: field)
         return writer.bytes
     }
 
@@ -249,6 +263,8 @@ package struct DownloadAssetRequest: Hashable, Sendable {
         length = raw.length
         onlyList = raw.only_list != 0
         except = elements(raw.n_except, raw.except).map(\.swiftBytes)
+        record = raw.record.map { WireRecordID(wire: $0.pointee) }
+        field = raw.field.swiftBytes
     }
 }
 

@@ -388,6 +388,35 @@ import Testing
         }
     }
 
+    /// In the public database, what was sent and not saved within the time of grace has to be sent
+    /// again.
+    @Test func leasesEnd() async throws {
+        var limits = Limits.standard
+        limits.assetGraceMilliseconds = 10_000_000
+        try await withServer(limits: limits) { server in
+            let folder = try TemporaryFolder()
+            let ada = try await container(server, folder: folder)
+            let database = ada.publicCloudDatabase
+            var record = Record(recordType: "Photo", recordID: Record.ID(recordName: "p"))
+            record["image"] = .asset(Asset(data: Data(Self.content.prefix(70_000))))
+            let sent = try await database.uploadAssets(of: [record])[0]
+            func leases() throws -> Int {
+                let reader = ReadTransaction(server.node.gate.engine, reach: .disk)
+                return try reader.rows(.log, .all(.lease)).count
+            }
+            // One of the asset and one of its chunk.
+            try await server.collect()
+            #expect(try leases() == 2)
+            server.clockLead += 15_000_000
+            try await server.collect()
+            #expect(try leases() == 0)
+            let refusal = await error { _ = try await database.save(sent) }
+            #expect(refusal?.code == .assetNotAvailable)
+            #expect(try DerivedRows.differences(in: server.node.gate.engine) == [])
+            await ada.close()
+        }
+    }
+
     // MARK: Parts
 
     private func asset(_ value: FieldValue?) throws -> Asset {

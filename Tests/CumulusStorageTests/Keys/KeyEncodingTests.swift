@@ -55,6 +55,7 @@ import Testing
         (.chunkUse(7, digest, digest), .index, "4500000007" + digest.hex + digest.hex),
         (.packed(9, 10), .index, "460000000000000009" + "0000000a"),
         (.wantedAsset(7, digest), .log, "6600000007" + digest.hex),
+        (.lease(7, "_u", digest), .log, "6b000000075f750001" + digest.hex),
         (.assetUsage(7, "_u"), .meta, "0e000000075f750001"),
         (.request(request, 1, "_u"), .log, "63" + request.bytes.hex + "00015f750001"),
     ]
