@@ -825,7 +825,7 @@ const ProtobufCMessageDescriptor cumulus__v1__vector_entry__descriptor =
   (ProtobufCMessageInit) cumulus__v1__vector_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__limits__field_descriptors[17] =
+static const ProtobufCFieldDescriptor cumulus__v1__limits__field_descriptors[21] =
 {
   {
     "items_per_request",
@@ -1031,10 +1031,62 @@ static const ProtobufCFieldDescriptor cumulus__v1__limits__field_descriptors[17]
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "calls_per_second",
+    18,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Limits, calls_per_second),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "calls_burst",
+    19,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Limits, calls_burst),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "bytes_per_second",
+    20,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Limits, bytes_per_second),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "calls_at_once",
+    21,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Limits, calls_at_once),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__limits__field_indices_by_name[] = {
   12,   /* field[12] = asset_bytes */
   14,   /* field[14] = assets_per_request */
+  19,   /* field[19] = bytes_per_second */
+  20,   /* field[20] = calls_at_once */
+  18,   /* field[18] = calls_burst */
+  17,   /* field[17] = calls_per_second */
   4,   /* field[4] = fields_per_type */
   6,   /* field[6] = frame_bytes */
   9,   /* field[9] = initial_credit */
@@ -1054,7 +1106,7 @@ static const unsigned cumulus__v1__limits__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__limits__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 17 }
+  { 0, 21 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__limits__descriptor =
 {
@@ -1064,7 +1116,7 @@ const ProtobufCMessageDescriptor cumulus__v1__limits__descriptor =
   "Cumulus__V1__Limits",
   "cumulus.v1",
   sizeof(Cumulus__V1__Limits),
-  17,
+  21,
   cumulus__v1__limits__field_descriptors,
   cumulus__v1__limits__field_indices_by_name,
   1,  cumulus__v1__limits__number_ranges,

@@ -13,13 +13,14 @@ import NIOSSL
 import NIOTLS
 
 package final class FrameChannelHandler: ChannelInboundHandler, FrameLink, @unchecked Sendable {
-    // Confined to the channel's event loop; `loop` and `isLoopback` are set once.
+    // Confined to the channel's event loop; `loop`, `isLoopback` and `remoteAddress` are set once.
 
     package typealias InboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
 
     package let loop: any FrameLoop
     package private(set) var isLoopback = false
+    package private(set) var remoteAddress: Bytes = []
     package private(set) var certificate: Bytes = []
     private let security: Security
     /// Kept when the handler is made, or failed when it can't be.
@@ -116,6 +117,7 @@ package final class FrameChannelHandler: ChannelInboundHandler, FrameLink, @unch
     private func begin(_ context: ChannelHandlerContext) {
         guard handler == nil, !isClosing else { return }
         isLoopback = context.remoteAddress?.isLoopback ?? false
+        remoteAddress = context.remoteAddress?.addressBytes ?? []
         handler = make(self, MonotonicClock.now())
         opened?.succeed()
         needsTurn()
@@ -254,6 +256,23 @@ extension SocketAddress {
         case .v4: ipAddress?.hasPrefix("127.") ?? false
         case .v6: ipAddress == "::1" || ipAddress?.hasPrefix("::ffff:127.") ?? false
         case .unixDomainSocket: true
+        }
+    }
+
+    /// The IP address: 4 bytes, also of IPv4 inside IPv6, or 16; empty if it has none.
+    package var addressBytes: Bytes {
+        withSockAddr { address, size in
+            let bytes = UnsafeRawBufferPointer(start: address, count: size)
+            switch self {
+            // Behind the family and the port.
+            case .v4: return Bytes(bytes[4..<8])
+            // And behind the flow.
+            case .v6:
+                let all = Bytes(bytes[8..<24])
+                let isIPv4 = all.starts(with: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255])
+                return isIPv4 ? Bytes(all[12...]) : all
+            case .unixDomainSocket: return []
+            }
         }
     }
 }

@@ -85,6 +85,7 @@ import Testing
     @Test func theReadmeHasTheDefaultLimits() throws {
         let readme = try Golden.text("README.md")
         let limits = Limits.standard
+        let caller = CallerLimits.standard
         let rows: [(String, Int, String)] = [
             ("items_per_request", limits.itemsPerRequest, "400"),
             ("request_bytes", limits.requestBytes >> 20, "2 MiB"),
@@ -102,6 +103,10 @@ import Testing
             ("asset_bytes", limits.assetBytes >> 30, "1 GiB"),
             ("user_asset_bytes", limits.userAssetBytes >> 30, "100 GiB"),
             ("assets_per_request", limits.assetsPerRequest / 1_000, "1,000"),
+            ("calls_per_second", caller.callsPerSecond / 1_000, "1,000"),
+            ("calls_burst", caller.callsBurst / 1_000, "5,000"),
+            ("bytes_per_second", caller.bytesPerSecond >> 20, "32 MiB"),
+            ("calls_at_once", caller.callsAtOnce, "64"),
             ("request_memory_ms", Int(limits.requestMemoryMilliseconds / 3_600_000), "24 hours"),
         ]
         for (name, value, text) in rows {

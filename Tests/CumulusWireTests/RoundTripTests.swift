@@ -206,6 +206,12 @@ import Testing
             answer.clusterID = Self.bytes(using: &dice)
             answer.limits.itemsPerRequest = Int(max(1, Self.number(using: &dice)))
             answer.limits.zonesPerDatabase = Int(max(1, Self.number(using: &dice)))
+            answer.limits.perCaller = CallerLimits(
+                callsPerSecond: Int(Self.number(using: &dice)),
+                callsBurst: Int(Self.number(using: &dice)),
+                bytesPerSecond: Int(dice.next() >> 1),
+                callsAtOnce: Int(Self.number(using: &dice))
+            )
             answer.limits.requestMemoryMilliseconds = Int64(max(1, Self.number(using: &dice)))
             answer.clock = Int64(bitPattern: dice.next())
             answer.callerRole = Self.number(using: &dice)

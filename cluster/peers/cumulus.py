@@ -76,7 +76,10 @@ class Cumulus(Server):
 
     def command(self):
         data = os.path.join(self.folder, "data")
-        return [os.path.join(self.programs, "cumulusd"), "--data", data, "--listen", "127.0.0.1:0"]
+        # One user makes all of the load.
+        limits = ["--calls-per-second", "0", "--bytes-per-second", "0", "--calls-at-once", "0"]
+        program = os.path.join(self.programs, "cumulusd")
+        return [program, "--data", data, "--listen", "127.0.0.1:0", *limits]
 
     def is_ready(self):
         with open(self.log, encoding="utf-8") as log:

@@ -440,10 +440,26 @@ struct  Cumulus__V1__Limits
    * deleteSelf references in the fields of one request
    */
   uint32_t owners_per_request;
+  /*
+   * Of the caller, over all its connections to this node; 0: no limit. README.md, Limits.
+   */
+  uint32_t calls_per_second;
+  /*
+   * after a rest
+   */
+  uint32_t calls_burst;
+  /*
+   * of requests, uploads included
+   */
+  uint64_t bytes_per_second;
+  /*
+   * but for streams that are followed
+   */
+  uint32_t calls_at_once;
 };
 #define CUMULUS__V1__LIMITS__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__limits__descriptor) \
-    , 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    , 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 
 typedef enum {

@@ -77,16 +77,19 @@ final class ClientCore: Sendable {
 
     /// Makes attempts at a call until it has an outcome, or its time is up.
     ///
-    /// - Parameter attempt: Gives the lease back. True: what was tried before doesn't count.
+    /// - Parameters:
+    ///   - isFollowed: The call is a stream that goes on without an end.
+    ///   - attempt: Gives the lease back. True: what was tried before doesn't count.
     private func repeating<Answer>(
         _ initial: Retries,
+        isFollowed: Bool = false,
         _ attempt: (ConnectionPool.Lease, Instant, Bool) async throws(CallFailure) -> Answer
     ) async throws -> Answer {
         let deadline = environment.now() + settings.callMilliseconds
         var retries = initial
         var isAnew = true
         while true {
-            let lease = try await lease(until: deadline, retries)
+            let lease = try await lease(until: deadline, isFollowed: isFollowed, retries)
             let step: Retries.Step
             do throws(CallFailure) {
                 return try await attempt(lease, deadline, isAnew)
@@ -111,10 +114,11 @@ final class ClientCore: Sendable {
 
     private func lease(
         until deadline: Instant,
+        isFollowed: Bool,
         _ retries: Retries
     ) async throws -> ConnectionPool.Lease {
         do {
-            return try await pool.acquire(until: deadline)
+            return try await pool.acquire(until: deadline, isFollowed: isFollowed)
         } catch let error as ServiceError {
             throw retries.outcome(error)
         }
@@ -236,12 +240,18 @@ final class ClientCore: Sendable {
 
     /// Opens a call whose answer is a stream: at another node, if one doesn't begin to answer.
     ///
-    /// - Parameter begin: Starts it, and returns when the answer has begun.
+    /// - Parameters:
+    ///   - isFollowed: It goes on without an end.
+    ///   - begin: Starts it, and returns when the answer has begun.
     func open<Stream>(
+        isFollowed: Bool,
         _ begin: (ConnectionPool.Lease) async throws(CallFailure) -> Stream
     ) async throws -> Stream {
         let retries = Retries(settings, isChange: false, isRepeatable: true, hasOwnID: false)
-        return try await repeating(retries) { lease, deadline, _ throws(CallFailure) in
+        return try await repeating(retries, isFollowed: isFollowed) {
+            lease,
+            deadline,
+            _ throws(CallFailure) in
             do throws(CallFailure) {
                 try await settle(deadline, on: lease)
             } catch {

@@ -2,7 +2,8 @@
 // lent to calls.
 //
 // Owned by `ClientCore`. A call takes one that is open, or waits for one; at most `waitingLimit`
-// calls wait. hot: twice per call.
+// calls wait. No more calls are in flight than a node takes of one caller, so that it need not
+// refuse them. hot: twice per call.
 
 import CumulusModel
 import CumulusTransport
@@ -18,6 +19,8 @@ final class ConnectionPool: Sendable {
         let hello: ServerHello
         /// What to add to our wall clock to get the server's.
         let clockOffset: Int64
+        /// It is for a stream that is followed, which is no call at once.
+        var isFollowed = false
     }
 
     private enum SlotState {
@@ -39,6 +42,7 @@ final class ConnectionPool: Sendable {
 
     private struct Waiter {
         let id: UInt64
+        let isFollowed: Bool
         let resume: @Sendable (Result<Lease, ServiceError>) -> Void
         /// Ends the waiting when its time is up.
         var timer: Task<Void, Never>?
@@ -53,6 +57,8 @@ final class ConnectionPool: Sendable {
         var problems: [String: String] = [:]
         /// Leases that were not given back yet, also those of connections that are lost.
         var leases = 0
+        /// Those of them that are for streams that are followed.
+        var followed = 0
         /// All that were greeted and have not ended, those of a draining server too.
         var connections: [ObjectIdentifier: ClientConnection] = [:]
         var isClosed = false
@@ -108,13 +114,15 @@ final class ConnectionPool: Sendable {
     // MARK: Leases
 
     /// An open connection with room for a call; given back with `release`.
-    func acquire(until deadline: Instant) async throws -> Lease {
-        if let lease = try state.withLock({ try take(&$0) }) { return lease }
+    ///
+    /// - Parameter isFollowed: The call is a stream that goes on without an end.
+    func acquire(until deadline: Instant, isFollowed: Bool = false) async throws -> Lease {
+        if let lease = try state.withLock({ try take(&$0, isFollowed) }) { return lease }
         let waiterID = Mutex<UInt64>(0)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let added = state.withLock { state in
-                    add(&state) { continuation.resume(with: $0) }
+                    add(&state, isFollowed) { continuation.resume(with: $0) }
                 }
                 let id: UInt64
                 switch added {
@@ -135,6 +143,7 @@ final class ConnectionPool: Sendable {
 
     private func add(
         _ state: inout State,
+        _ isFollowed: Bool,
         _ resume: @escaping @Sendable (Result<Lease, ServiceError>) -> Void
     ) -> Result<UInt64, ServiceError> {
         // Those who waited then have been told.
@@ -149,34 +158,46 @@ final class ConnectionPool: Sendable {
             )
         }
         state.nextWaiter += 1
-        state.waiters.append(Waiter(id: state.nextWaiter, resume: resume))
+        state.waiters.append(
+            Waiter(id: state.nextWaiter, isFollowed: isFollowed, resume: resume)
+        )
         return .success(state.nextWaiter)
     }
 
     private static let isClosed = ServiceError(.operationCancelled, "the container was closed")
 
     /// An open connection with room for a call; nil if there is none at the moment.
-    private func take(_ state: inout State) throws -> Lease? {
+    private func take(_ state: inout State, _ isFollowed: Bool) throws -> Lease? {
         if state.isClosed { throw ConnectionPool.isClosed }
         var best: (slot: Int, lease: Lease)?
         for offset in state.slots.indices {
             let index = (state.nextSlot + offset) % state.slots.count
             guard case .open(let lease) = state.slots[index].state,
-                state.slots[index].inFlight < lease.hello.limits.streamsPerConnection
+                state.slots[index].inFlight < lease.hello.limits.streamsPerConnection,
+                isFollowed || hasRoom(for: lease.hello.limits.perCaller, state)
             else { continue }
             let isBetter = best.map { state.slots[index].inFlight < state.slots[$0.slot].inFlight }
             if isBetter ?? true { best = (index, lease) }
         }
-        guard let best else { return nil }
+        guard var best else { return nil }
         state.nextSlot = (best.slot + 1) % state.slots.count
         state.slots[best.slot].inFlight += 1
         state.leases += 1
+        if isFollowed { state.followed += 1 }
+        best.lease.isFollowed = isFollowed
         return best.lease
+    }
+
+    /// Whether a node with these limits takes one more of this client's calls, as far as is known
+    /// here.
+    private func hasRoom(for limits: CallerLimits, _ state: State) -> Bool {
+        limits.callsAtOnce == 0 || state.leases - state.followed < limits.callsAtOnce
     }
 
     func release(_ lease: Lease) {
         let toResume = state.withLock { state -> [@Sendable () -> Void] in
             state.leases -= 1
+            if lease.isFollowed { state.followed -= 1 }
             if isCurrent(lease, state) { state.slots[lease.slot].inFlight -= 1 }
             guard state.leases == 0 else { return [] }
             defer { state.onLastRelease = [] }
@@ -214,14 +235,21 @@ final class ConnectionPool: Sendable {
 
     private func serveWaiters() {
         while true {
-            let served = state.withLock { state -> (Waiter, Lease)? in
-                guard !state.waiters.isEmpty, let lease = try? take(&state) else { return nil }
-                return (state.waiters.removeFirst(), lease)
+            let served = state.withLock { state in
+                serve(&state, isFollowed: false) ?? serve(&state, isFollowed: true)
             }
             guard let (waiter, lease) = served else { return }
             waiter.timer?.cancel()
             waiter.resume(.success(lease))
         }
+    }
+
+    /// A lease for the first that waits with a call, or with a stream; nil if there is none.
+    private func serve(_ state: inout State, isFollowed: Bool) -> (Waiter, Lease)? {
+        guard let index = state.waiters.firstIndex(where: { $0.isFollowed == isFollowed }),
+            let lease = try? take(&state, isFollowed)
+        else { return nil }
+        return (state.waiters.remove(at: index), lease)
     }
 
     private func expire(_ id: UInt64, at deadline: Instant) {

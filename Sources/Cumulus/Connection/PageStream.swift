@@ -21,8 +21,8 @@ final class PageStream: @unchecked Sendable {
 
     /// - Parameters:
     ///   - window: Bytes that may be on their way, beyond what the protocol begins with.
-    ///   - patience: How long the server may say nothing, in milliseconds; nil: the whole answer
-    ///     has the longest time of a call.
+    ///   - patience: Of a stream that goes on without an end: how long the server may say nothing,
+    ///     in milliseconds; nil: the whole answer has the longest time of a call.
     static func open(
         _ core: ClientCore,
         _ header: CallHeader,
@@ -30,7 +30,7 @@ final class PageStream: @unchecked Sendable {
         window: Int = 0,
         patience: Int64? = nil
     ) async throws -> PageStream {
-        try await core.open { lease throws(CallFailure) in
+        try await core.open(isFollowed: patience != nil) { lease throws(CallFailure) in
             let (messages, source) = Messages.makeStream()
             let call = core.start(
                 header,

@@ -45,6 +45,7 @@ final class BenchCluster {
             "--container", BenchCluster.container, "--log-level", "warning",
             "--log-keep-seconds", String(logSeconds), "--cluster-key", try key(),
         ]
+        arguments += BenchProcess.withoutLimits
         if let first { arguments += ["--peers", first.endpoint] }
         if let threads { arguments += ["--threads", String(threads)] }
         let process = try BenchProcess(arguments, log: data(name) + ".log", cleanup)

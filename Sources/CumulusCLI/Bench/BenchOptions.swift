@@ -51,7 +51,8 @@ struct BenchOptions: ParsableArguments {
         help: "Memory of the private node: small or standard. (default: standard)"
     )
     private var givenProfile: String?
-    @Option(help: "Load this node instead of a private one.") var endpoint: String?
+    @Option(help: "Load this node instead of a private one; its limits per caller count.")
+    var endpoint: String?
     @Option(
         name: .customLong("token"),
         help: "Access token of a user there. (default: that in CUMULUS_TOKEN)"

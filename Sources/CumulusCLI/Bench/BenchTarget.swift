@@ -60,7 +60,7 @@ final class BenchTarget: Sendable {
             [
                 "--data", directory + "/node", "--listen", "127.0.0.1:0", "--profile",
                 options.profile, "--container", container, "--log-level", "warning",
-            ],
+            ] + BenchProcess.withoutLimits,
             log: directory + "/node.log",
             cleanup
         )

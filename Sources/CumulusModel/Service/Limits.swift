@@ -124,6 +124,8 @@ package struct Limits: Hashable, Sendable {
     /// Time of a call that names none, and the most that one may ask for.
     package var callMilliseconds: Int64 = 60_000
     package var longestCallMilliseconds: Int64 = 3_600_000
+    /// Those of each caller; `cumulusd` begins with `CallerLimits.standard`.
+    package var perCaller = CallerLimits.none
 
     package init() {}
 

@@ -184,7 +184,7 @@ struct CallContext: Sendable {
 
     /// Allows the caller to send so many more bytes.
     func sendCredit(_ byteCount: Int) {
-        calls.frames.sendCredit(byteCount, on: call.stream)
+        calls.sendCredit(byteCount, on: call.stream)
     }
 
     /// Counts bytes of this connection that wait for a thread of the store.

@@ -5,10 +5,10 @@
 import CumulusModel
 
 extension ServiceError {
-    /// A limit on bytes or calls in progress is reached; a retry in a moment may succeed.
-    static func overloaded(_ what: String) -> ServiceError {
+    /// A limit on bytes or calls is reached; a retry after so many milliseconds may succeed.
+    static func overloaded(_ what: String, retryAfter: Int64 = 100) -> ServiceError {
         var error = ServiceError(.requestRateLimited, .overloaded, "\(what); try again in a moment")
-        error.retryAfterMilliseconds = 100
+        error.retryAfterMilliseconds = UInt32(clamping: retryAfter)
         return error
     }
 

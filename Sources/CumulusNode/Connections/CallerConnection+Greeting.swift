@@ -20,6 +20,8 @@ struct Identity: Sendable {
     var wantsTokens = false
     /// The id of the node that calls; nil means the caller is no node of this cluster.
     var peer: Bytes?
+    /// The user's id in all containers; nil means the caller is no user.
+    var account: Bytes?
     var isPeer: Bool { peer != nil }
 }
 
@@ -157,7 +159,7 @@ extension CallerConnection {
             identity.scope = scope
             identity.scopeNumber = number
             identity.wantsTokens = hello.features.contains(.causalTokens)
-            identity.caller = try caller(hello, in: scope, reader)
+            (identity.caller, identity.account) = try caller(hello, in: scope, reader)
         }
         return identity
     }
@@ -166,9 +168,9 @@ extension CallerConnection {
         _ hello: Hello,
         in scope: ScopeID,
         _ reader: ReadTransaction
-    ) throws -> Caller {
+    ) throws -> (Caller, account: Bytes?) {
         var caller = Caller(role: .anonymous, device: hello.deviceID)
-        if hello.token.isEmpty { return caller }
+        if hello.token.isEmpty { return (caller, nil) }
         guard let user = try Users.user(withToken: hello.token, in: reader) else {
             throw ServiceError(
                 .notAuthenticated,
@@ -177,7 +179,7 @@ extension CallerConnection {
         }
         caller.role = .user(user.recordName(in: scope.container))
         caller.registered = user.created
-        return caller
+        return (caller, user.id)
     }
 
     /// Compares in a time that doesn't tell how much is equal.
@@ -256,6 +258,7 @@ extension CallerConnection {
         hello.incarnation = refuses ? 0 : node.incarnation.value
         hello.clusterID = node.clusterID
         hello.limits = limits
+        if calls.budget == nil { hello.limits.perCaller = .none }
         // Peers judge clocks; callers need the time that their requests are held to.
         hello.clock = identity.isPeer ? node.toldClock : node.clock
         hello.callerRole = role

@@ -219,6 +219,11 @@ final class CallerConnection: FrameHandler, @unchecked Sendable {
     func greet(_ identity: Identity, role: UInt32, proof: Bytes = []) {
         guard case .judging = phase else { return }
         calls.identity = identity
+        calls.budget = node.budgets.enter(
+            identity,
+            from: link.remoteAddress,
+            now: node.environment.now()
+        )
         if let peer = identity.peer { node.replicas.forget(peer) }
         phase = .open
         frames.connection.finishGreeting(isPeer: identity.isPeer)

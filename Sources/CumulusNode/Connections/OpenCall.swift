@@ -50,6 +50,8 @@ final class OpenCall {
     /// nil if this release does not know the method.
     let method: Method?
     let requestID: Bytes
+    /// It counts for what its caller may do at once.
+    var isInBudget = true
     /// It has no deadline and goes on until its caller cancels it.
     var isEndless = false
     /// Of a stream that its caller follows: how soon it goes on after news.

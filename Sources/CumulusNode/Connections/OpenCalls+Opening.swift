@@ -21,6 +21,9 @@ extension OpenCalls {
         guard frame.isEnd || MethodTable.entry(split.header.method)?.takesMessages == true else {
             return frames.refuse(frame.stream, .oneMessageOnly)
         }
+        if let refusal = budgetRefusal(of: frame, now: now) {
+            return frames.refuse(frame.stream, refusal)
+        }
         let open = OpenCall(
             token: CallToken(deadline: now + milliseconds(for: split.header)),
             of: split.header,

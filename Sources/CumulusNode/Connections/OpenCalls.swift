@@ -18,6 +18,10 @@ final class OpenCalls: @unchecked Sendable {
     let room: ConnectionRoom
     /// Set once, when the caller is greeted.
     var identity = Identity()
+    /// What the caller may still do; nil means there is no limit.
+    var budget: CallerBudget?
+    /// Bytes of credit by stream that wait until the caller's bytes are within its budget.
+    var withheldCredit: [UInt32: Int] = [:]
     private(set) var calls: [UInt32: OpenCall] = [:]
     private var highestStream: UInt32 = 0
     private var isClosed = false
@@ -100,6 +104,7 @@ final class OpenCalls: @unchecked Sendable {
         guard let input = call.input else {
             throw ProtocolFault("a MESSAGE on stream \(frame.stream), which takes no more of them")
         }
+        budget?.spend(byteCount: frame.payload.count)
         try input.receive(frame.payload, isEnd: frame.isEnd)
     }
 
@@ -108,6 +113,7 @@ final class OpenCalls: @unchecked Sendable {
         if case .turn = call.step { streamsWithoutRoom.removeAll { $0 == stream } }
         requestBytes -= call.requestBytes
         waitingBytes -= call.waitingBytes
+        leaveBudget(call)
         node.meter.callsInProgress.add(-1)
     }
 
@@ -115,6 +121,7 @@ final class OpenCalls: @unchecked Sendable {
     func close() {
         isClosed = true
         for call in calls.values { call.token.cancel() }
+        closeBudget()
         node.meter.callsInProgress.add(-calls.count)
         requestBytes = 0
         waitingBytes = 0
@@ -135,7 +142,7 @@ final class OpenCalls: @unchecked Sendable {
 
     /// When a call's time is up, or its next page is to be read again.
     var wakeTime: Instant {
-        var wake = Instant.distant
+        var wake = creditTime
         for call in calls.values {
             if let deadline = call.deadline { wake = min(wake, deadline) }
             if let retry = call.retryTime { wake = min(wake, retry) }
@@ -144,6 +151,7 @@ final class OpenCalls: @unchecked Sendable {
     }
 
     func timePassed(now: Instant) {
+        sendWithheldCredit()
         // In an order that is the same each time.
         for (stream, call) in inOrder(where: { $0.deadline.map { $0 <= now } ?? false }) {
             timeIsUp(stream, call)

@@ -43,6 +43,7 @@ extension OpenCalls {
         }
         guard let call = self[stream] else { return }
         makeEndless(stream, patience: nil)
+        leaveBudget(call)
         call.pacing = Pacing()
         readLater(stream, read)
     }

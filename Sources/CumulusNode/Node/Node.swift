@@ -74,6 +74,7 @@ package final class Node: Sendable {
     /// Makes and opens the tokens that callers carry.
     let mint: TokenMint
     let replicas = ReplicaWatch()
+    let budgets: CallerBudgets
     let followedPages = SharedPages<FollowChanges.Question, FollowedPage>(
         size: { _, page in page.message.count },
         isShared: { !$0.isPersonal }
@@ -129,6 +130,7 @@ package final class Node: Sendable {
         self.configuration = configuration
         self.environment = environment
         handedStates = HandedStates(meter)
+        budgets = CallerBudgets(configuration.limits.perCaller, now: environment.now())
         peerProof = configuration.clusterKey.map { PeerProof(key: $0) }
         var dice = NodeDice(environment)
         let opened = try OpenStore.open(

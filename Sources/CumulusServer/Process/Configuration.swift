@@ -170,6 +170,26 @@ struct Configuration {
             help: "how long calls in progress may take after SIGTERM"
         ),
         Setting(
+            name: "calls-per-second",
+            standard: String(CallerLimits.standard.callsPerSecond),
+            help: "calls that one user or address may begin per second; 0: no limit"
+        ),
+        Setting(
+            name: "calls-burst",
+            standard: String(CallerLimits.standard.callsBurst),
+            help: "calls that one may begin at once after a rest, with calls-per-second"
+        ),
+        Setting(
+            name: "bytes-per-second",
+            standard: String(CallerLimits.standard.bytesPerSecond),
+            help: "bytes of requests that one may send per second; 0: no limit"
+        ),
+        Setting(
+            name: "calls-at-once",
+            standard: String(CallerLimits.standard.callsAtOnce),
+            help: "calls of one that may be in progress; 0: no limit"
+        ),
+        Setting(
             name: "limits",
             standard: "",
             help:
@@ -342,98 +362,5 @@ struct Configuration {
         }
         let most = Configuration.largest >> 20
         return UInt64(try number("log-megabytes", in: 1...most)) << 20
-    }
-
-    // MARK: Limits
-
-    private var adjustable: [String: WritableKeyPath<Limits, Int>] {
-        [
-            "itemsPerRequest": \.itemsPerRequest,
-            "requestBytes": \.requestBytes,
-            "recordBytes": \.recordBytes,
-            "fieldsPerType": \.fieldsPerType,
-            "zonesPerDatabase": \.zonesPerDatabase,
-            "subscriptionsPerDatabase": \.subscriptionsPerDatabase,
-            "subscriptionBytes": \.subscriptionBytes,
-            "subscriptionBytesPerDatabase": \.subscriptionBytesPerDatabase,
-            "subscriptionSearchesPerDatabase": \.subscriptionSearchesPerDatabase,
-            "notificationBytes": \.notificationBytes,
-            "assetBytes": \.assetBytes,
-            "userAssetBytes": \.userAssetBytes,
-            "assetsPerRequest": \.assetsPerRequest,
-            "streamsPerConnection": \.streamsPerConnection,
-            "unansweredBytes": \.unansweredBytes,
-            "nodeUnansweredBytes": \.nodeUnansweredBytes,
-            "offeredStateBytes": \.offeredStateBytes,
-            "queuedWrites": \.queuedWrites,
-            "writesPerBatch": \.writesPerBatch,
-        ]
-    }
-
-    private var adjustableTimes: [String: WritableKeyPath<Limits, Int64>] {
-        [
-            "assetGraceMilliseconds": \.assetGraceMilliseconds,
-            "greetingMilliseconds": \.greetingMilliseconds,
-            "idleMilliseconds": \.idleMilliseconds,
-            "frameMilliseconds": \.frameMilliseconds,
-            "stalledWriteMilliseconds": \.stalledWriteMilliseconds,
-            "crowdedWriteMilliseconds": \.crowdedWriteMilliseconds,
-            "callMilliseconds": \.callMilliseconds,
-            "stalledStateMilliseconds": \.stalledStateMilliseconds,
-        ]
-    }
-
-    /// Sums of times and sizes up to these stay within their types.
-    private static let longest = 7 * 86_400_000
-    private static let largest = 1 << 40
-    /// Limits that HELLO tells with 64 bits, or not at all; for others it has 32.
-    private static let wide: Set = [
-        "assetBytes", "userAssetBytes", "nodeUnansweredBytes", "offeredStateBytes", "queuedWrites",
-        "writesPerBatch",
-    ]
-
-    private func most(_ name: String) -> Int {
-        if adjustableTimes[name] != nil { return Configuration.longest }
-        return Configuration.wide.contains(name) ? Configuration.largest : Int(UInt32.max)
-    }
-
-    func limits() throws -> Limits {
-        var limits = Limits.standard
-        // A small machine has room for little that nobody takes.
-        if try profile() == .small {
-            limits.nodeUnansweredBytes /= 2
-            limits.offeredStateBytes /= 4
-        }
-        for part in self["limits"].split(separator: ",") {
-            let pair = part.split(separator: "=", maxSplits: 1).map(String.init)
-            guard pair.count == 2, let number = Int(pair[1]), number > 0 else {
-                throw Problem(message: "limits: '\(part)' is not of the form name=number")
-            }
-            guard number <= most(pair[0]) else {
-                throw Problem(
-                    message: """
-                        limits: \(pair[0]) can't be as much as \(number), only \(most(pair[0]))
-                        """
-                )
-            }
-            if let path = adjustable[pair[0]] {
-                limits[keyPath: path] = number
-            } else if let path = adjustableTimes[pair[0]] {
-                limits[keyPath: path] = Int64(number)
-            } else {
-                let known = Array(adjustable.keys) + Array(adjustableTimes.keys)
-                throw Problem(
-                    message:
-                        """
-                        limits: '\(pair[0])' can't be set; known are \
-                        \(known.sorted().joined(separator: ", "))
-                        """
-                )
-            }
-        }
-        if let contradiction = limits.contradiction {
-            throw Problem(message: "limits: \(contradiction)")
-        }
-        return limits
     }
 }

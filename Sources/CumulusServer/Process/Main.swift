@@ -110,6 +110,14 @@ struct Flags: ParsableArguments {
     var readOnly = false
     @Option(help: "Milliseconds that calls may take after SIGTERM (default: 8000).")
     var drainMilliseconds: String?
+    @Option(help: "Calls that one user or address may begin per second; 0: no limit.")
+    var callsPerSecond: String?
+    @Option(help: "Calls that one may begin at once after a rest, with --calls-per-second.")
+    var callsBurst: String?
+    @Option(help: "Bytes of requests that one may send per second; 0: no limit.")
+    var bytesPerSecond: String?
+    @Option(help: "Calls of one that may be in progress; 0: no limit.")
+    var callsAtOnce: String?
     @Option(help: "Limits that differ from the defaults, e.g. itemsPerRequest=10.")
     var limits: String?
 
@@ -140,6 +148,10 @@ struct Flags: ParsableArguments {
         flags["lost-assets"] = lostAssets ? "true" : nil
         flags["read-only"] = readOnly ? "true" : nil
         flags["drain-milliseconds"] = drainMilliseconds
+        flags["calls-per-second"] = callsPerSecond
+        flags["calls-burst"] = callsBurst
+        flags["bytes-per-second"] = bytesPerSecond
+        flags["calls-at-once"] = callsAtOnce
         flags["limits"] = limits
         return try Configuration(
             flags: flags,

@@ -16,6 +16,14 @@ package final class NodeProcess: Sendable {
 
     // MARK: Start
 
+    /// No limits per caller: tests load nodes as they like.
+    ///
+    /// Flags go before these.
+    private static let variables = [
+        "CUMULUS_CALLS_PER_SECOND": "0", "CUMULUS_BYTES_PER_SECOND": "0",
+        "CUMULUS_CALLS_AT_ONCE": "0",
+    ]
+
     /// Starts the program and doesn't wait for it.
     ///
     /// - Parameters:
@@ -39,7 +47,8 @@ package final class NodeProcess: Sendable {
         }
         process = try ChildProcess(
             words,
-            variables: inherited.merging(environment) { $1 },
+            variables: inherited.merging(NodeProcess.variables) { $1 }
+                .merging(environment) { $1 },
             output: "\(data).out",
             errors: "\(data).err"
         )

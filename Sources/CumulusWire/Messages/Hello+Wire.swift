@@ -158,6 +158,8 @@ extension Limits {
             frameBytes, streamsPerConnection, unansweredBytes, initialCredit,
             Int(requestMemoryMilliseconds), zonesPerDatabase, assetBytes, userAssetBytes,
             assetsPerRequest, subscriptionsPerDatabase, ownersPerRequest,
+            perCaller.callsPerSecond, perCaller.callsBurst, perCaller.bytesPerSecond,
+            perCaller.callsAtOnce,
         ]
         for (index, number) in numbers.enumerated() {
             writer.field(index + 1, varint: UInt64(number))
@@ -165,6 +167,8 @@ extension Limits {
     }
 
     /// What a server doesn't say is as usual: with a limit of 0 nothing could be done.
+    ///
+    /// Of the limits per caller 0 stands for none, which is also what an older server has.
     fileprivate init(wire raw: Cumulus__V1__Limits) {
         self.init()
         func take<Value: FixedWidthInteger>(
@@ -190,6 +194,10 @@ extension Limits {
         take(\.assetsPerRequest, raw.assets_per_request)
         take(\.subscriptionsPerDatabase, raw.subscriptions_per_database)
         take(\.ownersPerRequest, raw.owners_per_request)
+        take(\.perCaller.callsPerSecond, raw.calls_per_second)
+        take(\.perCaller.callsBurst, raw.calls_burst)
+        take(\.perCaller.bytesPerSecond, raw.bytes_per_second)
+        take(\.perCaller.callsAtOnce, raw.calls_at_once)
     }
 }
 

@@ -29,6 +29,16 @@ import Testing
         #expect(limits.contradiction?.contains("nodeUnansweredBytes (5)") == true)
     }
 
+    /// Else a device that comes back after a day would be refused what it is there for.
+    @Test func aCallerThatRestedMayFillAConnection() {
+        let caller = CallerLimits.standard
+        #expect(caller.callsBurst >= caller.callsPerSecond)
+        #expect(caller.bytesBurst >= limits.unansweredBytes)
+        #expect(caller.callsAtOnce < limits.streamsPerConnection)
+        // Tests and simulations ask for limits, or have none.
+        #expect(limits.perCaller == .none)
+    }
+
     @Test func allFieldsOfATypeMayHaveTheLongestNames() {
         #expect(limits.fieldsPerType * (limits.nameBytes + 16) < limits.recordBytes)
     }

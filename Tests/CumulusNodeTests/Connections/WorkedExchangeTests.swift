@@ -6,7 +6,10 @@ import Testing
 
 @Suite struct WorkedExchangeTests {
     @Test func theContractsExchangeIsWhatANodeSays() async throws {
-        let server = try await TestServer()
+        // With the limits that `cumulusd` has unless it is told otherwise.
+        var limits = Limits.standard
+        limits.perCaller = .standard
+        let server = try await TestServer(limits: limits)
         let client = try RawClient(server.endpoint)
         defer { client.close() }
         var pending = Bytes()

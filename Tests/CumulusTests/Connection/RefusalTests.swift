@@ -3,6 +3,7 @@
 import Cumulus
 import CumulusModel
 import CumulusTesting
+import CumulusWire
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct RefusalTests {
@@ -145,6 +146,34 @@ import Testing
         let error = try await error(at: [server], timeout: .seconds(1))
         #expect(error.code == .requestRateLimited)
         #expect(server.calls <= 2)
+    }
+
+    /// A node would refuse the others, and make them wait longer than they have to.
+    @Test func noMoreCallsAreSentThanANodeTakesAtOnce() async throws {
+        var limits = Limits.standard
+        limits.perCaller.callsAtOnce = 2
+        let server = try await ScriptedServer([.calls([.ignore])], limits: limits)
+        let container = container([server.endpoint])
+        let calls = (0..<10).map { number in
+            Task {
+                let id = Record.ID(recordName: "r\(number)")
+                _ = try? await container.publicCloudDatabase.record(for: id)
+            }
+        }
+        for _ in 0..<1_000 where server.calls < 2 { try await Task.sleep(for: .milliseconds(10)) }
+        try await Task.sleep(for: .milliseconds(100))
+        #expect(server.calls == 2)
+        // A stream that is followed is none of them.
+        let followed = Task {
+            for try await _ in container.privateCloudDatabase.followDatabaseChanges(since: nil) {}
+        }
+        for _ in 0..<1_000 where server.calls < 3 { try await Task.sleep(for: .milliseconds(10)) }
+        #expect(server.requests.last?.method == Method.changesFollowDatabase.rawValue)
+        followed.cancel()
+        for call in calls { call.cancel() }
+        for call in calls { await call.value }
+        await container.close()
+        try await server.stop()
     }
 
     @Test(arguments: [Int64.min, .max]) func noClockOfAServerIsTooWrong(clock: Int64) async throws {

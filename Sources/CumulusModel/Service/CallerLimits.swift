@@ -1,0 +1,46 @@
+// What one caller may do on one node in a time, over all its connections.
+//
+// Part of `Limits`, told in HELLO, kept by the node's `CallerBudgets`. Nodes never share what they
+// count: on n nodes a caller may do n times as much.
+
+package struct CallerLimits: Hashable, Sendable {
+    /// Calls that may begin per second; 0: no limit.
+    package var callsPerSecond: Int
+    /// Calls that may begin at once after a rest; counts only with `callsPerSecond`.
+    package var callsBurst: Int
+    /// Bytes of requests per second, uploads included; 0: no limit.
+    package var bytesPerSecond: Int
+    /// Calls in progress, but for streams that are followed; 0: no limit.
+    package var callsAtOnce: Int
+
+    package init(
+        callsPerSecond: Int = 0,
+        callsBurst: Int = 0,
+        bytesPerSecond: Int = 0,
+        callsAtOnce: Int = 0
+    ) {
+        self.callsPerSecond = callsPerSecond
+        self.callsBurst = callsBurst
+        self.bytesPerSecond = bytesPerSecond
+        self.callsAtOnce = callsAtOnce
+    }
+
+    /// Bytes that may come at once after a rest: those of five seconds.
+    package var bytesBurst: Int { 5 * bytesPerSecond }
+
+    package var areNone: Bool { callsPerSecond == 0 && bytesPerSecond == 0 && callsAtOnce == 0 }
+
+    /// Of operators and peers, and of nodes that tests, simulations and measurements load.
+    package static let none = CallerLimits()
+
+    /// The defaults of `cumulusd`.
+    ///
+    /// 32 MiB per second are what a line of 270 Mbit/s brings, more than most devices send. An
+    /// asset of 1 GiB takes half a minute.
+    package static let standard = CallerLimits(
+        callsPerSecond: 1_000,
+        callsBurst: 5_000,
+        bytesPerSecond: 32 << 20,
+        callsAtOnce: 64
+    )
+}

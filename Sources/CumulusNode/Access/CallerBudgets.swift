@@ -1,0 +1,100 @@
+// The budgets of all callers of this node, by user or by address.
+//
+// Asked by `CallerConnection` once per connection, when it knows who calls. Memory is bounded: a
+// budget that is as good as a new one is dropped, and callers beyond `capacity` share one.
+//
+// Folder: what a caller may do in a time. Read `TokenBucket`, `CallerBudget`, then this.
+
+import CumulusModel
+import CumulusOperations
+import CumulusWire
+import Synchronization
+
+final class CallerBudgets: Sendable {
+    /// Users, and as many addresses, that have a budget of their own; about 300 bytes each.
+    static let capacity = 10_000
+
+    private let limits: CallerLimits
+    // Apart, so that strangers with many addresses take no room from users.
+    private let users: Mutex<Table>
+    private let addresses: Mutex<Table>
+
+    init(_ limits: CallerLimits, capacity: Int = CallerBudgets.capacity, now: Instant) {
+        self.limits = limits
+        users = Mutex(Table(limits, capacity: capacity, now: now))
+        addresses = Mutex(Table(limits, capacity: capacity, now: now))
+    }
+
+    /// The budget of a caller's new connection, which gives it back with `leave`; nil means there
+    /// is no limit.
+    ///
+    /// - Parameter address: Of the link: 4 or 16 bytes, or empty.
+    func enter(_ identity: Identity, from address: Bytes, now: Instant) -> CallerBudget? {
+        if limits.areNone { return nil }
+        if identity.isPeer { return nil }
+        switch identity.caller.role {
+        case .operator: return nil
+        case .user(let name):
+            let key = identity.account ?? Bytes(name.utf8)
+            return users.withLock { $0.enter(key, now: now) }
+        case .anonymous:
+            let key = CallerBudgets.network(of: address)
+            return addresses.withLock { $0.enter(key, now: now) }
+        }
+    }
+
+    /// A connection has ended.
+    static func leave(_ budget: CallerBudget) { budget.addConnections(-1) }
+
+    /// The part of an address that one caller has to himself: of IPv6 the first 64 bits.
+    static func network(of address: Bytes) -> Bytes {
+        address.count == 16 ? Bytes(address.prefix(8)) : address
+    }
+
+    /// Budgets that are kept, for tests.
+    var count: Int { users.withLock { $0.count } + addresses.withLock { $0.count } }
+
+    private struct Table {
+        private let limits: CallerLimits
+        private let capacity: Int
+        private var budgets: [Bytes: CallerBudget] = [:]
+        /// Of all callers for whom there is no room.
+        private let shared: CallerBudget
+        /// How many budgets there are when unused ones are looked for next, and when at the
+        /// earliest: both so that looking costs little per connection.
+        private var nextCount: Int
+        private var nextTime: Instant
+        private static let fewest = 64
+        private static let pause: Int64 = 1_000
+
+        init(_ limits: CallerLimits, capacity: Int, now: Instant) {
+            self.limits = limits
+            self.capacity = capacity
+            shared = CallerBudget(limits, now: now)
+            nextCount = min(capacity, Table.fewest)
+            nextTime = now
+        }
+
+        var count: Int { budgets.count }
+
+        mutating func enter(_ key: Bytes, now: Instant) -> CallerBudget {
+            let budget = budgets[key] ?? make(key, now: now)
+            budget.addConnections(1)
+            return budget
+        }
+
+        private mutating func make(_ key: Bytes, now: Instant) -> CallerBudget {
+            if budgets.count >= nextCount, now >= nextTime { dropUnused(now: now) }
+            guard budgets.count < capacity else { return shared }
+            let budget = CallerBudget(limits, now: now)
+            budgets[key] = budget
+            return budget
+        }
+
+        private mutating func dropUnused(now: Instant) {
+            budgets = budgets.filter { !$0.value.isUnused(now: now) }
+            nextCount = min(capacity, max(Table.fewest, 2 * budgets.count))
+            nextTime = now + Table.pause
+        }
+    }
+}
