@@ -169,11 +169,9 @@ extension CallerConnection {
     ) throws -> Caller {
         var caller = Caller(role: .anonymous, device: hello.deviceID)
         if hello.token.isEmpty { return caller }
-        guard let user = try Users.user(withToken: hello.token, in: reader) else {
-            throw ServiceError(
-                .notAuthenticated,
-                "the access token is not known here; ask an operator for a new one"
-            )
+        let (digest, now) = (Sessions.digest(of: hello.token), node.environment.wallClock())
+        guard let user = try Sessions.find(digest, now: now, in: reader)?.user else {
+            throw Sessions.refusal
         }
         caller.role = .user(user.recordName(in: scope.container))
         caller.registered = user.created
