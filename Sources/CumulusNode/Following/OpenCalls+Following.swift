@@ -44,6 +44,7 @@ extension OpenCalls {
         guard let call = self[stream] else { return }
         makeEndless(stream, patience: nil)
         call.pacing = Pacing()
+        watchAccounts()
         readLater(stream, read)
     }
 
