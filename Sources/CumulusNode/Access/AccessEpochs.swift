@@ -5,7 +5,7 @@
 // hot: one load per call.
 //
 // Folder: who callers are while they are connected, and how they come in. Read `AccessEpochs`, then
-// `OpenCalls+Judging`.
+// `OpenCalls+Judging` and `SessionCalls`.
 
 import Synchronization
 

@@ -54,6 +54,8 @@ package protocol FrameLink: AnyObject, Sendable {
     var loop: any FrameLoop { get }
     /// The other side is on this machine.
     var isLoopback: Bool { get }
+    /// The other side's IP address, 4 or 16 bytes; empty if it has none.
+    var remoteAddress: Bytes { get }
     /// Over TLS: SHA-256 of the listener's certificate (DER); empty over plain TCP.
     var certificate: Bytes { get }
     /// Something happened outside a read: end a turn soon. Several calls make one turn.

@@ -34,6 +34,7 @@ import Testing
         let busy = BusyLoop()
         var loop: any FrameLoop { busy }
         let isLoopback = true
+        let remoteAddress: Bytes = []
         let certificate: Bytes = []
 
         func needsTurn() {}

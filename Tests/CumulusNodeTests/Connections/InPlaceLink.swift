@@ -9,6 +9,7 @@ import CumulusWire
 final class InPlaceLink: FrameLink {
     let loop: any FrameLoop = InPlaceLoop.shared
     let isLoopback = true
+    let remoteAddress: Bytes = []
     let certificate: Bytes = []
 
     func needsTurn() {}

@@ -194,6 +194,7 @@ private final class SimulatedEnd: FrameLink, @unchecked Sendable {
 
     var loop: any FrameLoop { process }
     var isLoopback: Bool { true }
+    var remoteAddress: Bytes { [] }
     var certificate: Bytes { [] }
 
     func needsTurn() {
