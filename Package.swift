@@ -33,6 +33,7 @@ let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
 let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift-nio")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swift-crypto")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let log = Target.Dependency.product(name: "Logging", package: "swift-log")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
@@ -55,7 +56,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
         // Octets of addresses in certificates.
         .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
-        // SHA-256 for tags, digests, the hash chain of the log and stored tokens.
+        // SHA-256 for tags, digests, the log's chain and stored tokens; scrypt for passwords.
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         // Structured logs of the node.
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -104,7 +105,10 @@ let package = Package(
         room("CumulusStorage", ["CumulusSystem", "CumulusModel", "CumulusAssets", crypto]),
 
         // Core: what a request means, and what nodes owe each other, without I/O.
-        room("CumulusOperations", ["CumulusModel", "CumulusStorage", "CumulusAssets", crypto]),
+        room(
+            "CumulusOperations",
+            ["CumulusModel", "CumulusStorage", "CumulusAssets", crypto, cryptoExtras]
+        ),
         room("CumulusReplication", ["CumulusModel", "CumulusStorage"]),
 
         // Shell and real I/O.

@@ -9,7 +9,7 @@ import Testing
     @Test func everyRequestAndResponseHasOne() throws {
         let files = [
             "connection", "records", "zones", "changes", "operator", "peers", "assets",
-            "subscriptions", "feeds", "roles",
+            "subscriptions", "feeds", "roles", "accounts",
         ]
         let declared = try files.flatMap { file in
             try Golden.text("\(file).proto").matches(of: /message (\w+(?:Request|Response))\s/)
@@ -128,6 +128,23 @@ import Testing
             OperatorMessages.request(name: try OperatorMessages.tokenUserName(wire: $0))
         },
         "AddTokenResponse": { OperatorMessages.token(try OperatorMessages.token(wire: $0)) },
+        "SignInRequest": { try SignInRequest(wire: $0).encoded() },
+        "SignInResponse": { try OpenedSession(wire: $0).encoded() },
+        "RegisterRequest": { try SignInRequest(wire: $0).encoded() },
+        "RegisterResponse": { try OpenedSession(wire: $0).encoded() },
+        "SessionsRequest": {
+            AccountMessages.sessions(ofUser: try AccountMessages.sessionsUser(wire: $0))
+        },
+        "SessionsResponse": { WireSession.answer(try WireSession.list(wire: $0)[...]) },
+        "RevokeSessionsRequest": { try RevokeSessionsRequest(wire: $0).encoded() },
+        "RevokeSessionsResponse": {
+            AccountMessages.done(try AccountMessages.isDone(wire: $0))
+        },
+        "ChangePasswordRequest": { try ChangePasswordRequest(wire: $0).encoded() },
+        "ChangePasswordResponse": { try OpenedSession(wire: $0).encoded() },
+        "SetUserStateRequest": { try SetUserStateRequest(wire: $0).encoded() },
+        "SetUserStateResponse": { AccountMessages.done(try AccountMessages.isDone(wire: $0)) },
+        "SetPasswordRequest": { try SetPasswordRequest(wire: $0).encoded() },
         "PullRequest": { try PullRequest(wire: $0).encoded() },
         "PullResponse": { try PullResponse(wire: $0).encoded() },
         "RescueRequest": { try RescueRequest(wire: $0).encoded() },

@@ -13,6 +13,20 @@ enum LibraryCodec {
     typealias Repack = @Sendable (Bytes) -> Bytes?
 
     static let messages: [String: Repack] = [
+        "ChangePasswordRequest": repack(cumulus__v1__change_password_request__unpack),
+        "ChangePasswordResponse": repack(cumulus__v1__change_password_response__unpack),
+        "RegisterRequest": repack(cumulus__v1__register_request__unpack),
+        "RegisterResponse": repack(cumulus__v1__register_response__unpack),
+        "RevokeSessionsRequest": repack(cumulus__v1__revoke_sessions_request__unpack),
+        "RevokeSessionsResponse": repack(cumulus__v1__revoke_sessions_response__unpack),
+        "SessionsRequest": repack(cumulus__v1__sessions_request__unpack),
+        "SessionsResponse": repack(cumulus__v1__sessions_response__unpack),
+        "SetPasswordRequest": repack(cumulus__v1__set_password_request__unpack),
+        "SetPasswordResponse": repack(cumulus__v1__set_password_response__unpack),
+        "SetUserStateRequest": repack(cumulus__v1__set_user_state_request__unpack),
+        "SetUserStateResponse": repack(cumulus__v1__set_user_state_response__unpack),
+        "SignInRequest": repack(cumulus__v1__sign_in_request__unpack),
+        "SignInResponse": repack(cumulus__v1__sign_in_response__unpack),
         "AddTokenRequest": repack(cumulus__v1__add_token_request__unpack),
         "AddTokenResponse": repack(cumulus__v1__add_token_response__unpack),
         "AddUserRequest": repack(cumulus__v1__add_user_request__unpack),

@@ -42,7 +42,8 @@ enum ImportRules {
         ],
         // Core.
         "CumulusOperations": [
-            "Crypto", "CumulusAssets", "CumulusModel", "CumulusStorage", "Synchronization",
+            "Crypto", "CryptoExtras", "CumulusAssets", "CumulusModel", "CumulusStorage",
+            "Synchronization",
         ],
         "CumulusReplication": ["Crypto", "CumulusModel", "CumulusStorage"],
         // Shell and real I/O.

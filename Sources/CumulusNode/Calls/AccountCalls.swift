@@ -58,7 +58,7 @@ enum AccountCalls {
         let raw = try OperatorMessages.tokenUserName(wire: context.message)
         let name = try Names.checkIdentifier(raw[...], "user name")
         var dice = NodeDice(context.node.environment)
-        let token = Bytes("cumulus_".utf8) + Bytes(dice.bytes(32).hex.utf8)
+        let token = dice.accessToken()
         context.change(.addToken(token, user: name)) { _ in [OperatorMessages.token(token)] }
     }
 

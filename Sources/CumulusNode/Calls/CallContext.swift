@@ -124,6 +124,7 @@ struct CallContext: Sendable {
             operation,
             scope: scope,
             caller: caller,
+            credential: identity.credential,
             requestID: requestID,
             digest: WriteRequest.digest(of: message, method: header.method)
         )
@@ -136,7 +137,12 @@ struct CallContext: Sendable {
         in scope: ScopeID = .cluster,
         _ encode: @escaping Encode
     ) {
-        let request = WriteRequest(operation, scope: scope, caller: caller)
+        let request = WriteRequest(
+            operation,
+            scope: scope,
+            caller: caller,
+            credential: identity.credential
+        )
         calls.submit(call, request, nil, encode)
     }
 
@@ -144,8 +150,9 @@ struct CallContext: Sendable {
     ///
     /// Returns false if too many writes are waiting.
     func queue(_ work: StoreGate.Work, byteCount: Int) -> Bool {
+        let shown = work.showing(identity.credential)
         let loop = calls.link.loop
-        return node.gate.submit(StoreGate.QueuedWrite(work, byteCount: byteCount, loop: loop))
+        return node.gate.submit(StoreGate.QueuedWrite(shown, byteCount: byteCount, loop: loop))
     }
 
     // MARK: Answers

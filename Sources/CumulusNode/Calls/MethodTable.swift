@@ -94,6 +94,13 @@ enum MethodTable {
         .init(.zonesModify, .message, .requestID, begin: ZoneCalls.modify),
 
         .init(.accountsWhoAmI, .message, begin: AccountCalls.whoAmI),
+        .init(.accountsSignIn, .message, begin: SignInCalls.signIn),
+        .init(.accountsRegister, .message, begin: SignInCalls.register),
+        .init(.accountsSessions, .parts, .token, begin: SessionCalls.list),
+        .init(.accountsRevoke, .message, .token, begin: SessionCalls.revoke),
+        .init(.accountsChangePassword, .message, .token, begin: SignInCalls.changePassword),
+        .init(.operatorSetUserState, .message, .operator, begin: SessionCalls.setUserState),
+        .init(.operatorSetPassword, .message, .operator, begin: SignInCalls.setPassword),
 
         .init(.operatorStatus, .message, .operator, begin: OperatorCalls.status),
         .init(.operatorListContainers, .parts, .operator, begin: AccountCalls.listContainers),

@@ -13,6 +13,8 @@ import Logging
 /// Who calls, and where.
 struct Identity: Sendable {
     var caller = Caller(role: .anonymous)
+    /// What a user showed; judged again when the accounts have changed.
+    var credential: Credential?
     /// Clients have one for the connection; operators name one per call.
     var scope: ScopeID?
     var scopeNumber: ScopeNumber?
@@ -94,17 +96,8 @@ extension CallerConnection {
     /// Secrets don't cross a network in the clear, and peers have the cluster's key.
     private func checkCredentials(of hello: Hello) throws(ServiceError) {
         let isPeer = hello.role == WireRole.peer.rawValue
-        let isSafe =
-            link.isLoopback || !link.certificate.isEmpty
-            || node.configuration.acceptsInsecureCredentials
-        guard isSafe || (hello.token.isEmpty && !isPeer) else {
-            throw ServiceError(
-                .notAuthenticated,
-                """
-                tokens and peers are refused over plain TCP from another machine; give the node a \
-                certificate (--tls-certificate), or allow it (--insecure-credentials)
-                """
-            )
+        guard node.takesSecrets(over: link) || (hello.token.isEmpty && !isPeer) else {
+            throw Node.notOverPlainTCP
         }
         guard !isPeer || isProven(hello) else {
             node.warn(of: hello.endpoint, .claimed, "a peer is refused", why: Node.otherKey)
@@ -116,7 +109,9 @@ extension CallerConnection {
 
     private func look(_ hello: Hello, reach: Reach) {
         do {
-            let identity = try identify(hello, node.gate.latest(reach: reach))
+            // Before the state is taken: that is at least as new.
+            let epoch = node.gate.epochs.accounts
+            let identity = try identify(hello, node.gate.latest(reach: reach), epoch)
             if identity.isPeer {
                 admit(identity, hello)
             } else {
@@ -139,11 +134,15 @@ extension CallerConnection {
         if !isQueued { close(.tooManyReads) }
     }
 
-    private func identify(_ hello: Hello, _ reader: ReadTransaction) throws -> Identity {
+    private func identify(
+        _ hello: Hello,
+        _ reader: ReadTransaction,
+        _ epoch: UInt64
+    ) throws -> Identity {
         var identity = Identity()
         switch hello.role {
         case WireRole.operator.rawValue:
-            guard isEqual(hello.token, node.configuration.operatorToken) else {
+            guard hello.token.isEqualInConstantTime(to: node.configuration.operatorToken) else {
                 throw ServiceError(.notAuthenticated, "this is not the node's operator token")
             }
             identity.caller = Caller(role: .operator, device: hello.deviceID)
@@ -159,33 +158,29 @@ extension CallerConnection {
             identity.scope = scope
             identity.scopeNumber = number
             identity.wantsTokens = hello.features.contains(.causalTokens)
-            (identity.caller, identity.account) = try caller(hello, in: scope, reader)
+            identity.caller.device = hello.deviceID
+            if !hello.token.isEmpty { try enter(&identity, with: hello.token, reader, epoch) }
         }
         return identity
     }
 
-    private func caller(
-        _ hello: Hello,
-        in scope: ScopeID,
-        _ reader: ReadTransaction
-    ) throws -> (Caller, account: Bytes?) {
-        var caller = Caller(role: .anonymous, device: hello.deviceID)
-        if hello.token.isEmpty { return (caller, nil) }
-        guard let user = try Users.user(withToken: hello.token, in: reader) else {
-            throw ServiceError(
-                .notAuthenticated,
-                "the access token is not known here; ask an operator for a new one"
-            )
-        }
-        caller.role = .user(user.recordName(in: scope.container))
-        caller.registered = user.created
-        return (caller, user.id)
-    }
-
-    /// Compares in a time that doesn't tell how much is equal.
-    private func isEqual(_ left: Bytes, _ right: Bytes) -> Bool {
-        guard left.count == right.count, !left.isEmpty else { return false }
-        return zip(left, right).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
+    /// Takes the caller for the user whose token it has.
+    private func enter(
+        _ identity: inout Identity,
+        with token: Bytes,
+        _ reader: ReadTransaction,
+        _ epoch: UInt64
+    ) throws {
+        let (digest, now) = (Sessions.digest(of: token), node.environment.wallClock())
+        guard let scope = identity.scope,
+            let session = try Sessions.find(digest, now: now, in: reader)
+        else { throw Sessions.refusal }
+        let credential = Credential(session, epoch: epoch)
+        identity.caller.role = .user(session.user.recordName(in: scope.container))
+        identity.caller.registered = session.user.created
+        identity.account = session.user.id
+        identity.credential = credential
+        node.renew(session, identity.caller, credential)
     }
 
     // MARK: Peers
@@ -266,4 +261,19 @@ extension CallerConnection {
         hello.proof = proof
         frames.send(Frame(.hello, payload: hello.encoded()))
     }
+}
+
+extension Node {
+    /// Whether secrets may come over a connection: nobody between its two ends can read them.
+    func takesSecrets(over link: any FrameLink) -> Bool {
+        link.isLoopback || !link.certificate.isEmpty || configuration.acceptsInsecureCredentials
+    }
+
+    static let notOverPlainTCP = ServiceError(
+        .notAuthenticated,
+        """
+        tokens, passwords and peers are refused over plain TCP from another machine; give the \
+        node a certificate (--tls-certificate), or allow it (--insecure-credentials)
+        """
+    )
 }

@@ -94,6 +94,7 @@ extension OpenCalls {
         if showsNothing { throw Node.isLeaving }
         // What a caller sends behind its call was not seen on another node, and can't wait.
         guard try entry.takesMessages || isCausal(call) else { return }
+        guard isCallerCurrent else { return goOn(call.stream) { $0.begin(call) } }
         try entry.checkCaller(identity)
         guard let open = self[call.stream] else { return }
         try entry.begin(CallContext(call, open.token, identity, of: self))

@@ -16,7 +16,7 @@ final class OpenCalls: @unchecked Sendable {
     let link: any FrameLink
     let frames: ConnectionFrames
     let room: ConnectionRoom
-    /// Set once, when the caller is greeted.
+    /// Set when the caller is greeted; its credential is judged again later.
     var identity = Identity()
     /// What the caller may still do; nil means there is no limit.
     var budget: CallerBudget?
@@ -31,6 +31,10 @@ final class OpenCalls: @unchecked Sendable {
     private(set) var waitingBytes = 0
     /// One wait for all calls that wait for what their callers have seen.
     var bellWait: BellWait?
+    /// One wait for all streams, whose caller is judged again when the accounts have changed.
+    var accountsWait: BellWait?
+    /// That judgement waits for the disk.
+    var isJudgingStreams = false
     /// Version of the last causal token that was sent to this caller.
     var toldVersion: UInt64 = 0
     /// Pages that reader threads read for a peer, and streams whose next page waits for room.
@@ -127,6 +131,7 @@ final class OpenCalls: @unchecked Sendable {
         waitingBytes = 0
         calls = [:]
         bellWait = nil
+        accountsWait = nil
     }
 
     /// Ends what would hold up the end of this node: calls without an end, and answers for which
@@ -142,7 +147,7 @@ final class OpenCalls: @unchecked Sendable {
 
     /// When a call's time is up, or its next page is to be read again.
     var wakeTime: Instant {
-        var wake = creditTime
+        var wake = min(creditTime, expiryTime)
         for call in calls.values {
             if let deadline = call.deadline { wake = min(wake, deadline) }
             if let retry = call.retryTime { wake = min(wake, retry) }
@@ -152,6 +157,7 @@ final class OpenCalls: @unchecked Sendable {
 
     func timePassed(now: Instant) {
         sendWithheldCredit()
+        judgeExpiredStreams()
         // In an order that is the same each time.
         for (stream, call) in inOrder(where: { $0.deadline.map { $0 <= now } ?? false }) {
             timeIsUp(stream, call)
@@ -228,8 +234,9 @@ final class OpenCalls: @unchecked Sendable {
         sendWaiting(stream)
     }
 
-    /// Gives the next part of an answer, or its last one.
+    /// Gives the next part of an answer, or its last one, if its caller still may have it.
     func finish(_ stream: UInt32, _ page: Page) {
+        guard isCallerCurrent else { return goOn(stream) { $0.finish(stream, page) } }
         guard let call = calls[stream] else { return }
         guard fits(page.message.count) else {
             return fail(stream, .answerTooLarge(page.message.count))

@@ -45,6 +45,7 @@ extension OpenCalls {
         makeEndless(stream, patience: nil)
         leaveBudget(call)
         call.pacing = Pacing()
+        watchAccounts()
         readLater(stream, read)
     }
 

@@ -33,6 +33,8 @@ package final class Node: Sendable {
         package var limits = Limits.standard
         /// Access tokens may arrive over plain TCP from other machines.
         package var acceptsInsecureCredentials = false
+        /// Anybody may register as a user.
+        package var takesRegistrations = false
         /// Starts without any of its packs, though no other node may have what was in them.
         package var acceptsLostAssets = false
         /// The cluster's key, 32 bytes; nil means this node has no peers.
@@ -66,6 +68,8 @@ package final class Node: Sendable {
     let demand = AssetDemand()
     let arrivals = ChunkArrivals()
     package let meter = NodeMeter()
+    let attempts = Attempts()
+    let passwords = PasswordThread()
     package let nodeID: Bytes
     let clusterID: Bytes
     /// nil means this node has no peers.
@@ -212,6 +216,7 @@ package final class Node: Sendable {
     /// Starts the store's threads.
     package func start() {
         gate.start(readers: configuration.readers)
+        passwords.start()
         // Half of them may wait for the disk.
         assets.start(threads: 2 * configuration.readers)
     }
@@ -221,8 +226,9 @@ package final class Node: Sendable {
     /// Callers get no more answers.
     package func stop() {
         handedStates.drop(unusedSince: .distant)
-        // Its threads wait for nobody's.
+        // Their threads wait for nobody's.
         assets.stop()
+        passwords.stop()
         gate.stop()
     }
 

@@ -239,8 +239,7 @@ struct BatchWriter {
             state = try group.write()
             return nil
         }
-        let (count, before) = (group.count - housekeeping, state)
-        let byteCount = group.byteCount
+        let (count, byteCount, before) = (group.count - housekeeping, group.byteCount, state)
         state = try group.write()
         let hadNone = disk.isDoubtful(moment.now)
         disk.wrote(byteCount)
@@ -254,7 +253,8 @@ struct BatchWriter {
                 reader: try engine.snapshot(),
                 scopes: state.scopes,
                 changesZones: changesZones,
-                changesSchemas: changesSchemas
+                changesSchemas: changesSchemas,
+                accounts: state.accountsVersion
             ),
             scopes: scopes.map(\.number),
             news: isAnywhere ? nil : state.news,

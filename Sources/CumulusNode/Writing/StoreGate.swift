@@ -31,6 +31,7 @@ package final class StoreGate: Sendable {
     /// Rings after every batch that changed something.
     let bell = CommitBell()
     let visible: VisibleState
+    var epochs: AccessEpochs { visible.epochs }
     /// Speaks up after every batch with which indexes came or went; for one listener.
     let schemaNews: AsyncStream<Void>
     private let schemaSource: AsyncStream<Void>.Continuation
@@ -264,7 +265,7 @@ package final class StoreGate: Sendable {
     }
 
     private func show(_ change: WrittenBatch.Change) {
-        visible.advance(to: change.next)
+        if visible.advance(to: change.next) { epochs.bell.ring(for: []) }
         if change.hasSchemaNews { schemaSource.yield() }
         if change.hasCascadeNews { callForCascades() }
         guard change.count > 0 else { return }

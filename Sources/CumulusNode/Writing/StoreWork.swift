@@ -14,6 +14,13 @@ extension StoreGate {
     package enum Work: Sendable {
         case request(WriteRequest, CallToken, @Sendable (Answer) -> Void)
         case job(Job)
+
+        /// The same, with what its caller showed: the writer judges that again.
+        func showing(_ credential: Credential?) -> Work {
+            guard case .request(var request, let token, let completion) = self else { return self }
+            request.credential = credential
+            return .request(request, token, completion)
+        }
     }
 
     /// A change that no client asked for: of a peer, or of the node itself.

@@ -18,6 +18,8 @@ final class VisibleState: Sendable {
         var scopes: [ScopeNumber: ScopeState]
         var changesZones: Bool
         var changesSchemas: Bool
+        /// `WriterState.accountsVersion`.
+        var accounts: UInt64 = 0
     }
 
     /// How far a scope is, and what callers need not wait for there.
@@ -49,15 +51,21 @@ final class VisibleState: Sendable {
 
     private let state: Mutex<State>
     private let version = Atomic<UInt64>(1)
+    let epochs: AccessEpochs
 
     init(_ reader: any EngineReader, _ opened: WriterState) {
+        epochs = AccessEpochs(accounts: opened.accountsVersion)
         state = Mutex(State(reader: reader, scopes: opened.scopes))
     }
 
     // MARK: After a flush
 
     /// Everybody sees this from now on; it is durable.
-    func advance(to next: Next) {
+    ///
+    /// Returns whether callers are to be judged again.
+    @discardableResult
+    func advance(to next: Next) -> Bool {
+        var isMoved = false
         let old = state.withLock { state in
             defer {
                 state.reader = next.reader
@@ -69,10 +77,12 @@ final class VisibleState: Sendable {
                 // A thread that gets the new reader finds the new version.
                 version.store(state.version, ordering: .releasing)
             }
+            isMoved = epochs.moveAccounts(to: next.accounts)
             return state.reader
         }
         // A snapshot is let go of outside the lock.
         _ = consume old
+        return isMoved
     }
 
     // MARK: Callers

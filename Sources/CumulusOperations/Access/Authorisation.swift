@@ -122,7 +122,7 @@ package enum Authorisation {
         "changes need a signed-in user; connect with an access token"
     )
 
-    static let signInNeeded = ServiceError(
+    package static let signInNeeded = ServiceError(
         .notAuthenticated,
         "this needs a signed-in user or an operator; connect with a token"
     )

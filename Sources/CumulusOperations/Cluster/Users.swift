@@ -1,17 +1,15 @@
 // Users and their access tokens: registers of the cluster's own scope, so that they replicate like
 // everything else.
 //
-// A token is 32 random bytes; only its SHA-256 is stored. A user's record name is another one in
-// each container.
+// A token is 32 random bytes; only its SHA-256 is stored. Names are for people: everything else
+// goes by the user's id, and a user's record name is another one in each container. Whether a token
+// lets its bearer in, `Sessions` says.
 
 import Crypto
 package import CumulusModel
 package import CumulusStorage
 
 package enum Users {
-    static let userNamespace = "user"
-    static let tokenNamespace = "token"
-
     package struct User: Hashable, Sendable {
         /// Chosen by the operator.
         package var name: String
@@ -27,32 +25,20 @@ package enum Users {
         }
     }
 
-    /// The user whom a token belongs to.
-    package static func user(
-        withToken token: Bytes,
-        in reader: ReadTransaction
-    ) throws(EngineError) -> User? {
-        let digest = Bytes(SHA256.hash(data: token))
-        guard let scope = try reader.scope(.cluster),
-            let name = try reader.register(scope, tokenNamespace, [digest])?.value
-        else { return nil }
-        return try user(named: name, scope, in: reader)
-    }
-
     package static func all(in reader: ReadTransaction) throws(EngineError) -> [User] {
         guard let scope = try reader.scope(.cluster) else { return [] }
         var users: [User] = []
-        for (key, _) in try reader.registers(scope, userNamespace) {
+        for (key, _) in try reader.registers(scope, AccountRegister.user) {
             guard let name = key.first else { continue }
             if let user = try user(named: name, scope, in: reader) { users.append(user) }
         }
         return users
     }
 
-    /// The user of a name; nil if there is none here.
-    static func find(
+    /// The user of a name; nil if nobody has it.
+    package static func find<Reader: RowReader & ~Copyable>(
         _ name: String,
-        in reader: borrowing some RowReader & ~Copyable
+        in reader: borrowing Reader
     ) throws(EngineError) -> User? {
         guard let scope = try reader.scope(.cluster) else { return nil }
         return try user(named: Bytes(name.utf8), scope, in: reader)
@@ -72,13 +58,9 @@ package enum Users {
         in transaction: inout WriteTransaction
     ) throws(EngineError) -> (user: User, existed: Bool) {
         let scope = try transaction.makeScope(.cluster)
-        let key = Bytes(name.utf8)
-        if let user = try user(named: key, scope, in: transaction) { return (user, true) }
+        if let user = try find(name, in: transaction) { return (user, true) }
         let user = User(name: name, id: id, created: transaction.now)
-        var value = CanonicalWriter()
-        value.delimited(id)
-        value.varint(zigzag(user.created))
-        try set(userNamespace, key, value.bytes, scope, in: &transaction)
+        try transaction.set([register(of: user)], in: scope)
         return (user, false)
     }
 
@@ -91,30 +73,47 @@ package enum Users {
         in transaction: inout WriteTransaction
     ) throws(EngineError) -> Bool {
         let scope = try transaction.makeScope(.cluster)
-        let key = Bytes(name.utf8)
-        guard try user(named: key, scope, in: transaction) != nil else { return false }
-        let digest = Bytes(SHA256.hash(data: token))
-        try set(tokenNamespace, digest, key, scope, in: &transaction)
+        guard let user = try find(name, in: transaction) else { return false }
+        let session = NewSession(digest: Sessions.digest(of: token), kind: .access)
+        try transaction.set(
+            session.registers(
+                of: user,
+                opened: transaction.now,
+                password: nil,
+                try Sessions.generations(of: user.id, scope, in: transaction)
+            ),
+            in: scope
+        )
         return true
     }
 
-    private static func set(
-        _ namespace: String,
-        _ key: Bytes,
-        _ value: Bytes,
-        _ scope: ScopeNumber,
-        in transaction: inout WriteTransaction
-    ) throws(EngineError) {
-        let register = Commit.Register(namespace: namespace, key: [key], value: value)
-        _ = try transaction.perform([.register(register)], in: scope, zone: nil, author: Author())
+    /// The register that gives a user its name.
+    static func register(of user: User) -> Commit.Register {
+        var value = CanonicalWriter()
+        value.delimited(user.id)
+        value.varint(zigzag(user.created))
+        return Commit.Register(
+            namespace: AccountRegister.user,
+            key: [Bytes(user.name.utf8)],
+            value: value.bytes
+        )
     }
 
-    private static func user(
+    /// Whether an operator keeps a user out.
+    static func isDisabled<Reader: RowReader & ~Copyable>(
+        _ userID: Bytes,
+        _ scope: ScopeNumber,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> Bool {
+        try reader.accountNumber(AccountRegister.state, userID, scope) % 2 == 1
+    }
+
+    static func user<Reader: RowReader & ~Copyable>(
         named name: Bytes,
         _ scope: ScopeNumber,
-        in reader: borrowing some RowReader & ~Copyable
+        in reader: borrowing Reader
     ) throws(EngineError) -> User? {
-        guard let value = try reader.register(scope, userNamespace, [name])?.value else {
+        guard let value = try reader.register(scope, AccountRegister.user, [name])?.value else {
             return nil
         }
         return try reader.decoding(name) { () throws(MalformedBytes) in

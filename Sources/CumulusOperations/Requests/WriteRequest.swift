@@ -23,6 +23,7 @@ package struct WriteRequest: Sendable {
         case createContainer(String)
         case addUser(name: String, id: Bytes)
         case addToken(Bytes, user: String)
+        case account(AccountChange)
         /// By its node id.
         case removeMember(Bytes)
         case truncate
@@ -40,6 +41,7 @@ package struct WriteRequest: Sendable {
         case container(existed: Bool)
         case user(Users.User, existed: Bool)
         case token
+        case account(AccountChange.Outcome)
         case member(existed: Bool)
         case truncated(scopes: Int)
         case mergePolicy(existed: Bool)
@@ -76,6 +78,8 @@ package struct WriteRequest: Sendable {
     package var operation: Operation
     package var scope: ScopeID
     package var caller: Caller
+    /// What the caller showed, which the writer may judge again; nil unless it is a user.
+    package var credential: Credential?
     /// nil for operators' requests, which are idempotent by their names.
     package var requestID: RequestID?
     /// 16 bytes over the request's content.
@@ -85,23 +89,26 @@ package struct WriteRequest: Sendable {
         _ operation: Operation,
         scope: ScopeID,
         caller: Caller,
+        credential: Credential? = nil,
         requestID: RequestID? = nil,
         digest: Bytes = []
     ) {
         self.operation = operation
         self.scope = scope
         self.caller = caller
+        self.credential = credential
         self.requestID = requestID
         self.digest = digest
     }
 
-    /// Whether it deletes records, zones or subscriptions and does nothing else: in the end that
-    /// makes room.
+    /// Whether it deletes records, zones or subscriptions and does nothing else, which makes room in
+    /// the end; or takes access away, which is not to wait for room.
     package var onlyDeletes: Bool {
         switch operation {
         case .modifyRecords(let request): request.saves.isEmpty
         case .modifyZones(let request): request.saves.isEmpty
         case .modifySubscriptions(let request): request.saves.isEmpty
+        case .account(let change): change.onlyTakesAway
         case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
             .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks, .markRead:
             false
@@ -122,6 +129,7 @@ package struct WriteRequest: Sendable {
     package func run(
         in transaction: inout WriteTransaction
     ) throws(EngineError) -> (Result<Answer, ServiceError>, keep: Bool) {
+        if let refusal = try callerRefusal(in: transaction) { return (.failure(refusal), false) }
         guard scope != .cluster else { return try administer(&transaction) }
         guard let number = try transaction.scope(scope) else {
             return (.failure(Containers.unknown(scope.container)), false)
@@ -221,8 +229,8 @@ package struct WriteRequest: Sendable {
             return try request.run(scope, environment, by: caller, requestID, in: &transaction)
         case .markRead(let request):
             return try request.run(scope, by: caller, requestID, in: &transaction)
-        case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
-            .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks:
+        case .createContainer, .addUser, .addToken, .account, .removeMember, .truncate,
+            .setMergePolicy, .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks:
             return .failure(
                 ServiceError(.invalidArguments, "an operator's request names no container")
             )
@@ -291,8 +299,9 @@ package struct WriteRequest: Sendable {
             case .modifySubscriptions(let request):
                 try done.outcome(of: request, self.scope.environment, transaction)
             // Marks have no items: a trace of them says that they stand.
-            case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
-                .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks, .markRead:
+            case .createContainer, .addUser, .addToken, .account, .removeMember, .truncate,
+                .setMergePolicy, .importSchema, .resetSchema, .changeRole, .prepareAssets,
+                .enterChunks, .markRead:
                 ModifyOutcome(saves: 0, deletes: 0)
             }
         outcome.dots = row.dots
@@ -321,8 +330,9 @@ package struct WriteRequest: Sendable {
         case .modifyRecords(let request): request.isAllOrNothing
         case .modifyZones(let request): request.saves.count + request.deletes.count == 1
         case .modifySubscriptions(let request): request.saves.count + request.deletes.count == 1
-        case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
-            .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks, .markRead:
+        case .createContainer, .addUser, .addToken, .account, .removeMember, .truncate,
+            .setMergePolicy, .importSchema, .resetSchema, .changeRole, .prepareAssets,
+            .enterChunks, .markRead:
             true
         }
     }
@@ -330,6 +340,10 @@ package struct WriteRequest: Sendable {
     private func administer(
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> (Result<Answer, ServiceError>, keep: Bool) {
+        if case .account(let change) = operation {
+            let (outcome, keep) = try change.run(by: self, in: &transaction)
+            return (outcome.map(Answer.account), keep)
+        }
         if let refusal = operatorsOnly { return (.failure(refusal), false) }
         switch operation {
         case .createContainer(let name):
@@ -351,8 +365,8 @@ package struct WriteRequest: Sendable {
             return (.success(.member(existed: existed)), existed)
         case .truncate:
             return (.success(.truncated(scopes: try Truncation.mark(in: &transaction))), true)
-        case .modifyRecords, .modifyZones, .modifySubscriptions, .markRead, .setMergePolicy,
-            .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks:
+        case .modifyRecords, .modifyZones, .modifySubscriptions, .markRead, .account,
+            .setMergePolicy, .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks:
             return (.failure(Containers.unknown("")), false)
         }
     }

@@ -154,6 +154,7 @@ struct Configuration {
             standard: "false",
             help: "accept tokens over plain TCP from other machines"
         ),
+        Setting(name: "registration", standard: "false", help: "let anybody register as a user"),
         Setting(
             name: "lost-assets",
             standard: "false",

@@ -104,6 +104,7 @@ struct Flags: ParsableArguments {
     var tlsAuthority: String?
     @Flag(help: "Allow plain TCP beyond this machine.") var insecure = false
     @Flag(help: "Accept tokens over plain TCP from other machines.") var insecureCredentials = false
+    @Flag(help: "Let anybody register as a user.") var registration = false
     @Flag(help: "Start although all packs of assets are gone, and no other node may have them.")
     var lostAssets = false
     @Flag(help: "Show what the store holds; take no changes and no part in the cluster.")
@@ -145,6 +146,7 @@ struct Flags: ParsableArguments {
         flags["tls-authority"] = tlsAuthority
         flags["insecure"] = insecure ? "true" : nil
         flags["insecure-credentials"] = insecureCredentials ? "true" : nil
+        flags["registration"] = registration ? "true" : nil
         flags["lost-assets"] = lostAssets ? "true" : nil
         flags["read-only"] = readOnly ? "true" : nil
         flags["drain-milliseconds"] = drainMilliseconds

@@ -317,6 +317,7 @@ struct Wiring {
         settings.reportMilliseconds = min(10_000, try configuration.schedule().logMilliseconds)
         settings.limits = try configuration.limits()
         settings.acceptsInsecureCredentials = try configuration.flag("insecure-credentials")
+        settings.takesRegistrations = try configuration.flag("registration")
         settings.acceptsLostAssets = try configuration.flag("lost-assets")
         settings.isReadOnly = try configuration.flag("read-only")
         do throws(ServiceError) {

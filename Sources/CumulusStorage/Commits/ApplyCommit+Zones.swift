@@ -160,24 +160,3 @@ extension WriteTransaction {
         try join(row, into: register.namespace, register.key, of: scope, isCommitted: true)
     }
 }
-
-extension RegisterRow {
-    /// Whether this value replaces the current one: the highest stamp does.
-    ///
-    /// There are three exceptions. The first type of a field stays, so that stored values fit. The
-    /// greatest count stays, also with the roles of users. A removed member stays removed, also if
-    /// another node enters it meanwhile. What users have read is never replaced, see
-    /// `joiningMarks`.
-    func replaces(_ current: RegisterRow, in namespace: String) -> Bool {
-        let isRemoval = value == nil
-        if namespace == MemberRegister.namespace, isRemoval != (current.value == nil) {
-            return isRemoval
-        }
-        let isNumbered = namespace == RoleAssignment.namespace
-        if isNumbered || SchemaRegister.isCount(namespace), value != current.value {
-            return (current.value ?? []).lexicographicallyPrecedes(value ?? [])
-        }
-        let isFirst = SchemaRegister.isFixed(namespace) && current.value != nil && value != nil
-        return isFirst ? stamp < current.stamp : stamp > current.stamp
-    }
-}

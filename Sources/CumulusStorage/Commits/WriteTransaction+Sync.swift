@@ -190,8 +190,8 @@ extension WriteTransaction {
 // MARK: - Parts of a state
 
 extension WriteTransaction {
-    /// Takes in a register of another node: the highest stamp stands, in a schema the first one;
-    /// what a user has read is joined.
+    /// Takes in a register of another node: `RegisterRule` says which of two values stands; what a
+    /// user has read is joined.
     ///
     /// - Parameter isCommitted: It comes as a commit: what depends on it comes later.
     package mutating func join(
@@ -215,7 +215,8 @@ extension WriteTransaction {
                 if joined != ours { put(.register(scope, namespace, key), joined) }
                 return
             }
-            guard theirs.replaces(ours, in: namespace) else { return }
+            let rule = RegisterRule(of: namespace, broken: state.brokenRegisters)
+            guard theirs.replaces(ours, by: rule) else { return }
         }
         if namespace == StoredSubscription.namespace {
             let next = try loadScope(scope).nextPosition
@@ -226,6 +227,7 @@ extension WriteTransaction {
         if namespace == MemberRegister.namespace {
             state.inherited = try inheritance(of: state.node.nodeID)
         }
+        if AccountRegister.endsSessions(namespace, isNew: !isKnown) { state.accountsVersion += 1 }
         if namespace == Truncation.namespace {
             var known = try loadScope(scope)
             known.truncation = theirs.stamp.time

@@ -90,6 +90,9 @@ package struct WriterState: Sendable {
     package var schemaVersion = 0
     /// Rises when a cascade leaves something to be done, see `CascadeDebt`.
     package var cascadeVersion = 0
+    /// Rises when a register changes that may end somebody's session: callers who were judged
+    /// before are judged again.
+    package var accountsVersion: UInt64 = 0
     /// Records that a request's commit deletes at most, and what its cascade leaves goes in turns.
     package var cascadeRecords = Limits.standard.cascadeRecords
     /// Records that such a turn deletes: less, since there are many of them.
@@ -113,6 +116,8 @@ package struct WriterState: Sendable {
     package var passedDays: Day = 0
     /// Only in a simulation.
     package var broken: BrokenRules = []
+    /// Namespaces of registers whose newest value stands, whatever their rule; only in a test.
+    package var brokenRegisters: Set<String> = []
 
     package init(incarnation: Incarnation, node: NodeRow) {
         self.incarnation = incarnation

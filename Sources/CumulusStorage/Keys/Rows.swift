@@ -260,7 +260,7 @@ package struct SeqRow: RowValue, Equatable {
     }
 }
 
-/// A small replicated value: the highest stamp wins; `replaces` and `ReadMarks` have exceptions.
+/// A small replicated value; `RegisterRule` says which of two stands.
 package struct RegisterRow: RowValue, Equatable {
     package var stamp: Stamp
     /// nil means removed.

@@ -40,6 +40,7 @@ package final class TestServer: Sendable {
         clusterKey: Bytes? = nil,
         clockLead: Int64 = 0,
         paysCascades: Bool = true,
+        takesRegistrations: Bool = false,
         onFailure fail: @escaping @Sendable (String) -> Void = TestServer.endTest
     ) async throws {
         let lead = ClockLead(clockLead)
@@ -54,6 +55,7 @@ package final class TestServer: Sendable {
         configuration.deleteReserve = deleteReserve
         configuration.clusterKey = clusterKey
         configuration.reportMilliseconds = 20
+        configuration.takesRegistrations = takesRegistrations
         let node = try Node(
             configuration,
             engine: engine,

@@ -69,6 +69,11 @@ package final class TestStore {
         state.broken = rules
     }
 
+    /// Lets the newest value of registers stand, whatever their rule, to see that it is noticed.
+    package func breakRegisters(_ namespaces: Set<String>) {
+        state.brokenRegisters = namespaces
+    }
+
     /// Ends this run of the node and begins another one over what was committed.
     package func restart() throws {
         let before = state
@@ -80,6 +85,7 @@ package final class TestStore {
     private func keepSettings(of before: WriterState) {
         (state.broken, state.inherited) = (before.broken, before.inherited)
         state.cascadeRecords = before.cascadeRecords
+        state.brokenRegisters = before.brokenRegisters
     }
 
     /// Records that one turn of the writer deletes for a cascade.

@@ -212,6 +212,13 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case zonesFetch = 17
     case zonesModify = 18
     case accountsWhoAmI = 32
+    case accountsSignIn = 33
+    case accountsRegister = 34
+    case accountsSessions = 35
+    case accountsRevoke = 36
+    case accountsChangePassword = 37
+    case operatorSetUserState = 44
+    case operatorSetPassword = 45
     case operatorStatus = 48
     case operatorListContainers = 49
     case operatorCreateContainer = 50

@@ -229,7 +229,8 @@ import Testing
             let methods: [Method] = [
                 .operatorStatus, .operatorListContainers, .operatorCreateContainer,
                 .operatorListUsers, .operatorAddUser, .operatorAddToken,
-                .operatorListMergePolicies, .operatorSetMergePolicy, .rolesList, .rolesSet,
+                .operatorListMergePolicies, .operatorSetMergePolicy, .operatorSetUserState,
+                .operatorSetPassword, .rolesList, .rolesSet,
             ]
             for method in methods {
                 let error = try error { _ = try client.perform(method) }

@@ -1,0 +1,137 @@
+// Judging a caller again: its token was good when the connection began, and may not be any more.
+//
+// Asked where a call begins, before each part of an answer is sent, and for streams when the
+// accounts have moved on, so that nobody is told anything after this node has shown a revocation.
+// Costs one comparison unless the epoch has moved. hot: several times per call.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+
+extension OpenCalls {
+    /// Whether nothing has happened since the caller was judged that may have shut it out.
+    var isCallerCurrent: Bool {
+        guard let credential = identity.credential else { return true }
+        return credential.epoch == node.gate.epochs.accounts && !hasExpired(credential)
+    }
+
+    private func hasExpired(_ credential: Credential) -> Bool {
+        credential.expires != 0 && credential.expires <= node.environment.wallClock()
+    }
+
+    /// Judges the caller anew, and goes on with the error if it may not come in any more; on the
+    /// loop, at once if what decides is in memory.
+    func judgeAgain(_ next: @escaping @Sendable (OpenCalls, ServiceError?) -> Void) {
+        guard let credential = identity.credential else { return next(self, nil) }
+        do {
+            take(try node.judge(credential, reach: .memory), next)
+        } catch EngineError.notInMemory {
+            let isQueued = node.gate.read(.prompt) { [self] in
+                let judged = Result { try node.judge(credential, reach: .disk) }
+                onLoop { calls in
+                    switch judged {
+                    case .success(let judged): calls.take(judged, next)
+                    case .failure(let error): next(calls, calls.node.serviceError(error))
+                    }
+                }
+            }
+            if !isQueued { next(self, .tooManyReads) }
+        } catch {
+            next(self, node.serviceError(error))
+        }
+    }
+
+    /// - Parameter judged: nil means that the caller may not come in any more. It may later: an
+    ///   operator can enable its user.
+    private func take(
+        _ judged: Credential?,
+        _ next: (OpenCalls, ServiceError?) -> Void
+    ) {
+        guard let judged else { return next(self, Sessions.refusal) }
+        // Of two that were looked up at once the one from the newer state counts.
+        if let known = identity.credential, known.epoch <= judged.epoch {
+            identity.credential = judged
+        }
+        next(self, nil)
+    }
+
+    /// Goes on with a call whose caller is judged again first; ends it if it may not come in.
+    func goOn(_ stream: UInt32, _ next: @escaping @Sendable (OpenCalls) -> Void) {
+        judgeAgain { calls, refusal in
+            if let refusal { calls.fail(stream, refusal) } else { next(calls) }
+        }
+    }
+
+    // MARK: Streams
+
+    /// Judges the caller of streams as soon as the accounts move on, though nothing is to be told.
+    func watchAccounts() {
+        guard identity.credential != nil, accountsWait == nil else { return }
+        let wait = BellWait(node.gate.epochs.bell)
+        accountsWait = wait
+        wait.begin(after: node.gate.epochs.bell.count(of: nil), of: nil) { [weak self] in
+            self?.onLoop { $0.judgeStreams() }
+        }
+        // It may have rung between the last judgement and now.
+        if !isCallerCurrent { judgeStreams() }
+    }
+
+    /// Ends the streams of a caller that may not come in any more.
+    private func judgeStreams() {
+        accountsWait = nil
+        guard hasStreams, !isJudgingStreams else { return }
+        isJudgingStreams = true
+        judgeAgain { calls, refusal in
+            calls.isJudgingStreams = false
+            guard let refusal else { return calls.watchAccounts() }
+            for (stream, _) in calls.inOrder(where: { $0.isFollowed }) {
+                calls.fail(stream, refusal)
+            }
+        }
+    }
+
+    private var hasStreams: Bool { calls.values.contains { $0.isFollowed } }
+
+    /// When streams are to be judged again though the accounts stand still: their session expires.
+    var expiryTime: Instant {
+        guard let credential = identity.credential, credential.expires != 0, hasStreams,
+            !isJudgingStreams
+        else { return .distant }
+        let left = credential.expires - node.environment.wallClock()
+        return node.environment.now() + max(0, left)
+    }
+
+    func judgeExpiredStreams() {
+        guard let credential = identity.credential, hasExpired(credential) else { return }
+        judgeStreams()
+    }
+}
+
+extension Node {
+    /// A credential as the newest visible state has it; nil if it lets nobody in any more.
+    func judge(_ credential: Credential, reach: Reach) throws(EngineError) -> Credential? {
+        // Before the state is taken: that is at least as new.
+        let epoch = gate.epochs.accounts
+        return try credential.judged(
+            at: epoch,
+            now: environment.wallClock(),
+            in: gate.latest(reach: reach)
+        )
+    }
+
+    /// Makes a session that is used in its second half good for longer.
+    func renew(_ session: Sessions.Session, _ caller: Caller, _ credential: Credential) {
+        guard session.isDue(now: environment.wallClock()) else { return }
+        let request = WriteRequest(
+            .account(.renew),
+            scope: .cluster,
+            caller: caller,
+            credential: credential
+        )
+        let token = CallToken(deadline: environment.now() + configuration.limits.callMilliseconds)
+        // If it can't be done now, the next connection does it.
+        let work = StoreGate.Work.request(request, token) { _ in }
+        _ = gate.submit(StoreGate.QueuedWrite(work, byteCount: 0, loop: InPlaceLoop.shared))
+    }
+}

@@ -1,0 +1,94 @@
+// The calls on sessions, of users about their own and of operators about anybody's; and whether an
+// operator keeps a user out.
+//
+// Called through `MethodTable`. `SignInCalls` has the calls that take passwords.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+
+enum SessionCalls {
+    static func list(_ context: CallContext) throws {
+        let name = try user(try AccountMessages.sessionsUser(wire: context.message), context)
+        let credential = context.identity.credential
+        try context.readFromDisk(in: .cluster) { context in
+            let named = try name.map { try user(named: $0, in: context.reader).id }
+            guard let userID = named ?? credential?.userID else { throw Sessions.refusal }
+            let now = context.node.environment.wallClock()
+            let sessions = try Sessions.all(of: userID, now: now, in: context.reader).map {
+                WireSession($0, isThis: $0.digest == credential?.digest)
+            }
+            return Page(sessions[...], encode: WireSession.answer)
+        }
+    }
+
+    static func revoke(_ context: CallContext) throws {
+        let request = try RevokeSessionsRequest(wire: context.message)
+        let name = try user(request.user, context)
+        guard request.id.isEmpty || request.id.count == 32 else {
+            throw ServiceError(
+                .invalidArguments,
+                .invalidValue,
+                "a session's id has 32 bytes, and not \(request.id.count); list the sessions"
+            )
+        }
+        let change: AccountChange =
+            request.id.isEmpty
+            ? .endSessions(user: name) : .revoke(digest: request.id, user: name)
+        context.change(.account(change), SessionCalls.done)
+    }
+
+    static func setUserState(_ context: CallContext) throws {
+        let request = try SetUserStateRequest(wire: context.message)
+        let name = try Names.checkIdentifier(request.user[...], "user name")
+        let change = AccountChange.setDisabled(request.isDisabled, user: name)
+        context.change(.account(change), SessionCalls.done)
+    }
+
+    private static func done(_ answer: WriteRequest.Answer) -> [Bytes] {
+        guard case .account(.done(let isChanged)) = answer else { return [] }
+        return [AccountMessages.done(isChanged)]
+    }
+
+    /// The name of the user whom an operator means; nil: the caller itself.
+    private static func user(
+        _ raw: Bytes,
+        _ context: CallContext
+    ) throws(ServiceError) -> String? {
+        if context.caller.role == .operator {
+            return try Names.checkIdentifier(raw[...], "user name")
+        }
+        guard context.identity.credential != nil else { throw Authorisation.signInNeeded }
+        guard raw.isEmpty else {
+            throw ServiceError(
+                .permissionFailure,
+                "only an operator names a user; leave the name out for your own sessions"
+            )
+        }
+        return nil
+    }
+
+    private static func user(
+        named name: String,
+        in reader: ReadTransaction
+    ) throws -> Users.User {
+        guard let user = try Users.find(name, in: reader) else { throw Users.unknown(name) }
+        return user
+    }
+}
+
+extension WireSession {
+    fileprivate init(_ session: Sessions.Session, isThis: Bool) {
+        let details = session.token.details
+        self.init(
+            id: session.digest,
+            kind: UInt32(clamping: details?.kind.rawValue ?? 0),
+            label: details?.label ?? "",
+            device: details?.device ?? [],
+            opened: session.opened,
+            expires: details?.expires ?? 0,
+            isThis: isThis
+        )
+    }
+}

@@ -1,0 +1,190 @@
+// The calls that take passwords: sign in, register, change one's own, and an operator's reset.
+//
+// Called through `MethodTable`, over connections that take tokens. Each is counted (`Attempts`),
+// hashed on `PasswordThread`, and then one commit, which is made only if the password that was
+// proven is still the present one.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+
+enum SignInCalls {
+    static func signIn(_ context: CallContext) throws {
+        let desk = try SignInDesk(context)
+        let request = try SignInRequest(wire: context.message)
+        let name = try Names.checkIdentifier(request.name[...], "user name")
+        context.task { _, time in
+            let proof = try await desk.prove(
+                request.password,
+                of: Bytes(name.utf8)
+            ) { reader in try Users.find(name, in: reader) }
+            return try await desk.open(request.label, time) { .signIn(proof, $0) }
+        }
+    }
+
+    static func register(_ context: CallContext) throws {
+        let desk = try SignInDesk(context)
+        guard context.node.configuration.takesRegistrations else {
+            throw ServiceError(
+                .permissionFailure,
+                "users don't register here; ask an operator to add you"
+            )
+        }
+        let request = try SignInRequest(wire: context.message)
+        let name = try Names.checkIdentifier(request.name[...], "user name")
+        try Passwords.check(request.password)
+        context.task { node, time in
+            try node.attempts.begin([], from: desk.address, now: node.environment.now())
+            let hashed = try await desk.hash(request.password)
+            var dice = NodeDice(node.environment)
+            let id = dice.bytes(16)
+            return try await desk.open(request.label, time) {
+                .register(name: name, id: id, hashed, $0)
+            }
+        }
+    }
+
+    static func changePassword(_ context: CallContext) throws {
+        let desk = try SignInDesk(context)
+        guard let credential = context.identity.credential else {
+            throw Authorisation.signInNeeded
+        }
+        let request = try ChangePasswordRequest(wire: context.message)
+        try Passwords.check(request.newPassword)
+        context.task { node, time in
+            let now = node.environment.wallClock()
+            let proof = try await desk.prove(
+                request.oldPassword,
+                of: credential.userID
+            ) { reader in try Sessions.find(credential.digest, now: now, in: reader)?.user }
+            let hashed = try await desk.hash(request.newPassword)
+            return try await desk.open(request.label, time) {
+                .changePassword(hashed, proof, $0)
+            }
+        }
+    }
+
+    static func setPassword(_ context: CallContext) throws {
+        let desk = try SignInDesk(context)
+        let request = try SetPasswordRequest(wire: context.message)
+        let name = try Names.checkIdentifier(request.user[...], "user name")
+        try Passwords.check(request.password)
+        context.task { _, time in
+            let hashed = try await desk.hash(request.password)
+            _ = try await desk.write(.resetPassword(hashed, user: name), time)
+            return []
+        }
+    }
+}
+
+/// Where one caller shows a password.
+private struct SignInDesk: Sendable {
+    let node: Node
+    let caller: Caller
+    let credential: Credential?
+    /// nil for operators.
+    let container: String?
+    /// Of the caller, 4 or 16 bytes.
+    let address: Bytes
+
+    /// Refuses connections that others can read.
+    init(_ context: CallContext) throws(ServiceError) {
+        let link = context.calls.link
+        guard context.node.takesSecrets(over: link) else { throw Node.notOverPlainTCP }
+        node = context.node
+        caller = context.caller
+        credential = context.identity.credential
+        container = context.identity.scope?.container
+        address = link.remoteAddress
+    }
+
+    /// Proves that a caller knows a user's password; takes as long for one that nobody has.
+    ///
+    /// - Parameters:
+    ///   - key: By which attempts are counted.
+    ///   - find: The user; nil if there is none.
+    func prove(
+        _ password: Bytes,
+        of key: Bytes,
+        _ find: @escaping @Sendable (ReadTransaction) throws -> Users.User?
+    ) async throws -> AccountChange.Proof {
+        try node.attempts.begin(key, from: address, now: node.environment.now())
+        let found = try await node.gate.reading(.prompt) { reader in
+            try find(reader).flatMap { user in
+                try Passwords.find(of: user.id, in: reader).map { (user, $0) }
+            }
+        }
+        let hashed = found?.1.hashed ?? .ofNobody
+        let isRight = try await node.passwords.run { hashed.matches(password) }
+        guard isRight, let (user, stored) = found else { throw Passwords.refusal }
+        node.attempts.succeed(key, from: address)
+        return AccountChange.Proof(user: user, password: stored.version)
+    }
+
+    func hash(_ password: Bytes) async throws -> HashedPassword {
+        var dice = NodeDice(node.environment)
+        let salt = dice.bytes(HashedPassword.saltBytes)
+        guard
+            let hashed = try await node.passwords.run({ HashedPassword(password, salt: salt) })
+        else {
+            throw ServiceError(.internalError, "the node has no memory to hash a password")
+        }
+        return hashed
+    }
+
+    /// Opens a session with a new token; the answer's bytes.
+    func open(
+        _ label: String,
+        _ time: TaskTime,
+        _ change: (NewSession) -> AccountChange
+    ) async throws -> Bytes {
+        let label = try label.isEmpty ? "" : Names.checkText(Bytes(label.utf8)[...], "label")
+        var dice = NodeDice(node.environment)
+        let token = dice.accessToken()
+        let session = NewSession(
+            digest: Sessions.digest(of: token),
+            label: label,
+            device: caller.device
+        )
+        guard case .opened(let user, let expires) = try await write(change(session), time) else {
+            throw ServiceError(.internalError, "a session was not opened")
+        }
+        let name = container.map { user.recordName(in: $0) } ?? ""
+        return OpenedSession(token: token, expires: expires, user: name).encoded()
+    }
+
+    func write(_ change: AccountChange, _ time: TaskTime) async throws -> AccountChange.Outcome {
+        let request = WriteRequest(
+            .account(change),
+            scope: .cluster,
+            caller: caller,
+            credential: credential
+        )
+        guard case .account(let outcome) = try await node.gate.perform(request, time.token) else {
+            throw ServiceError(.internalError, "a change of an account got another answer")
+        }
+        return outcome
+    }
+}
+
+extension NodeDice {
+    /// A token for HELLO: 32 random bytes as text.
+    mutating func accessToken() -> Bytes {
+        Bytes("cumulus_".utf8) + Bytes(bytes(32).hex.utf8)
+    }
+}
+
+extension StoreGate {
+    /// Carries out a request and waits until it is durable.
+    fileprivate func perform(
+        _ request: WriteRequest,
+        _ token: CallToken
+    ) async throws -> WriteRequest.Answer {
+        try await withCheckedThrowingContinuation { caller in
+            let work = Work.request(request, token) { caller.resume(with: $0) }
+            let write = QueuedWrite(work, byteCount: 0, loop: InPlaceLoop.shared)
+            if !submit(write) { caller.resume(throwing: ServiceError.tooManyWrites) }
+        }
+    }
+}

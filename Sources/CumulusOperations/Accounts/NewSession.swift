@@ -1,0 +1,94 @@
+// The registers of a session that begins, and of what ends one.
+//
+// Made by `AccountChange` and `Users`, for one commit with what else they change.
+
+package import CumulusModel
+import CumulusStorage
+
+/// A session that is to begin, with its caller's token.
+package struct NewSession: Hashable, Sendable {
+    /// SHA-256 of the token.
+    package var digest: Bytes
+    package var kind: TokenRow.Kind
+    /// For people.
+    package var label: String
+    package var device: Bytes
+
+    package init(
+        digest: Bytes,
+        kind: TokenRow.Kind = .session,
+        label: String = "",
+        device: Bytes = []
+    ) {
+        self.digest = digest
+        self.kind = kind
+        self.label = label
+        self.device = device
+    }
+
+    func expires(opened: Int64) -> Int64 { kind == .session ? opened + Sessions.lifetime : 0 }
+
+    /// - Parameter password: The one that it is opened with; nil: without.
+    func registers(
+        of user: Users.User,
+        opened: Int64,
+        password: Dot?,
+        _ generations: TokenRow.Generations
+    ) -> [Commit.Register] {
+        let details = TokenRow.Details(
+            userID: user.id,
+            kind: kind,
+            label: label,
+            device: device,
+            opened: opened,
+            expires: expires(opened: opened),
+            password: password,
+            generations: generations
+        )
+        let row = TokenRow(name: Bytes(user.name.utf8), details: details)
+        return [
+            Commit.Register(namespace: AccountRegister.token, key: [digest], value: row.value),
+            Commit.Register(namespace: AccountRegister.session, key: [user.id, digest], value: []),
+        ]
+    }
+}
+
+extension AccountRegister {
+    /// A number that is greater than all that were seen.
+    static func number(
+        _ namespace: String,
+        _ key: Bytes,
+        _ number: UInt64
+    ) -> Commit.Register {
+        var writer = CanonicalWriter()
+        writer.bigEndian(number)
+        return Commit.Register(namespace: namespace, key: [key], value: writer.bytes)
+    }
+
+    /// A token lets nobody in any more, and leaves the list of its user's.
+    static func revoked(_ digest: Bytes, of userID: Bytes) -> [Commit.Register] {
+        [
+            Commit.Register(namespace: revoked, key: [digest], value: []),
+            unlisted(digest, of: userID),
+        ]
+    }
+
+    static func unlisted(_ digest: Bytes, of userID: Bytes) -> Commit.Register {
+        Commit.Register(namespace: session, key: [userID, digest], value: nil)
+    }
+}
+
+extension WriteTransaction {
+    /// Writes registers of a scope as one commit.
+    mutating func set(
+        _ registers: [Commit.Register],
+        in scope: ScopeNumber
+    ) throws(EngineError) {
+        _ = try perform(
+            registers.map(Commit.Operation.register),
+            in: scope,
+            zone: nil,
+            author: Author()
+        )
+    }
+}

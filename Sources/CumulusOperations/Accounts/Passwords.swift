@@ -1,0 +1,188 @@
+// Passwords: scrypt, and the register that holds its outcome.
+//
+// Hashing takes about 100 ms and 32 MiB: a node does it on a thread of its own, never in the writer
+// and never on a loop. Bytes come from the caller, so no dice are rolled here.
+
+import Crypto
+import CryptoExtras
+package import CumulusModel
+package import CumulusStorage
+
+/// What is kept of a password: enough to recognise it.
+package struct HashedPassword: Hashable, Sendable {
+    /// scrypt's N, r and p; each hash keeps its own.
+    var rounds: UInt64 = 1 << 15
+    var blockSize: UInt64 = 8
+    var parallelism: UInt64 = 1
+    var salt: Bytes
+    var hash: Bytes
+
+    package static let saltBytes = 16
+    private static let hashBytes = 32
+
+    /// Takes about 100 ms; nil if there is no memory for it.
+    ///
+    /// - Parameter salt: `saltBytes` random bytes.
+    package init?(_ password: Bytes, salt: Bytes) {
+        self.init(salt: salt, hash: [])
+        guard let hash = derive(from: password) else { return nil }
+        self.hash = hash
+    }
+
+    /// Whether that is the password; takes about 100 ms, whatever the answer is.
+    package func matches(_ password: Bytes) -> Bool {
+        derive(from: password)?.isEqualInConstantTime(to: hash) ?? false
+    }
+
+    /// No password has this hash: for names that nobody has, which are to cost the same.
+    package static let ofNobody = HashedPassword(
+        salt: Bytes(repeating: 0, count: saltBytes),
+        hash: Bytes(repeating: 0, count: hashBytes)
+    )
+
+    /// A hash that was made before.
+    package init(salt: Bytes, hash: Bytes) {
+        self.salt = salt
+        self.hash = hash
+    }
+
+    /// nil if scrypt does not take the parameters.
+    private func derive(from password: Bytes) -> Bytes? {
+        let key = try? KDF.Scrypt.deriveKey(
+            from: password,
+            salt: salt,
+            outputByteCount: HashedPassword.hashBytes,
+            rounds: Int(rounds),
+            blockSize: Int(blockSize),
+            parallelism: Int(parallelism)
+        )
+        return key.map { $0.withUnsafeBytes { Bytes($0) } }
+    }
+
+    // MARK: Bytes
+
+    func write(to writer: inout CanonicalWriter) {
+        writer.varint(rounds)
+        writer.varint(blockSize)
+        writer.varint(parallelism)
+        writer.delimited(salt)
+        writer.delimited(hash)
+    }
+
+    init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        rounds = try reader.varint()
+        blockSize = try reader.varint()
+        parallelism = try reader.varint()
+        salt = try reader.delimitedBytes()
+        hash = try reader.delimitedBytes()
+        // 1 GiB of memory at most, and hashes that something can be equal to.
+        guard (2...1 << 20).contains(rounds), (1...8).contains(blockSize),
+            (1...16).contains(parallelism), !salt.isEmpty, hash.count == HashedPassword.hashBytes
+        else { throw MalformedBytes("a password's hash has parameters that nobody writes") }
+    }
+}
+
+extension Bytes {
+    /// Compares in a time that doesn't tell how much is equal; nothing is equal to no bytes.
+    package func isEqualInConstantTime(to other: Bytes) -> Bool {
+        guard count == other.count, !isEmpty else { return false }
+        return zip(self, other).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
+    }
+}
+
+package enum Passwords {
+    /// The register of a user's password.
+    package struct Stored: Hashable, Sendable {
+        /// How often an operator set it, and how often it was changed since.
+        var resets: UInt64
+        var changes: UInt64
+        package var hashed: HashedPassword
+        /// The commit that set it: sessions that were opened with another one have ended.
+        package var version: Dot
+
+        init(resets: UInt64, changes: UInt64, hashed: HashedPassword, version: Dot) {
+            (self.resets, self.changes) = (resets, changes)
+            (self.hashed, self.version) = (hashed, version)
+        }
+    }
+
+    /// Bytes of UTF-8 that a password may have.
+    package static let byteCounts = 8...256
+
+    /// What callers are told whose name or password is wrong, whatever the cause.
+    package static let refusal = ServiceError(
+        .notAuthenticated,
+        "the name or the password is wrong, or the user is disabled or has no password"
+    )
+
+    /// What is kept of a user's password; nil if it has none.
+    package static func find<Reader: RowReader & ~Copyable>(
+        of userID: Bytes,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> Stored? {
+        guard let scope = try reader.scope(.cluster) else { return nil }
+        return try find(of: userID, scope, in: reader)
+    }
+
+    static func find<Reader: RowReader & ~Copyable>(
+        of userID: Bytes,
+        _ scope: ScopeNumber,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> Stored? {
+        guard let row = try reader.register(scope, AccountRegister.password, [userID]),
+            let value = row.value
+        else { return nil }
+        return try reader.decoding(userID) { () throws(MalformedBytes) in
+            var reader = CanonicalReader(value)
+            let order = try reader.bigEndian()
+            return Stored(
+                resets: order >> 32,
+                changes: order & 0xFFFF_FFFF,
+                hashed: try HashedPassword(reading: &reader),
+                version: row.stamp.dot
+            )
+        }
+    }
+
+    /// The register that sets a user's password.
+    ///
+    /// An operator's counts as a reset, which beats every change that did not know of it.
+    static func register(
+        _ hashed: HashedPassword,
+        of userID: Bytes,
+        after known: Stored?,
+        isReset: Bool
+    ) -> Commit.Register {
+        let last = UInt64(UInt32.max)
+        var (resets, changes) = (known?.resets ?? 0, known?.changes ?? 0)
+        if isReset {
+            (resets, changes) = (min(last, resets + 1), 0)
+        } else if known != nil {
+            changes = min(last, changes + 1)
+        }
+        var writer = CanonicalWriter()
+        writer.bigEndian(resets << 32 | changes)
+        hashed.write(to: &writer)
+        return Commit.Register(
+            namespace: AccountRegister.password,
+            key: [userID],
+            value: writer.bytes
+        )
+    }
+
+    /// A password that may be set.
+    ///
+    /// Clients send it in Unicode's form NFC, so that all keyboards make the same bytes.
+    package static func check(_ password: Bytes) throws(ServiceError) {
+        guard byteCounts.contains(password.count), String(utf8: password[...]) != nil else {
+            throw ServiceError(
+                .invalidArguments,
+                .invalidValue,
+                """
+                a password has \(byteCounts.lowerBound) to \(byteCounts.upperBound) bytes of \
+                UTF-8, and not \(password.count)
+                """
+            )
+        }
+    }
+}

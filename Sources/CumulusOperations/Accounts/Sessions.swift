@@ -1,0 +1,162 @@
+// Which tokens let their bearers in: a token exists, was not revoked and has not expired, its user
+// is active, and neither the password nor "end all sessions" has moved on since it was made.
+//
+// Asked with what this node holds: when a connection begins, again for its next call when the
+// accounts have changed (`Credential`), and by the writer. Written by `AccountChange`.
+//
+// Folder: who may come in, and what users and operators change about that. Read `Sessions`, then
+// `Credential`, `Passwords` and `AccountChange`.
+
+import Crypto
+package import CumulusModel
+package import CumulusStorage
+
+package enum Sessions {
+    /// How long a session is good without being used, in milliseconds.
+    package static let lifetime: Int64 = 30 * 24 * 3_600_000
+    /// Sessions of one user; the oldest one ends for a further one.
+    package static let mostPerUser = 100
+
+    /// A token that lets its bearer in.
+    package struct Session: Hashable, Sendable {
+        package var user: Users.User
+        /// SHA-256 of the token.
+        package var digest: Bytes
+        package var token: TokenRow
+    }
+
+    enum Verdict {
+        case valid(Session)
+        /// It may be renewed at another node.
+        case expired(Session)
+        /// It never lets in anybody again, or does not now.
+        case ended
+    }
+
+    /// What a caller is told that can't come in, whatever the cause.
+    package static let refusal = ServiceError(
+        .notAuthenticated,
+        """
+        the access token is not valid: it is unknown or has expired, was revoked, or its user is \
+        disabled; sign in again, or ask an operator for a new one
+        """
+    )
+
+    package static func digest(of token: Bytes) -> Bytes {
+        Bytes(SHA256.hash(data: token))
+    }
+
+    /// The session of a token; nil if it lets nobody in.
+    ///
+    /// - Parameters:
+    ///   - digest: SHA-256 of the token.
+    ///   - now: Milliseconds since 1970 UTC.
+    package static func find<Reader: RowReader & ~Copyable>(
+        _ digest: Bytes,
+        now: Int64,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> Session? {
+        guard let scope = try reader.scope(.cluster),
+            case .valid(let session) = try judge(digest, scope, now: now, in: reader)
+        else { return nil }
+        return session
+    }
+
+    static func judge<Reader: RowReader & ~Copyable>(
+        _ digest: Bytes,
+        _ scope: ScopeNumber,
+        now: Int64,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> Verdict {
+        guard let value = try reader.register(scope, AccountRegister.token, [digest])?.value,
+            try reader.register(scope, AccountRegister.revoked, [digest])?.value == nil
+        else { return .ended }
+        let token = try reader.decoding(digest) { () throws(MalformedBytes) in
+            try TokenRow(value)
+        }
+        guard let user = try Users.user(named: token.name, scope, in: reader),
+            try !Users.isDisabled(user.id, scope, in: reader),
+            try generations(of: user.id, scope, in: reader) == token.generations
+        else { return .ended }
+        let session = Session(user: user, digest: digest, token: token)
+        guard let details = token.details else { return .valid(session) }
+        guard details.userID == user.id else { return .ended }
+        if let password = details.password {
+            let present = try Passwords.find(of: user.id, scope, in: reader)
+            guard present?.version == password else { return .ended }
+        }
+        let isExpired = details.expires != 0 && details.expires <= now
+        return isExpired ? .expired(session) : .valid(session)
+    }
+
+    /// The sessions that let a user in, oldest first.
+    ///
+    /// Tokens that a release before made are not among them.
+    package static func all<Reader: RowReader & ~Copyable>(
+        of userID: Bytes,
+        now: Int64,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> [Session] {
+        guard let scope = try reader.scope(.cluster) else { return [] }
+        return try listed(of: userID, scope, now: now, in: reader).valid
+    }
+
+    /// The sessions of a user, oldest first, and the digests of those that can go from the list.
+    static func listed<Reader: RowReader & ~Copyable>(
+        of userID: Bytes,
+        _ scope: ScopeNumber,
+        now: Int64,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> (valid: [Session], over: [Bytes]) {
+        var (valid, over): ([Session], [Bytes]) = ([], [])
+        for (key, _) in try reader.registers(scope, AccountRegister.session, below: [userID]) {
+            guard let digest = key.first else { continue }
+            switch try judge(digest, scope, now: now, in: reader) {
+            case .valid(let session): valid.append(session)
+            case .expired(let session):
+                if session.token.expires + lifetime <= now { over.append(digest) }
+            case .ended: over.append(digest)
+            }
+        }
+        valid.sort { ($0.opened, $0.digest.hex) < ($1.opened, $1.digest.hex) }
+        return (valid, over)
+    }
+
+    /// The commits that last ended all sessions of a user.
+    static func generations<Reader: RowReader & ~Copyable>(
+        of userID: Bytes,
+        _ scope: ScopeNumber,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> TokenRow.Generations {
+        let namespace = AccountRegister.revoked
+        return TokenRow.Generations(
+            user: try reader.register(scope, namespace, [userID])?.stamp.dot,
+            everybody: try reader.register(scope, namespace, [AccountRegister.everybody])?.stamp.dot
+        )
+    }
+}
+
+extension Sessions.Session {
+    /// Milliseconds since 1970 UTC; 0 if a release before made the token.
+    package var opened: Int64 { token.details?.opened ?? 0 }
+
+    /// Whether a use at that time makes it good for longer.
+    package func isDue(now: Int64) -> Bool {
+        token.expires != 0 && token.expires - now < Sessions.lifetime / 2
+    }
+}
+
+extension RowReader where Self: ~Copyable {
+    /// A number that each change raises; 0 without a register.
+    borrowing func accountNumber(
+        _ namespace: String,
+        _ key: Bytes,
+        _ scope: ScopeNumber
+    ) throws(EngineError) -> UInt64 {
+        guard let value = try register(scope, namespace, [key])?.value else { return 0 }
+        return try decoding(key) { () throws(MalformedBytes) in
+            var reader = CanonicalReader(value)
+            return try reader.bigEndian()
+        }
+    }
+}

@@ -1,0 +1,57 @@
+// Which of two values of a register stands: one rule for each namespace, and nowhere else.
+//
+// Asked where a commit is applied and where a state is joined, so that the order in which nodes
+// hear of changes makes no difference. What users have read is joined instead, see `ReadMarks`.
+
+import CumulusModel
+
+enum RegisterRule: Hashable {
+    /// The highest stamp stands.
+    case newest
+    /// The lowest stamp stands; a removal and what it removes go by the highest.
+    case first
+    /// The greatest of the first so many bytes stands, then the highest stamp; it can't be removed.
+    case greatest(of: Int)
+    /// A removal stands, then the highest stamp.
+    case removed
+
+    /// The rule of a namespace, unless a simulation broke it.
+    init(of namespace: String, broken: Set<String> = []) {
+        if broken.contains(namespace) {
+            self = .newest
+        } else if namespace == MemberRegister.namespace {
+            // A removed member stays removed, also if another node enters it meanwhile.
+            self = .removed
+        } else if SchemaRegister.isFixed(namespace) || namespace == AccountRegister.user {
+            // So that stored values fit, and a name keeps leading to one account.
+            self = .first
+        } else if namespace == AccountRegister.password {
+            self = .greatest(of: AccountRegister.passwordOrderBytes)
+        } else if SchemaRegister.isCount(namespace) || AccountRegister.isNumber(namespace)
+            || namespace == RoleAssignment.namespace
+        {
+            self = .greatest(of: .max)
+        } else {
+            self = .newest
+        }
+    }
+}
+
+extension RegisterRow {
+    /// Whether this value replaces the current one.
+    func replaces(_ current: RegisterRow, by rule: RegisterRule) -> Bool {
+        let isNewer = stamp > current.stamp
+        switch rule {
+        case .newest: return isNewer
+        case .first:
+            return value != nil && current.value != nil ? stamp < current.stamp : isNewer
+        case .greatest(let count):
+            guard let new = value?.prefix(count), let old = current.value?.prefix(count) else {
+                return (value == nil) == (current.value == nil) ? isNewer : value != nil
+            }
+            return new == old ? isNewer : old.lexicographicallyPrecedes(new)
+        case .removed:
+            return (value == nil) == (current.value == nil) ? isNewer : value == nil
+        }
+    }
+}

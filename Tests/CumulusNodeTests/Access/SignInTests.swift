@@ -1,0 +1,157 @@
+// Passwords on a real node: signing in, changing them, and what somebody is told who guesses. Each
+// check of a password takes about 100 ms.
+
+import CumulusModel
+import CumulusOperations
+import CumulusTesting
+import CumulusWire
+import Synchronization
+import Testing
+
+@testable import CumulusNode
+
+@Suite(.serialized) struct SignInTests {
+    private static let password = "correct horse"
+
+    /// A node with a user who has a password, and a caller without a token.
+    private func withAda(
+        _ body: (TestServer, _ admin: RawClient, _ nobody: RawClient) async throws -> Void
+    ) async throws {
+        try await withServer { server in
+            _ = try await server.makeUser("ada")
+            let admin = try RawClient.administering(server)
+            try admin.setPassword(Self.password, of: "ada")
+            try await body(server, admin, try RawClient(greeting: server.endpoint))
+        }
+    }
+
+    private func connect(_ session: OpenedSession, _ server: TestServer) throws -> RawClient {
+        try RawClient(
+            greeting: server.endpoint,
+            token: String(decoding: session.token, as: UTF8.self)
+        )
+    }
+
+    @Test func aPasswordOpensASession() async throws {
+        try await withAda { server, admin, nobody in
+            let session = try nobody.signIn("ada", Self.password)
+            #expect(session.expires > server.node.environment.wallClock())
+            let ada = try connect(session, server)
+            _ = try ada.save([Record("note")])[0].get()
+            let me = try WireCaller(wire: ada.perform(.accountsWhoAmI)[0])
+            #expect(me.user == session.user && !me.user.isEmpty)
+            let second = try connect(try nobody.signIn("ada", Self.password), server)
+            let sessions = try ada.sessions()
+            // The first one is the operator's token.
+            #expect(sessions.map(\.kind) == [2, 1, 1])
+            #expect(sessions.map(\.isThis) == [false, true, false])
+            #expect(try admin.sessions(of: "ada").map(\.id) == sessions.map(\.id))
+            #expect(sessions[1].label == "test")
+            // One's own others can be ended.
+            #expect(try ada.revoke(sessions[2].id))
+            #expect(try !ada.revoke(sessions[2].id))
+            let ended = try error { _ = try second.fetch("note") }
+            #expect(ended.code == .notAuthenticated)
+            _ = try ada.fetch("note")[0].get()
+            for refused in [
+                try error { _ = try ada.sessions(of: "ada") },
+                try error { try ada.revoke(of: "ada") },
+            ] { #expect(refused.code == .permissionFailure) }
+            let anonymous = try error { _ = try nobody.sessions() }
+            #expect(anonymous.code == .notAuthenticated)
+        }
+    }
+
+    @Test func oneTextForAllThatIsWrongAndALimit() async throws {
+        try await withAda { _, admin, nobody in
+            _ = try admin.perform(
+                .operatorAddUser,
+                OperatorMessages.request(name: Bytes("bare".utf8))
+            )
+            let wrong = [("ada", "wrong horse"), ("eve", Self.password), ("bare", Self.password)]
+            for (name, password) in wrong {
+                let refused = try error { _ = try nobody.signIn(name, password) }
+                #expect(refused.code == .notAuthenticated)
+                #expect(refused.message == Passwords.refusal.message)
+            }
+            try admin.setDisabled(true, "ada")
+            let disabled = try error { _ = try nobody.signIn("ada", Self.password) }
+            #expect(disabled.message == Passwords.refusal.message)
+            try admin.setDisabled(false, "ada")
+            // It succeeded with the password, and so costs nothing.
+            _ = try nobody.signIn("ada", Self.password)
+            for _ in 0..<7 { _ = try error { _ = try nobody.signIn("ada", "wrong horse") } }
+            let limited = try error { _ = try nobody.signIn("ada", Self.password) }
+            #expect(limited.code == .requestRateLimited)
+            #expect((1...10_000).contains(limited.retryAfterMilliseconds ?? 0))
+        }
+    }
+
+    @Test func aChangedPasswordEndsWhatItOpened() async throws {
+        try await withAda { server, admin, nobody in
+            let ada = try connect(try nobody.signIn("ada", Self.password), server)
+            let other = try connect(try nobody.signIn("ada", Self.password), server)
+            let stream = try other.followZone()
+            func change(_ old: String, _ new: String) throws -> OpenedSession {
+                let request = ChangePasswordRequest(
+                    oldPassword: Bytes(old.utf8),
+                    newPassword: Bytes(new.utf8)
+                )
+                let answer = try ada.perform(.accountsChangePassword, request.encoded())
+                return try OpenedSession(wire: answer[0])
+            }
+            let guessed = try error { _ = try change("wrong horse", "battery staple") }
+            #expect(guessed.message == Passwords.refusal.message)
+            let short = try error { _ = try change(Self.password, "short") }
+            #expect(short.code == .invalidArguments)
+            let session = try change(Self.password, "battery staple")
+            other.patience = 1_000
+            #expect(try other.end(of: stream).code == .notAuthenticated)
+            let old = try error { _ = try ada.fetch("note") }
+            #expect(old.code == .notAuthenticated)
+            _ = try connect(session, server).save([Record("note")])[0].get()
+            let late = try error { _ = try nobody.signIn("ada", Self.password) }
+            #expect(late.code == .notAuthenticated)
+            _ = try nobody.signIn("ada", "battery staple")
+            try admin.setPassword("set by an operator", of: "ada")
+            let reset = try error { _ = try connect(session, server) }
+            #expect(reset.code == .notAuthenticated)
+        }
+    }
+
+    @Test func usersRegisterWhereThatIsAllowed() async throws {
+        try await withServer { server in
+            let nobody = try RawClient(greeting: server.endpoint)
+            let refused = try error {
+                _ = try nobody.signIn("eve", Self.password, by: .accountsRegister)
+            }
+            #expect(refused.code == .permissionFailure)
+        }
+        let server = try await TestServer(takesRegistrations: true)
+        let nobody = try RawClient(greeting: server.endpoint)
+        let session = try nobody.signIn("eve", Self.password, by: .accountsRegister)
+        _ = try connect(session, server).save([Record("note")])[0].get()
+        #expect(try nobody.signIn("eve", Self.password).user == session.user)
+        let taken = try error {
+            _ = try nobody.signIn("eve", Self.password, by: .accountsRegister)
+        }
+        #expect(taken.code == .invalidArguments)
+        try await server.stop()
+    }
+
+    /// What goes beyond the queue of the thread is refused, the rest is done.
+    @Test func aFloodOfPasswordsIsRefused() async throws {
+        let thread = PasswordThread(mostWaiting: 2)
+        let done = Mutex<[Int]>([])
+        // It is not started yet: all of them wait.
+        for number in 0..<2 {
+            #expect(thread.submit { done.withLock { $0.append(number) } })
+        }
+        #expect(!thread.submit {})
+        let error = await #expect(throws: ServiceError.self) { try await thread.run { 2 } }
+        #expect(error?.code == .requestRateLimited && error?.retryAfterMilliseconds != nil)
+        thread.start()
+        thread.stop()
+        #expect(done.withLock { $0 } == [0, 1])
+    }
+}

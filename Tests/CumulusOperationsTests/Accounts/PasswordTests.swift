@@ -1,0 +1,70 @@
+// What is kept of a password, and what it is compared with.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@Suite struct PasswordTests {
+    private static let salt = Bytes(0..<16)
+
+    /// The outcome for this password and salt was computed with Python's `hashlib.scrypt`.
+    @Test func itIsScryptWithTheWrittenParameters() throws {
+        let hashed = try #require(HashedPassword(Bytes("correct horse".utf8), salt: Self.salt))
+        let known = "5c662628ac4eb1068a287e2aa2a202ae248e98db04d61d3327e7342db6ec7097"
+        let expected = HashedPassword(salt: Self.salt, hash: try #require(Bytes(hex: known)))
+        #expect(hashed == expected)
+        #expect(expected.matches(Bytes("correct horse".utf8)))
+        #expect(!expected.matches(Bytes("correct horsf".utf8)))
+        #expect(!expected.matches([]))
+        #expect(!HashedPassword.ofNobody.matches(Bytes("correct horse".utf8)))
+    }
+
+    @Test func noPasswordIsStored() throws {
+        let store = try TestStore()
+        let operations: [WriteRequest.Operation] = [
+            .addUser(name: "ada", id: Self.salt),
+            .account(
+                .resetPassword(
+                    HashedPassword(salt: Self.salt, hash: Bytes(repeating: 3, count: 32)),
+                    user: "ada"
+                )
+            ),
+        ]
+        for operation in operations {
+            _ = try store.run(
+                WriteRequest(operation, scope: .cluster, caller: .administrator)
+            ).get()
+        }
+        try store.restart()
+        let stored = try #require(try Passwords.find(of: Self.salt, in: store.reader))
+        #expect(
+            stored.hashed == HashedPassword(salt: Self.salt, hash: Bytes(repeating: 3, count: 32))
+        )
+        #expect(try DerivedRows.differences(in: store.engine) == [])
+        #expect(try LogReplay.differences(in: store.engine) == [])
+    }
+
+    @Test(arguments: [0, 7, 257]) func aLengthThatIsNotAllowedIsRefused(count: Int) throws {
+        #expect(throws: ServiceError.self) {
+            try Passwords.check(Bytes(repeating: 0x61, count: count))
+        }
+    }
+
+    @Test func textOfTheRightLengthIsTaken() throws {
+        for count in [8, 256] { try Passwords.check(Bytes(repeating: 0x61, count: count)) }
+        try Passwords.check(Bytes("пароль-и-соль".utf8))
+        #expect(throws: ServiceError.self) {
+            try Passwords.check(Bytes(repeating: 0xFF, count: 8))
+        }
+    }
+
+    @Test func bytesAreComparedWhole() {
+        let bytes: Bytes = [1, 2, 3]
+        #expect(bytes.isEqualInConstantTime(to: [1, 2, 3]))
+        #expect(!bytes.isEqualInConstantTime(to: [1, 2, 4]))
+        #expect(!bytes.isEqualInConstantTime(to: [1, 2]))
+        #expect(!Bytes().isEqualInConstantTime(to: []))
+    }
+}

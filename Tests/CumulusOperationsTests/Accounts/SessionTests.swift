@@ -1,0 +1,317 @@
+// Which tokens let their bearers in, and what ends that.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@Suite struct SessionTests {
+    private let store: TestStore
+    private static let day: Int64 = 24 * 3_600_000
+
+    init() throws {
+        store = try TestStore()
+        _ = try administer(.addUser(name: "ada", id: Self.id(1))).get()
+        _ = try administer(.addUser(name: "bob", id: Self.id(2))).get()
+    }
+
+    private static func id(_ number: UInt8) -> Bytes { Bytes(repeating: number, count: 16) }
+
+    /// Nobody hashes here: that takes its time.
+    private static func hashed(_ number: UInt8) -> HashedPassword {
+        HashedPassword(salt: Self.id(number), hash: Bytes(repeating: number, count: 32))
+    }
+
+    private func administer(_ operation: WriteRequest.Operation) throws -> TestStore.Answer {
+        try store.run(WriteRequest(operation, scope: .cluster, caller: .administrator))
+    }
+
+    private func change(
+        _ change: AccountChange,
+        by caller: Caller = .administrator,
+        _ credential: Credential? = nil
+    ) throws -> TestStore.Answer {
+        try store.run(
+            WriteRequest(.account(change), scope: .cluster, caller: caller, credential: credential)
+        )
+    }
+
+    private func code(_ answer: TestStore.Answer) -> ServiceError.Code? {
+        guard case .failure(let error) = answer else { return nil }
+        return error.code
+    }
+
+    private func proof(_ name: String = "ada") throws -> AccountChange.Proof {
+        let user = try #require(try Users.find(name, in: store.reader))
+        let password = try #require(try Passwords.find(of: user.id, in: store.reader))
+        return AccountChange.Proof(user: user, password: password.version)
+    }
+
+    private func token(_ number: Int) -> Bytes { Bytes("token \(number)".utf8) }
+
+    private func signIn(_ number: Int, _ proof: AccountChange.Proof) throws -> TestStore.Answer {
+        let session = NewSession(digest: Sessions.digest(of: token(number)), label: "n\(number)")
+        return try change(.signIn(proof, session), by: .anonymous)
+    }
+
+    private func session(_ token: Bytes) throws -> Sessions.Session? {
+        try Sessions.find(Sessions.digest(of: token), now: store.now, in: store.reader)
+    }
+
+    /// Ada has a password and as many sessions.
+    private func signInAda(_ count: Int = 1) throws {
+        _ = try change(.resetPassword(Self.hashed(1), user: "ada")).get()
+        for number in 0..<count {
+            _ = try signIn(number, proof()).get()
+            store.now += 1
+        }
+    }
+
+    // MARK: Tokens
+
+    /// As releases before wrote it: the name, and nothing else.
+    private func writeOldToken(_ token: Bytes, of name: String) throws {
+        let register = Commit.Register(
+            namespace: "token",
+            key: [Sessions.digest(of: token)],
+            value: Bytes(name.utf8)
+        )
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            let scope = try transaction.makeScope(.cluster)
+            _ = try transaction.perform(
+                [.register(register)],
+                in: scope,
+                zone: nil,
+                author: Author()
+            )
+        }
+    }
+
+    @Test func aTokenOfAReleaseBeforeIsGoodUntilItsUserIsKeptOut() throws {
+        try writeOldToken([1], of: "ada")
+        store.now += 4_000 * Self.day
+        #expect(try session([1])?.user.name == "ada")
+        _ = try change(.setDisabled(true, user: "ada")).get()
+        #expect(try session([1]) == nil)
+        _ = try change(.setDisabled(false, user: "ada")).get()
+        #expect(try session([1])?.user.name == "ada")
+        _ = try change(.endSessions(user: "ada")).get()
+        #expect(try session([1]) == nil)
+        #expect(try session([2]) == nil)
+    }
+
+    @Test func anOperatorsTokenOutlastsPasswordsAndCanBeMadeAfterAllWereEnded() throws {
+        _ = try administer(.addToken([1], user: "ada")).get()
+        try signInAda()
+        store.now += 4_000 * Self.day
+        #expect(try session([1])?.token.details?.kind == .access)
+        _ = try change(.endSessions(user: "ada")).get()
+        #expect(try session([1]) == nil)
+        _ = try administer(.addToken([2], user: "ada")).get()
+        #expect(try session([2])?.user.name == "ada")
+    }
+
+    @Test func aTokenLeadsToNoOtherUserOfTheName() throws {
+        _ = try administer(.addToken([1], user: "ada")).get()
+        // Another node knew the name first.
+        var value = CanonicalWriter()
+        value.delimited(Self.id(9))
+        value.varint(0)
+        let row = RegisterRow(
+            stamp: Stamp(HybridTime(milliseconds: 1), Dot(Incarnation(7), 1)),
+            value: value.bytes
+        )
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            let scope = try transaction.makeScope(.cluster)
+            try transaction.join(row, into: "user", [Bytes("ada".utf8)], of: scope)
+        }
+        #expect(try Users.find("ada", in: store.reader)?.id == Self.id(9))
+        #expect(try session([1]) == nil)
+    }
+
+    // MARK: Sessions
+
+    @Test func aSessionEndsAfterThirtyDaysUnlessItIsUsed() throws {
+        try signInAda()
+        let first = try #require(try session(token(0)))
+        #expect(first.user.name == "ada" && first.token.details?.label == "n0")
+        #expect(!first.isDue(now: store.now))
+        store.now += 16 * Self.day
+        #expect(try session(token(0))?.isDue(now: store.now) == true)
+        let credential = Credential(first, epoch: store.state.accountsVersion)
+        #expect(try change(.renew, by: .alice, credential).get() == .account(.done(true)))
+        #expect(try change(.renew, by: .alice, credential).get() == .account(.done(false)))
+        store.now += 29 * Self.day
+        #expect(try session(token(0)) != nil)
+        store.now += 2 * Self.day
+        #expect(try session(token(0)) == nil)
+        #expect(code(try change(.renew, by: .alice, credential)) == .notAuthenticated)
+    }
+
+    @Test func aPasswordThatChangesEndsWhatWasOpenedWithAnother() throws {
+        try signInAda(2)
+        let old = try proof()
+        let session = try #require(try session(token(0)))
+        let credential = Credential(session, epoch: store.state.accountsVersion)
+        let next = NewSession(digest: Sessions.digest(of: token(7)))
+        let changing = AccountChange.changePassword(Self.hashed(2), old, next)
+        #expect(code(try change(changing, by: .bob)) == .notAuthenticated)
+        guard
+            case .account(.opened(let user, _)) = try change(changing, by: .alice, credential).get()
+        else { return #expect(Bool(false), "no session was opened") }
+        #expect(user.name == "ada")
+        #expect(try self.session(token(0)) == nil && self.session(token(1)) == nil)
+        #expect(try self.session(token(7))?.user == user)
+        // Who proved the old password comes too late.
+        #expect(code(try signIn(8, old)) == .notAuthenticated)
+        #expect(try signIn(8, proof()).get() != .token)
+        // An operator's does the same.
+        _ = try change(.resetPassword(Self.hashed(3), user: "ada")).get()
+        #expect(try self.session(token(7)) == nil && self.session(token(8)) == nil)
+    }
+
+    @Test func aRevokedSessionStaysSoAndLeavesTheOthers() throws {
+        try signInAda(2)
+        let digest = Sessions.digest(of: token(0))
+        #expect(try Sessions.all(of: Self.id(1), now: store.now, in: store.reader).count == 2)
+        #expect(
+            try change(.revoke(digest: digest, user: "bob")).get() == .account(.done(false)),
+            "it isn't Bob's"
+        )
+        #expect(try session(token(0)) != nil)
+        #expect(try change(.revoke(digest: digest, user: "ada")).get() == .account(.done(true)))
+        #expect(try change(.revoke(digest: digest, user: "ada")).get() == .account(.done(false)))
+        #expect(try session(token(0)) == nil && session(token(1)) != nil)
+        let left = try Sessions.all(of: Self.id(1), now: store.now, in: store.reader)
+        #expect(left.map(\.digest) == [Sessions.digest(of: token(1))])
+        try store.restart()
+        #expect(try session(token(0)) == nil && session(token(1)) != nil)
+    }
+
+    @Test func aUserEndsItsOwnSessionsOnly() throws {
+        try signInAda(2)
+        _ = try change(.resetPassword(Self.hashed(2), user: "bob")).get()
+        _ = try signIn(5, proof("bob")).get()
+        let bob = Credential(try #require(try session(token(5))), epoch: 0)
+        let digest = Sessions.digest(of: token(0))
+        let others: [AccountChange] = [
+            .revoke(digest: digest, user: "ada"), .endSessions(user: "ada"),
+            .setDisabled(true, user: "ada"), .resetPassword(Self.hashed(3), user: "ada"),
+        ]
+        for other in others {
+            #expect(code(try change(other, by: .bob, bob)) == .permissionFailure)
+        }
+        #expect(
+            try change(.revoke(digest: digest, user: nil), by: .bob, bob).get()
+                == .account(.done(false))
+        )
+        #expect(try session(token(0)) != nil)
+        #expect(
+            try change(.endSessions(user: nil), by: .bob, bob).get() == .account(.done(true))
+        )
+        #expect(try session(token(5)) == nil && session(token(0)) != nil)
+        // The epoch moved with that.
+        #expect(code(try change(.endSessions(user: nil), by: .bob, bob)) == .notAuthenticated)
+    }
+
+    @Test func theOldestSessionEndsForAFurtherOne() throws {
+        try signInAda(Sessions.mostPerUser + 2)
+        let left = try Sessions.all(of: Self.id(1), now: store.now, in: store.reader)
+        #expect(left.count == Sessions.mostPerUser)
+        #expect(try session(token(0)) == nil && session(token(1)) == nil)
+        #expect(try session(token(2)) != nil)
+    }
+
+    @Test func aDisabledUserStaysOutUntilItIsEnabled() throws {
+        try signInAda()
+        let proof = try proof()
+        for expected in [true, true] {
+            #expect(
+                try change(.setDisabled(true, user: "ada")).get() == .account(.done(expected)),
+                "twice is more than once"
+            )
+        }
+        #expect(try session(token(0)) == nil)
+        #expect(code(try signIn(1, proof)) == .notAuthenticated)
+        #expect(code(try change(.setDisabled(true, user: "eve"))) == .unknownItem)
+        #expect(try change(.setDisabled(false, user: "ada")).get() == .account(.done(true)))
+        #expect(try change(.setDisabled(false, user: "ada")).get() == .account(.done(false)))
+        #expect(try session(token(0)) != nil)
+        _ = try signIn(1, proof).get()
+    }
+
+    @Test func aNameIsRegisteredOnceAndOpensASession() throws {
+        let session = NewSession(digest: Sessions.digest(of: token(0)))
+        let register = AccountChange.register(name: "eve", id: Self.id(5), Self.hashed(5), session)
+        guard
+            case .account(.opened(let user, let expires)) = try change(register, by: .anonymous)
+                .get()
+        else { return #expect(Bool(false), "nobody was registered") }
+        #expect(user.id == Self.id(5) && expires == store.now + Sessions.lifetime)
+        #expect(try self.session(token(0))?.user == user)
+        #expect(try proof("eve").user == user)
+        #expect(code(try change(register, by: .anonymous)) == .invalidArguments)
+    }
+
+    // MARK: Waiting requests
+
+    /// A revocation came between a request's way into the queue and its turn.
+    @Test func theWriterJudgesACallerAgain() throws {
+        try signInAda(2)
+        let epoch = store.state.accountsVersion
+        let sessions = try (0...1).map { try #require(try session(token($0))) }
+        let save = ModifyRecords(database: .private, saves: [SaveItem("n")])
+        let requests = sessions.map { session in
+            let caller = Caller(role: .user(session.user.recordName(in: store.scope.container)))
+            var request = store.request(.modifyRecords(save), by: caller)
+            request.credential = Credential(session, epoch: epoch)
+            return request
+        }
+        let revoke = WriteRequest(
+            .account(.revoke(digest: sessions[0].digest, user: "ada")),
+            scope: .cluster,
+            caller: .administrator
+        )
+        // In one batch, and in the next one.
+        for _ in 0..<2 {
+            let answers = try store.run([revoke] + requests)
+            #expect(code(answers[1]) == .notAuthenticated)
+            #expect(code(answers[2]) == nil)
+        }
+    }
+
+    /// A full disk holds up nobody who shuts somebody out.
+    @Test func whatTakesAccessAwayIsTakenOnAFullDisk() {
+        let hashed = Self.hashed(1)
+        let changes: [(AccountChange, Bool)] = [
+            (.setDisabled(true, user: "ada"), true), (.setDisabled(false, user: "ada"), false),
+            (.revoke(digest: [], user: nil), true), (.endSessions(user: nil), true),
+            (.resetPassword(hashed, user: "ada"), false), (.renew, false),
+        ]
+        for (change, expected) in changes {
+            let request = WriteRequest(
+                .account(change),
+                scope: .cluster,
+                caller: .administrator
+            )
+            #expect(request.onlyDeletes == expected, "\(change)")
+        }
+    }
+
+    /// The epoch alone decides whether anything is read.
+    @Test func anUnmovedEpochIsTakenAtItsWord() throws {
+        try signInAda()
+        let session = try #require(try session(token(0)))
+        let epoch = store.state.accountsVersion
+        _ = try change(.setDisabled(true, user: "ada")).get()
+        #expect(store.state.accountsVersion > epoch)
+        let judged = { (credential: Credential) in
+            try credential.judged(at: epoch + 1, now: store.now, in: store.reader)
+        }
+        #expect(try judged(Credential(session, epoch: epoch)) == nil)
+        _ = try change(.setDisabled(false, user: "ada")).get()
+        let again = try #require(try judged(Credential(session, epoch: epoch)))
+        #expect(again.epoch == epoch + 1 && again.digest == session.digest)
+    }
+}
