@@ -44,13 +44,6 @@ package enum Users {
         return try user(named: Bytes(name.utf8), scope, in: reader)
     }
 
-    static func unknown(_ name: String) -> ServiceError {
-        ServiceError(
-            .unknownItem,
-            "there is no user '\(name)'; add one with 'cumulus user add \(name)'"
-        )
-    }
-
     /// A new user, or the one that has this name.
     package static func add(
         _ name: String,
