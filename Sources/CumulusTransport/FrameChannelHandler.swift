@@ -251,14 +251,6 @@ package final class FrameChannelHandler: ChannelInboundHandler, FrameLink, @unch
 }
 
 extension SocketAddress {
-    /// The IP address, 4 or 16 bytes; empty for sockets of this machine.
-    fileprivate var addressBytes: Bytes {
-        guard let text = ipAddress else { return [] }
-        var bytes = Bytes(repeating: 0, count: 16)
-        if inet_pton(AF_INET, text, &bytes) == 1 { return Bytes(bytes.prefix(4)) }
-        return inet_pton(AF_INET6, text, &bytes) == 1 ? bytes : []
-    }
-
     /// Whether the address is of this machine only.
     package var isLoopback: Bool {
         switch self {

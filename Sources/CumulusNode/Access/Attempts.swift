@@ -1,9 +1,9 @@
 // How often somebody may try a password: ten times at once, then ever more slowly, counted per name
 // and address and per address.
 //
-// Held by `Node`, asked by `SignInCalls`. In memory only: n nodes allow n times as many, but a flood
-// writes nothing. Not per name alone: a stranger could shut somebody out. Synchronous, on the times
-// that it is given.
+// Held by `Node`, asked by `SignInCalls`. In memory only: n nodes allow n times as many, but a
+// flood writes nothing. Not per name alone: a stranger could shut somebody out. Synchronous, on the
+// times that it is given.
 
 import CumulusModel
 import CumulusWire

@@ -2,8 +2,6 @@
 //
 // Asked by `CallerConnection` once per connection, when it knows who calls. Memory is bounded: a
 // budget that is as good as a new one is dropped, and callers beyond `capacity` share one.
-//
-// Folder: what a caller may do in a time. Read `TokenBucket`, `CallerBudget`, then this.
 
 import CumulusModel
 import CumulusOperations

@@ -2,8 +2,8 @@
 // says which chunks are missing.
 //
 // Run by the writer. Repeating it is harmless: it keeps the asset for another day and tells what is
-// missing now, which is how an interrupted upload goes on. In the public database a chunk is missing
-// that the caller neither sent nor may read: see `AssetClaims`.
+// missing now, which is how an interrupted upload goes on. In the public database a chunk is
+// missing that the caller neither sent nor may read: see `AssetClaims`.
 //
 // Folder: what requests about assets mean, and which assets may go. Read `PrepareAssets`, then
 // `AssetClaims`, `EnterChunks`, `ReadAsset` and `AssetCollection`.

@@ -101,8 +101,8 @@ package struct WriteRequest: Sendable {
         self.digest = digest
     }
 
-    /// Whether it deletes records, zones or subscriptions and does nothing else, which makes room in
-    /// the end; or takes access away, which is not to wait for room.
+    /// Whether it deletes records, zones or subscriptions and does nothing else, which makes room
+    /// in the end; or takes access away, which is not to wait for room.
     package var onlyDeletes: Bool {
         switch operation {
         case .modifyRecords(let request): request.saves.isEmpty

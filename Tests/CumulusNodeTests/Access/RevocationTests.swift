@@ -1,4 +1,5 @@
-// A caller who is shut out while it is connected: its next call, what it waits for, and its streams.
+// A caller who is shut out while it is connected: its next call, what it waits for, and its
+// streams.
 
 import CumulusModel
 import CumulusOperations

@@ -17,12 +17,12 @@ struct RoleTestBed {
             CREATE ROLE Moderator;
             CREATE ROLE Editor;
             RECORD TYPE Post (
-                n INT64 QUERYABLE,
+                n INT64 QUERYABLE SORTABLE,
                 GRANT READ TO "_world", GRANT CREATE TO "_icloud", GRANT WRITE TO "_creator",
                 GRANT READ, WRITE TO Moderator
             );
             RECORD TYPE Report (
-                n INT64 QUERYABLE,
+                n INT64 QUERYABLE SORTABLE,
                 GRANT CREATE TO "_icloud", GRANT READ, WRITE TO "_creator",
                 GRANT READ, WRITE TO Moderator, GRANT READ TO Editor
             );

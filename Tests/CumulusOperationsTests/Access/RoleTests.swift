@@ -155,6 +155,7 @@ import Testing
         #expect(try save("p", "Post", by: guest) == nil)
         let save = ModifyRecords(
             database: .public,
+            policy: .changedKeys,
             saves: [SaveItem("p", ["n": 2], type: "Post")]
         )
         func change(_ given: Bool) -> WriteRequest {
