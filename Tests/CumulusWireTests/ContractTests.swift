@@ -155,7 +155,9 @@ import Testing
         #expect(sent.map(\.kind) == [.hello, .call, .ping, .call])
         #expect(received.map(\.kind) == [.nonce, .hello, .message, .pong, .status])
         #expect(try Hello(wire: sent[0].payload).container == Bytes("iCloud.dev.cumulus".utf8))
-        #expect(try ServerHello(wire: received[1].payload).limits == .standard)
+        var limits = Limits.standard
+        limits.perCaller = .standard
+        #expect(try ServerHello(wire: received[1].payload).limits == limits)
         let (header, message) = try CallHeader.split(sent[1].payload)
         #expect(header.method == Method.recordsFetch.rawValue)
         #expect(try FetchRecordsRequest(wire: message).ids.count == 1)

@@ -22,7 +22,7 @@ import Testing
                 "ListMergePoliciesRequest", "ListUsersRequest", "MarkReadResponse",
                 "NodeStatusRequest", "Preface",
                 "Record", "ReportResponse",
-                "TruncateRequest", "WantedAssetsRequest", "WhoAmIRequest",
+                "SetPasswordResponse", "TruncateRequest", "WantedAssetsRequest", "WhoAmIRequest",
                 "ZoneStatusRequest",
             ]
         )

@@ -1,5 +1,6 @@
-// Random histories of accounts on two or three nodes that hear of each other in any order: whoever
-// was shut out stays out, on every node from the moment it hears of it, and all agree in the end.
+// Random histories of accounts on two or three nodes that hear of each other in any order: a caller
+// who was shut out stays out, on each node from the moment it hears of that, and all nodes agree in
+// the end.
 //
 // Each rule is taken away once, to see that the checks notice. A history of 40 steps takes a few
 // milliseconds.
@@ -13,7 +14,7 @@ import Testing
 
 @Suite struct AccountHistoryTests {
     @Test func nobodyComesBack() throws {
-        for seed in 1...500 {
+        for seed in 1...200 {
             var history = try AccountHistory(seed: UInt64(seed), broken: nil)
             let problems = try history.run()
             #expect(problems.isEmpty, "seed \(seed): \(problems)")
@@ -486,7 +487,9 @@ struct AccountHistory {
             }
             let isReplaced = events.contains { other, event in
                 guard case .password(_, let isReset) = event, other != dot else { return false }
-                return isReset || known[other]?.contains(dot) == true
+                // Of two resets that did not hear of each other either one stands.
+                if isReset { return known[dot]?.contains(other) != true }
+                return known[other]?.contains(dot) == true
             }
             return isReplaced ? nil : "A5: an operator's password was undone"
         }
