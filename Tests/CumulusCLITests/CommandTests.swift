@@ -32,6 +32,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
                 "record", "zone", "import", "export", "user", "container", "status", "bench",
                 "config", "cluster", "changes", "conflicts", "backup", "policy", "query", "schema",
                 "index", "asset", "subscription", "watch", "notification", "role",
+                "session", "sign-in",
             ]
         )
     }
@@ -203,7 +204,8 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["subscription", "delete"], ["notification", "read"], ["notification", "read", "12"],
         ["notification", "read", "--all", "000102030405060708090a0b0c0d0e0f"],
         ["status", "--environment", "staging"], ["status", "--endpoint", ","],
-        ["export", "--type", "T", "--json"], ["nonsense"],
+        ["export", "--type", "T", "--json"], ["nonsense"], ["sign-in"], ["user", "password"],
+        ["session", "revoke"], ["session", "revoke", "00", "--all"],
     ])
     func wrongUsageEndsWith64(words: [String]) throws {
         let error = #expect(throws: (any Error).self) { try Main.parseAsRoot(words) }
@@ -217,7 +219,12 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["status", "--endpoint", "a:1,b:2"], ["schema", "deploy", "--environment", "production"],
         ["schema", "diff", "--environment", "production"],
         ["user", "list", "--environment", "production"],
-        ["user", "token", "u", "--container", "c"],
+        ["user", "token", "u", "--container", "c"], ["user", "disable", "u", "--container", "c"],
+        ["user", "password", "u", "--token", "t"], ["sign-in", "u", "--token", "t"],
+        ["sign-in", "u", "--environment", "production"],
+        ["session", "list", "--operator-token-file", "f"],
+        ["session", "list", "--user", "u", "--token", "t"],
+        ["session", "revoke", "--all", "--user", "u", "--container", "c"],
         ["cluster", "status", "--container", "c"],
         ["cluster", "status", "--environment", "production"],
         ["record", "get", "n", "--replicas", "1"],
@@ -260,6 +267,9 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["cluster", "status", "--zones", "--environment", "production", "--container", "c"],
         ["conflicts", "list", "--mine", "--token", "t", "--session", "f"],
         ["conflicts", "list", "--operator-token-file", "f"],
+        ["session", "revoke", "--all", "--user", "u", "--operator-token-file", "f"],
+        ["session", "list", "--token", "t", "--container", "c"],
+        ["sign-in", "u", "--container", "c", "--token-file", "f", "--password-file", "g"],
         ["bench", "--records", "5000", "--idle-connections", "5", "--megabytes", "5"],
         ["bench", "feed", "--followers", "5", "--topics", "500", "--idle-feeds", "5"],
         ["bench", "feed", "--records", "5000", "--in-flight", "5", "--seconds", "1", "--json"],

@@ -20,7 +20,8 @@ public struct Container: Sendable {
         public var endpoints: [String]
         /// The environment whose records and schema are used.
         public var environment: Environment = .development
-        /// An access token of a user; nil means anonymous.
+        /// A user's token: of a session (``Container/signIn(name:password:label:)``), or made by an
+        /// operator; nil means anonymous.
         public var accessToken: String?
         /// Names this device to the server; at most 64 bytes.
         public var deviceID: String = ""

@@ -1,4 +1,4 @@
-// Containers, users and access tokens.
+// Containers, users, what opens their accounts, and access tokens.
 
 package import CumulusModel
 import CumulusWire
@@ -47,6 +47,51 @@ extension NodeOperator {
     package func addToken(forUser name: String) async throws -> String {
         try await call(.operatorAddToken, name: Bytes(name.utf8)) {
             String(decoding: try OperatorMessages.token(wire: $0), as: UTF8.self)
+        }
+    }
+
+    // MARK: Who may come in
+
+    /// Keeps a user out of the cluster, or lets it in again; its records stay.
+    ///
+    /// Returns false if nothing was changed: the user was not disabled.
+    package func setState(of user: String, isDisabled: Bool) async throws -> Bool {
+        let request = SetUserStateRequest(user: Bytes(user.utf8), isDisabled: isDisabled)
+        return try await call(.operatorSetUserState, message: request.encoded()) {
+            try AccountMessages.isDone(wire: $0)
+        }
+    }
+
+    /// Sets a user's password, which ends the sessions that were opened with another one.
+    package func setPassword(of user: String, to password: String) async throws {
+        let request = SetPasswordRequest(
+            user: Bytes(user.utf8),
+            password: Bytes(password: password)
+        )
+        try await call(.operatorSetPassword, message: request.encoded()) { _ in }
+    }
+
+    /// A user's sessions and access tokens, oldest first.
+    package func sessions(of user: String) async throws -> [ListedSession] {
+        let message = AccountMessages.sessions(ofUser: Bytes(user.utf8))
+        return try ListedSession.list(await core.read(.accountsSessions, message))
+    }
+
+    /// Ends one session of a user; returns false if the user has none with that id.
+    package func revoke(_ id: ListedSession.ID, of user: String) async throws -> Bool {
+        try await revoke(
+            RevokeSessionsRequest(id: ListedSession.digest(id), user: Bytes(user.utf8))
+        )
+    }
+
+    /// Ends all sessions and access tokens of a user, also those that other nodes open now.
+    package func revokeAllSessions(of user: String) async throws {
+        _ = try await revoke(RevokeSessionsRequest(id: [], user: Bytes(user.utf8)))
+    }
+
+    private func revoke(_ request: RevokeSessionsRequest) async throws -> Bool {
+        try await call(.accountsRevoke, message: request.encoded()) {
+            try AccountMessages.isDone(wire: $0)
         }
     }
 }

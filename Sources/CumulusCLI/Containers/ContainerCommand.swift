@@ -1,7 +1,7 @@
 // `cumulus container`: what the operator does about containers.
 //
-// Folder: what an operator does about containers and users. Read `ContainerCommand`, then
-// `SchemaCommand` and `UserCommand`.
+// Folder: what an operator does about containers and users, and how users sign in. Read
+// `ContainerCommand`, then `SchemaCommand`, `UserCommand` and `SignInCommand`.
 
 import ArgumentParser
 import Cumulus

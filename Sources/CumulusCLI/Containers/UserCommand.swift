@@ -1,4 +1,4 @@
-// `cumulus user`: what the operator does about users and their access tokens.
+// `cumulus user`: what the operator does about users, their passwords and their access tokens.
 
 import ArgumentParser
 import Cumulus
@@ -6,8 +6,10 @@ import Cumulus
 struct UserCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "user",
-        abstract: "Add users, make access tokens, list users, as the operator.",
-        subcommands: [Add.self, Token.self, List.self]
+        abstract: "Add users, let them in or not, list them, as the operator.",
+        subcommands: [
+            Add.self, Password.self, Token.self, Disable.self, Enable.self, List.self,
+        ]
     )
 }
 
@@ -56,6 +58,71 @@ extension UserCommand {
         }
     }
 
+    struct Password: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Set a user's password; sessions that were opened with another one end.",
+            discussion: help(
+                "cumulus user password alice --operator-token-file operator.token",
+                "cumulus user password alice --password-file alice.password",
+                note: """
+                    It stands over one that the user sets on another node at the same time. The \
+                    user signs in with 'cumulus sign-in'. Access tokens stay good: end them with \
+                    'cumulus session revoke'.
+                    """
+            )
+        )
+
+        @Argument(help: "Name of the user.") var name: String
+        @OptionGroup var password: PasswordOption
+        @OptionGroup var connection: OperatorConnection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let password = try password.new(of: name)
+            try await connection.withOperator { try await $0.setPassword(of: name, to: password) }
+            try output.show(
+                ["user": .string(name), "state": .string("password set")],
+                rows: [["user", name], ["state", "password set"]]
+            )
+        }
+    }
+
+    struct Disable: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Keep a user out; its records, password and tokens stay.",
+            discussion: help(
+                "cumulus user disable alice --operator-token-file operator.token",
+                note: """
+                    Each node refuses the user's calls and ends its streams as soon as it has \
+                    heard of it. If another node enables the user at the same time, it stays \
+                    disabled.
+                    """
+            )
+        )
+
+        @OptionGroup var arguments: UserStateArguments
+
+        func run() async throws {
+            try await arguments.set(isDisabled: true)
+        }
+    }
+
+    struct Enable: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Let a user in again who was disabled.",
+            discussion: help(
+                "cumulus user enable alice --operator-token-file operator.token",
+                note: "Sessions and access tokens are good again that did not end meanwhile."
+            )
+        )
+
+        @OptionGroup var arguments: UserStateArguments
+
+        func run() async throws {
+            try await arguments.set(isDisabled: false)
+        }
+    }
+
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "List the users, with their record names in the container.",
@@ -77,6 +144,26 @@ extension UserCommand {
                 row: { [$0.name, $0.recordName, $0.created.text] }
             )
         }
+    }
+}
+
+/// Who is kept out or let in.
+struct UserStateArguments: ParsableArguments {
+    @Argument(help: "Name of the user.") var name: String
+    @OptionGroup var connection: OperatorConnection
+    @OptionGroup var output: OutputOptions
+
+    func set(isDisabled: Bool) async throws {
+        let isChanged = try await connection.withOperator {
+            try await $0.setState(of: name, isDisabled: isDisabled)
+        }
+        let state = isDisabled ? "disabled" : isChanged ? "enabled" : "was not disabled"
+        try output.show(
+            [
+                "user": .string(name), "disabled": .bool(isDisabled), "changed": .bool(isChanged),
+            ],
+            rows: [["user", name], ["state", state]]
+        )
     }
 }
 

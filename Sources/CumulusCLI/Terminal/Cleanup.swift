@@ -1,5 +1,5 @@
 // What has to be gone when a command ends by a signal, and the bench also by itself: processes,
-// directories and files.
+// directories and files, and what was changed about the terminal.
 //
 // Made once per run; every process that is started and every file that is made is entered here.
 
@@ -12,6 +12,7 @@ final class Cleanup: @unchecked Sendable {
     private struct Leftovers {
         var processes: [Int32] = []
         var paths: [String] = []
+        var terminal: termios?
     }
 
     private let leftovers = Mutex(Leftovers())
@@ -55,6 +56,11 @@ final class Cleanup: @unchecked Sendable {
         leftovers.withLock { $0.paths.append(path) }
     }
 
+    /// How the terminal of standard input was set up before something was changed.
+    func add(terminal settings: termios) {
+        leftovers.withLock { $0.terminal = settings }
+    }
+
     /// The process was waited for: its number may be another one's by now.
     func forget(process: Int32) {
         leftovers.withLock { $0.processes.removeAll { $0 == process } }
@@ -70,6 +76,9 @@ final class Cleanup: @unchecked Sendable {
             // A killed process may be in the middle of making a file.
             if !leftovers.processes.isEmpty { usleep(100_000) }
             for path in leftovers.paths { try? FileManager.default.removeItem(atPath: path) }
+            if var settings = leftovers.terminal {
+                tcsetattr(STDIN_FILENO, TCSANOW, &settings)
+            }
             leftovers = Leftovers()
             if let exitCode { _exit(exitCode) }
         }

@@ -1,0 +1,162 @@
+// Signing in with a password, and the sessions of the signed-in user.
+//
+// A container keeps the access token that it began with: what opens a session returns the token for
+// another container. How long a session is good, and where, is said by proto/README.md (Accounts).
+//
+// Folder: signing in, and the sessions of users. Read `Container+Accounts`, then `AccessSession`.
+
+import Crypto
+import CumulusModel
+import CumulusWire
+
+extension Container {
+    /// Opens a session for a user who has a password.
+    ///
+    /// The session's token goes into the configuration of another container:
+    ///
+    /// ```swift
+    /// var configuration = Container.Configuration(endpoints: ["127.0.0.1:7420"])
+    /// let visitor = Container(identifier: "iCloud.dev.cumulus", configuration: configuration)
+    /// let session = try await visitor.signIn(name: "ada", password: password)
+    /// await visitor.close()
+    /// configuration.accessToken = session.token
+    /// let container = Container(identifier: "iCloud.dev.cumulus", configuration: configuration)
+    /// ```
+    ///
+    /// Keep the token where only the user can read it, and the password not at all. Other nodes
+    /// take the token as soon as they have heard of the session.
+    ///
+    /// - Parameters:
+    ///   - password: 8 to 256 bytes of UTF-8 in Unicode's form NFC, into which it is brought here.
+    ///   - label: For people, in the list of sessions.
+    /// - Throws: `notAuthenticated` if the name or the password is wrong, the user is disabled or
+    ///   has no password, or this container's own token is not good any more: sign in with a
+    ///   container without one. `requestRateLimited` after so many attempts that the next one is
+    ///   not due in the time of a call.
+    public func signIn(
+        name: String,
+        password: String,
+        label: String = ""
+    ) async throws -> AccessSession {
+        let request = SignInRequest(name: name, password: password, label: label)
+        // Sent again after a lost answer, it opens another session; the lost one's token is known
+        // to nobody.
+        return try AccessSession(await core.read(.accountsSignIn, request.encoded()))
+    }
+
+    /// Makes a user with a password and opens a session for it, as ``signIn(name:password:label:)``
+    /// does.
+    ///
+    /// - Throws: `invalidArguments` if the name is taken or the password too short;
+    ///   `permissionFailure` on a node where users don't register; `serverResponseLost` if it is
+    ///   not known whether the user was made: try to sign in then.
+    public func register(
+        name: String,
+        password: String,
+        label: String = ""
+    ) async throws -> AccessSession {
+        let request = SignInRequest(name: name, password: password, label: label)
+        return try await openOnce(
+            .accountsRegister,
+            request.encoded(),
+            ifLost: "the connection was lost after the name was sent; sign in to see whether it "
+                + "is yours"
+        )
+    }
+
+    /// Sets the signed-in user's password, ends all its sessions, and opens one for the caller.
+    ///
+    /// This container is signed out like all others: go on with another one and the new token.
+    ///
+    /// - Throws: `notAuthenticated` if the old password is wrong, and without an access token;
+    ///   `invalidArguments` for a password that can't be one; `serverResponseLost` if it is not
+    ///   known whether the password was changed: try to sign in with the new one then.
+    public func changePassword(
+        from oldPassword: String,
+        to newPassword: String,
+        label: String = ""
+    ) async throws -> AccessSession {
+        let request = ChangePasswordRequest(
+            oldPassword: Bytes(password: oldPassword),
+            newPassword: Bytes(password: newPassword),
+            label: label
+        )
+        return try await openOnce(
+            .accountsChangePassword,
+            request.encoded(),
+            ifLost: "the connection was lost after the passwords were sent; sign in with the new "
+                + "one to see whether it is set"
+        )
+    }
+
+    /// The signed-in user's sessions, oldest first, on all devices.
+    ///
+    /// Not listed are tokens that operators made with earlier releases.
+    ///
+    /// - Throws: `notAuthenticated` without an access token.
+    public func sessions() async throws -> [ListedSession] {
+        let answer = try await core.read(
+            .accountsSessions,
+            AccountMessages.sessions(ofUser: [])
+        )
+        return try ListedSession.list(answer)
+    }
+
+    /// Ends one of the signed-in user's sessions; returns false if there is none with that id.
+    ///
+    /// Its token lets nobody in any more, on each node as soon as that has heard of it: calls fail
+    /// then, and streams end, with `notAuthenticated`.
+    ///
+    /// - Throws: `invalidArguments` if the id can't be one; `notAuthenticated` without an access
+    ///   token.
+    @discardableResult
+    public func revoke(_ id: ListedSession.ID) async throws -> Bool {
+        try await revoke(RevokeSessionsRequest(id: ListedSession.digest(id)))
+    }
+
+    /// Ends all of the signed-in user's sessions and access tokens, this container's too, and those
+    /// that other nodes open at the same time.
+    ///
+    /// - Throws: `notAuthenticated` without an access token.
+    public func revokeAllSessions() async throws {
+        _ = try await revoke(RevokeSessionsRequest(id: []))
+    }
+
+    /// Ends the session of this container's access token; nothing is done without a token, or if
+    /// the token is not good any more.
+    ///
+    /// Later calls fail with `notAuthenticated`.
+    public func signOut() async throws {
+        let token = core.settings.hello.token
+        guard !token.isEmpty else { return }
+        do {
+            _ = try await revoke(RevokeSessionsRequest(id: Bytes(SHA256.hash(data: token))))
+        } catch let error as ServiceError where error.code == .notAuthenticated {
+            // Somebody else ended it, or an earlier attempt whose answer was lost.
+        }
+    }
+
+    private func revoke(_ request: RevokeSessionsRequest) async throws -> Bool {
+        let answer = try await core.read(.accountsRevoke, request.encoded())
+        return try decoding { try AccountMessages.isDone(wire: answer.first ?? []) }
+    }
+
+    /// A call that opens a session, and whose repetition would be refused for what it did.
+    private func openOnce(
+        _ method: Method,
+        _ message: Bytes,
+        ifLost advice: String
+    ) async throws -> AccessSession {
+        do {
+            return try AccessSession(await core.once(message, header: CallHeader(method)))
+        } catch let error as ServiceError where error.code == .serverResponseLost {
+            throw ServiceError(.serverResponseLost, advice)
+        }
+    }
+}
+
+extension SignInRequest {
+    fileprivate init(name: String, password: String, label: String) {
+        self.init(name: Bytes(name.utf8), password: Bytes(password: password), label: label)
+    }
+}

@@ -1,0 +1,27 @@
+// Which bytes of a file or of standard input are a password.
+
+import Foundation
+import Testing
+
+@testable import CumulusCLI
+
+@Suite struct PasswordOptionTests {
+    @Test(arguments: ["correct horse", "correct horse\n", "correct horse\r\n"])
+    func theEndOfTheLineIsNoPartOfIt(text: String) throws {
+        let password = try PasswordOption.password(in: Data(text.utf8), "the file")
+        #expect(password == "correct horse")
+    }
+
+    @Test func allElseIs() throws {
+        let password = try PasswordOption.password(in: Data(" a\tb \n".utf8), "the file")
+        #expect(password == " a\tb ")
+    }
+
+    @Test(arguments: [[], [10], [97, 10, 98], [97, 10, 10], [0xFF, 97]] as [[UInt8]])
+    func whatIsNoLineOfTextIsRefused(bytes: [UInt8]) {
+        let problem = #expect(throws: InputProblem.self) {
+            try PasswordOption.password(in: Data(bytes), "the file")
+        }
+        #expect(problem?.message.contains("the file") == true)
+    }
+}
