@@ -450,6 +450,10 @@ extension Bytes {
             _ = try await writer.privateCloudDatabase.save(Record("r"))
             // The second node never hears of what follows.
             await servers[1].unfollow()
+            let isAlone = try await eventually {
+                servers[1].node.connections.withLock { $0.isEmpty }
+            }
+            #expect(isAlone)
             _ = try await writer.privateCloudDatabase.save(Record("s"))
             let session = writer.session
             await writer.close()
