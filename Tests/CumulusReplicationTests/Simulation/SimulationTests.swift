@@ -89,7 +89,7 @@ import Testing
             case .seen: 30
             case .repeats: 426
             case .feedBreak, .feedFold: 19
-            case .feedMixed: 31
+            case .feedMixed: 183
             case .feedCut: 415
             case .tokenHorizon: 265
             case .laterHorizon: 286
