@@ -18,13 +18,17 @@ extension NodeProcess {
     }
 
     /// A signed-in client.
+    ///
+    /// - Parameter token: nil: the user gets a new one.
     func signIn(
         as user: String = "ada",
+        token: String? = nil,
         timeout: Duration = .seconds(60),
         connections: Int = 4
     ) async throws -> Container {
         var configuration = Container.Configuration(endpoints: [try endpoint])
-        configuration.accessToken = try await makeToken(of: user)
+        configuration.accessToken =
+            if let token { token } else { try await makeToken(of: user) }
         configuration.timeout = timeout
         configuration.connections = connections
         return Container(identifier: NodeProcess.container, configuration: configuration)

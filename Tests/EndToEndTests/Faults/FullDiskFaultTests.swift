@@ -44,7 +44,8 @@
         @Test(.enabled(if: Chaos.isAsked)) func aDiskIsFilledAtFullSpeedAndFreed() async throws {
             let disk = try SmallDisk(folder.node, bytes: 1_000_000_000)
             let node = try await start()
-            let container = try await node.signIn(timeout: .seconds(10))
+            let token = try await node.makeToken()
+            let container = try await node.signIn(token: token, timeout: .seconds(10))
             let load = FullDiskLoad(container.privateCloudDatabase)
             let filling = Task { await load.run() }
             var dice = SeededGenerator(seed: Chaos.seed)
@@ -75,14 +76,20 @@
             // What its logs hold becomes tables at the next start, and the logs go.
             try await #expect(node.end(SIGKILL) == .signal(SIGKILL))
             try disk.fill(leaving: Int(MemoryProfile.small.reserveBytes) - 32 << 20)
-            try await free(disk, load)
+            try await free(disk, load, token)
             // The node has dropped commits by then: there is nothing to replay.
             let differences = try folder.withStore { try DerivedRows.differences(in: $0) }
             #expect(differences.isEmpty)
         }
 
         /// A node starts on the full disk, says so, and deletes make room for saves.
-        private func free(_ disk: SmallDisk, _ load: FullDiskLoad) async throws {
+        ///
+        /// - Parameter token: Of the user: a full disk has no room for another one.
+        private func free(
+            _ disk: SmallDisk,
+            _ load: FullDiskLoad,
+            _ token: String
+        ) async throws {
             let node = try await start()
             // The node drops its logs in its first seconds; tables may be smaller than they were.
             let isNoticed = try await eventually(seconds: 20) {
@@ -90,7 +97,7 @@
                 return node.errors.contains("the disk is nearly full: writes are refused")
             }
             #expect(isNoticed)
-            let container = try await node.signIn(timeout: .seconds(10))
+            let container = try await node.signIn(token: token, timeout: .seconds(10))
             let database = container.privateCloudDatabase
             let again = load.with(database)
             #expect(try await again.missing().isEmpty)
