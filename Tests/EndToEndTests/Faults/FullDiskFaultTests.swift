@@ -203,8 +203,17 @@
             while !names.isEmpty {
                 let ids = names.suffix(100).map { Record.ID(recordName: $0) }
                 names.removeLast(ids.count)
-                let results = try await database.modifyRecords(saving: [], deleting: ids)
-                for result in results.deleteResults.values { try result.get() }
+                // Flushes and merges that are under way leave no room even for these, for a moment.
+                let areGone = try await eventually(seconds: 30) {
+                    do {
+                        let results = try await database.modifyRecords(saving: [], deleting: ids)
+                        for result in results.deleteResults.values { try result.get() }
+                        return true
+                    } catch let error as ServiceError where error.reason == .diskFull {
+                        return false
+                    }
+                }
+                guard areGone else { throw ChildProcess.Failure("deletes are refused for 30 s") }
             }
         }
     }
