@@ -21,7 +21,7 @@ final class AccessEpochs: Sendable {
 
     /// `WriterState.accountsVersion` of the visible state.
     ///
-    /// Whoever reads the store after this reads a state that is at least as new.
+    /// A state that is read after this is at least as new.
     var accounts: UInt64 { accountsEpoch.load(ordering: .acquiring) }
 
     /// Returns whether it is another epoch.

@@ -7,7 +7,7 @@
 package import CumulusModel
 
 package enum AccountRegister {
-    /// (name) → the user's id and when it was made; whoever registered first keeps the name.
+    /// (name) → the user's id and when it was made; the user who registered first keeps the name.
     package static let user = "user"
     /// (SHA-256 of a token) → the user's name, and since a later release what `TokenRow` holds.
     package static let token = "token"

@@ -191,7 +191,7 @@ struct AccountHistory {
         let session = NewSession(digest: digest)
         let (store, now) = (nodes[number].store, nodes[number].store.now)
         let ticket = next(0x71)
-        // Whoever changes it has signed in.
+        // The user who changes it has signed in.
         guard
             try perform(
                 .account(.signIn(proof, NewSession(digest: ticket))),
