@@ -244,7 +244,9 @@ final class ConnectionPool: Sendable {
         }
     }
 
-    /// A lease for the first that waits with a call, or with a stream; nil if there is none.
+    /// The first waiting call or stream and a lease for it.
+    ///
+    /// Returns nil if nothing waits or no connection has room.
     private func serve(_ state: inout State, isFollowed: Bool) -> (Waiter, Lease)? {
         guard let index = state.waiters.firstIndex(where: { $0.isFollowed == isFollowed }),
             let lease = try? take(&state, isFollowed)

@@ -12,7 +12,7 @@ import CumulusWire
 public struct FeedPage: Hashable, Sendable {
     /// What happened, in the order in which it is to be applied.
     public var notifications: [FeedNotification]
-    /// The subscriptions of which the server can't tell everything; nil if there are none.
+    /// The subscriptions whose changes the server can't tell completely; nil if it tells them all.
     ///
     /// Ask anew what they watch, by a query or by fetching changes.
     public var reset: FeedReset?

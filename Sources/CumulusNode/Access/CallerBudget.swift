@@ -48,10 +48,10 @@ struct CallerUse: Sendable {
     /// Calls are over, or are followed from now on.
     mutating func end(_ count: Int) { callsInProgress -= count }
 
-    /// Pays for bytes that came, whether they were there or not.
+    /// Takes received bytes off the bucket, which may go below zero.
     mutating func spend(byteCount: Int) { bytes.spend(byteCount) }
 
-    /// Milliseconds until a debt of bytes is paid, 0 if there is none.
+    /// Milliseconds until the bytes that were sent are within the rate; 0 if they are now.
     mutating func debt(now: Instant) -> Int64 { bytes.wait(for: 0, now: now) }
 
     /// Whether a new caller has the same: nothing is lost when it is forgotten.

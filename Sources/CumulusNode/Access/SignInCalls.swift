@@ -103,7 +103,7 @@ private struct SignInDesk: Sendable {
     ///
     /// - Parameters:
     ///   - key: By which attempts are counted.
-    ///   - find: The user; nil if there is none.
+    ///   - find: Looks the user up; returns nil if no user has that name.
     func prove(
         _ password: Bytes,
         of key: Bytes,

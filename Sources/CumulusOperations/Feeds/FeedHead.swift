@@ -11,7 +11,8 @@ package struct FeedHead: Sendable {
     let truncation: HybridTime
     /// The last position.
     package let place: UInt64
-    /// The position of the oldest milestone, after which all rows are kept; nil if there is none.
+    /// The position of the oldest milestone, after which all rows are kept; nil if the scope has no
+    /// milestone.
     let oldest: UInt64?
     /// The position of the last break; 0 if there was none.
     let lastBreak: UInt64

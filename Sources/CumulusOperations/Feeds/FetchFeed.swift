@@ -267,7 +267,8 @@ extension FetchFeed.Page {
 }
 
 extension ReadTransaction {
-    /// The oldest milestone from which a feed can go on; nil if there is none.
+    /// The oldest milestone from which a feed can go on; nil if no milestone since the last break
+    /// is kept.
     fileprivate func oldestMilestone(
         of scope: ScopeNumber,
         at head: FeedHead
@@ -277,7 +278,7 @@ extension ReadTransaction {
         return try rows(.log, range, limit: 1).first.map(milestone)
     }
 
-    /// The last milestone up to a position; nil if there is none.
+    /// The last milestone up to a position; nil if all kept milestones are later.
     fileprivate func lastMilestone(
         through position: UInt64,
         of scope: ScopeNumber
