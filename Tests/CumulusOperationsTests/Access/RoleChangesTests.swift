@@ -6,27 +6,10 @@ import CumulusStorage
 import CumulusTesting
 import Testing
 
-@Suite struct RoleChangesTests {
-    private let bed: RoleTestBed
-    private var store: TestStore { bed.store }
-    private var mod: Caller { bed.mod }
-    private var editor: Caller { bed.editor }
-    private var guest: Caller { bed.guest }
+@Suite struct RoleChangesTests: RoleTesting {
+    let bed: RoleTestBed
 
     init() throws { bed = try RoleTestBed() }
-
-    @discardableResult
-    private func set(_ role: String, of user: String, given: Bool = true) throws -> Bool {
-        try bed.set(role, of: user, given: given)
-    }
-
-    private func save(
-        _ name: String,
-        _ type: String,
-        by caller: Caller
-    ) throws -> ServiceError.Code? {
-        try bed.save(name, type, by: caller)
-    }
 
     private func changes(
         since token: ChangeToken? = nil,

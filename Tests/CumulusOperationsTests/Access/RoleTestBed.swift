@@ -113,6 +113,27 @@ struct RoleTestBed {
     }
 }
 
+/// A suite of tests that says what it does in the words of its test bed.
+protocol RoleTesting {
+    var bed: RoleTestBed { get }
+}
+
+extension RoleTesting {
+    var store: TestStore { bed.store }
+    var mod: Caller { bed.mod }
+    var editor: Caller { bed.editor }
+    var guest: Caller { bed.guest }
+
+    @discardableResult
+    func set(_ role: String, of user: String, given: Bool = true) throws -> Bool {
+        try bed.set(role, of: user, given: given)
+    }
+
+    func save(_ name: String, _ type: String, by caller: Caller) throws -> ServiceError.Code? {
+        try bed.save(name, type, by: caller)
+    }
+}
+
 extension TestStore {
     func administer(
         _ operation: WriteRequest.Operation,
