@@ -41,8 +41,7 @@ struct AssetCollector: Sendable {
         _ collection: AssetCollection,
         in database: DatabaseNumber
     ) async throws {
-        var last: Bytes? = []
-        while let after = last {
+        try await walk { after in
             let step = try await node.gate.reading { reader in
                 try collection.findLeases(
                     in: database,
@@ -56,8 +55,7 @@ struct AssetCollector: Sendable {
                     try collection.end(step.ended, &transaction)
                 }
             }
-            last = step.last
-            if last != nil { try await node.environment.sleep(pause) }
+            return step.last
         }
     }
 
@@ -65,8 +63,7 @@ struct AssetCollector: Sendable {
         _ collection: AssetCollection,
         in database: DatabaseNumber
     ) async throws {
-        var last: Bytes? = []
-        while let after = last {
+        try await walk { after in
             let step = try await node.gate.reading { reader in
                 try collection.find(
                     in: database,
@@ -83,7 +80,18 @@ struct AssetCollector: Sendable {
                 node.assets.removeLater(settled.freed)
                 try await node.environment.sleep(pause)
             }
-            last = step.last
+            return step.last
+        }
+    }
+
+    /// Takes one step after the other, with a pause between two.
+    ///
+    /// - Parameter step: Given the last key of the step before, empty at first; returns its own, or
+    ///   nil if nothing is left.
+    private func walk(_ step: (Bytes) async throws -> Bytes?) async throws {
+        var last: Bytes? = []
+        while let after = last {
+            last = try await step(after)
             if last != nil { try await node.environment.sleep(pause) }
         }
     }

@@ -71,16 +71,13 @@ struct FeedWindow {
         _ reader: borrowing Reader
     ) throws(EngineError) {
         var found: [Event] = []
-        for day in days where found.count < FeedWindow.mostRows {
-            let range = KeyRange.topicEvents(scope, day, topic, from: first)
-            let rows = try reader.rows(.log, range, limit: FeedWindow.mostRows - found.count)
-            for (key, value) in rows {
-                let (position, _, name) = try RowKey.topicEvent(key)
-                let row = try reader.decoding(key) { () throws(MalformedBytes) in
-                    try TopicEvent(row: value)
-                }
-                found.append(Event(position: position, name: name, row: row))
+        let ranges = days.map { KeyRange.topicEvents(scope, $0, topic, from: first) }
+        for (key, value) in try FeedWindow.rows(of: ranges, reader) {
+            let (position, _, name) = try RowKey.topicEvent(key)
+            let row = try reader.decoding(key) { () throws(MalformedBytes) in
+                try TopicEvent(row: value)
             }
+            found.append(Event(position: position, name: name, row: row))
         }
         // The commit of the last row may have left more.
         if found.count == FeedWindow.mostRows { cut(before: found[found.count - 1].position) }
@@ -96,18 +93,27 @@ struct FeedWindow {
         in scope: ScopeNumber,
         _ reader: borrowing Reader
     ) throws(EngineError) {
-        for day in days where mixes.count < FeedWindow.mostRows {
-            let range = KeyRange.mixed(scope, day, from: first)
-            let rows = try reader.rows(.log, range, limit: FeedWindow.mostRows - mixes.count)
-            for (key, value) in rows {
-                let (position, _, name) = try RowKey.mixed(key)
-                let row = try reader.decoding(key) { () throws(MalformedBytes) in
-                    try MixedRow(row: value)
-                }
-                mixes.append(Mix(position: position, name: name, row: row))
+        let ranges = days.map { KeyRange.mixed(scope, $0, from: first) }
+        for (key, value) in try FeedWindow.rows(of: ranges, reader) {
+            let (position, _, name) = try RowKey.mixed(key)
+            let row = try reader.decoding(key) { () throws(MalformedBytes) in
+                try MixedRow(row: value)
             }
+            mixes.append(Mix(position: position, name: name, row: row))
         }
         if mixes.count == FeedWindow.mostRows { cut(before: mixes[mixes.count - 1].position) }
+    }
+
+    /// The rows of one day after the other, `mostRows` at most.
+    private static func rows<Reader: RowReader & ~Copyable>(
+        of days: [KeyRange],
+        _ reader: borrowing Reader
+    ) throws(EngineError) -> [(key: Bytes, value: Bytes)] {
+        var found: [(key: Bytes, value: Bytes)] = []
+        for range in days where found.count < mostRows {
+            found += try reader.rows(.log, range, limit: mostRows - found.count)
+        }
+        return found
     }
 
     /// Ends the window earlier, so that it holds fewer rows; it never ends within a commit.
