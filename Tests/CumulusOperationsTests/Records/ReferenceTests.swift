@@ -127,8 +127,8 @@ import Testing
         let outcome = try store.delete([DeleteItem("n0", in: zone)])
         #expect(outcome.codes == [nil])
         #expect(try names() == [])
-        // 1,000 records in the first commit, 500 in each further one.
-        #expect(outcome.dots.count == 9)
+        // 250 records in the first commit, 125 in each further one.
+        #expect(outcome.dots.count == 39)
         try checkDerivedRows()
         #expect(try LogReplay.differences(in: store.engine) == [])
     }
@@ -141,7 +141,7 @@ import Testing
             )
         }
         let outcome = try store.delete([DeleteItem("root", in: zone)])
-        #expect(outcome.dots.count == 2)
+        #expect(outcome.dots.count == 9)
         #expect(try names() == [])
         let number = try #require(try store.zoneNumber(zone, by: .alice))
         let rows = try store.reader.rows(.records, .records(of: number))
@@ -165,7 +165,7 @@ import Testing
             ),
             by: .alice
         )
-        #expect(outcome.dots.count == 2)
+        #expect(outcome.dots.count == 11)
         #expect(try names() == ["index"])
         let scope = try store.scopeNumber()
         let bytes = try #require(try store.reader.get(.commit(scope, outcome.dots[0])))
@@ -177,7 +177,7 @@ import Testing
             default: nil
             }
         }
-        #expect(named.count == 1_001)
+        #expect(named.count == 301)
         #expect(Set(owners + ["index"]).subtracting(named) == [])
         try checkDerivedRows()
         #expect(try LogReplay.differences(in: store.engine) == [])
