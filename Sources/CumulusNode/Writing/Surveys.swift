@@ -14,7 +14,8 @@ struct Surveys {
     private static let looksAtOnce = 1_000
     /// The same of targets: each may take two reads, one of them of many rows.
     private static let targetsAtOnce = 100
-    /// Cascades that are looked through at a time: each may take 40 MB of memory.
+    /// Cascades of more than `looksAtOnce` records that are looked through at a time: each may take
+    /// 40 MB of memory.
     private static let mostCascades = 4
 
     private let node: Node
@@ -44,10 +45,8 @@ struct Surveys {
         _ caller: Caller,
         _ time: TaskTime
     ) async throws -> CascadeSurvey.Findings {
-        defer { node.surveys.subtract(1, ordering: .relaxed) }
-        guard node.surveys.add(1, ordering: .relaxed).newValue <= Surveys.mostCascades else {
-            throw Surveys.tooManyCascades
-        }
+        var isLong = false
+        defer { if isLong { node.surveys.subtract(1, ordering: .relaxed) } }
         let reader = node.gate.latest(reach: .disk)
         let survey = Survey(try CascadeSurvey(request, of: scope, by: caller))
         while true {
@@ -56,6 +55,11 @@ struct Surveys {
                 try survey.state.withLock { try $0.advance(reader, steps: Surveys.looksAtOnce) }
             }
             if let findings { return findings }
+            if isLong { continue }
+            isLong = true
+            guard node.surveys.add(1, ordering: .relaxed).newValue <= Surveys.mostCascades else {
+                throw Surveys.tooManyCascades
+            }
         }
     }
 

@@ -197,8 +197,10 @@ struct ZoneBatch {
         plan.saving = Set(
             saves.filter { failures[$0] == nil }.map { request.saves[$0].address.name }
         )
-        // All that is named goes with the first commit.
-        var room = transaction.state.cascadeRecords - deletes.count
+        // All that is named goes with the first commit. Before a survey nothing is cached, so that
+        // each record may take a read of the disk: more than a turn has are surveyed.
+        let (turn, commit) = (transaction.state.turnRecords, transaction.state.cascadeRecords)
+        var room = (request.survey == nil ? turn : commit) - deletes.count
         for index in deletes where failures[deleteKey(index)] == nil {
             if let failure = try planDelete(index, found, &room, &plan, in: &transaction) {
                 failures[deleteKey(index)] = failure
