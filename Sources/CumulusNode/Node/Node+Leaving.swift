@@ -116,6 +116,9 @@ extension Node {
             let waits = vectors.map { scope, vector in
                 (vector: vector, wait: ReplicaWait(replicas, scope, copies: 1))
             }
+            // Peers report at once while these exist. An optimised build ends them after their last
+            // use, which would be before the pause.
+            defer { withExtendedLifetime(waits) {} }
             // In this order: by then it is read here who of them was about to leave.
             let holders = waits.map { Set($0.wait.holders(of: $0.vector)) }
             let members = try await otherMembers()
