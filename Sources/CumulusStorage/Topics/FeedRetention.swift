@@ -1,4 +1,5 @@
-// Drops the feed rows of old days as a whole, and keeps fewer milestones of older times.
+// Drops the feed rows of old days as a whole, removes subscriptions that fired before these, and
+// keeps fewer milestones of older times.
 //
 // Called by the node's collector, and by simulations. A feed that would need dropped rows is reset.
 // Only feeds read these rows.
@@ -6,12 +7,20 @@
 import CumulusModel
 
 extension WriteTransaction {
-    /// Drops the rows of whole days before a time, in milliseconds since 1970 UTC.
+    /// Drops the rows of whole days before a time, in milliseconds since 1970 UTC; and the
+    /// subscriptions that fired once, as far as no feed tells of it any more.
     package mutating func dropFeedRows(
         of scope: ScopeNumber,
         before time: Int64
     ) throws(EngineError) {
-        let day = day(at: time)
+        try dropFeedDays(of: scope, before: day(at: time))
+        try removeFired(in: scope)
+    }
+
+    private mutating func dropFeedDays(
+        of scope: ScopeNumber,
+        before day: Day
+    ) throws(EngineError) {
         let days = try feedDays(of: scope)
         guard days.contains(where: { $0.day < day }) else { return }
         for (old, _) in days where old < day { put(.feedDay(scope, old), nil) }
@@ -25,6 +34,38 @@ extension WriteTransaction {
         deleteRange(.log, range)
         // Devices that are up to date go on from this one.
         try needMilestone(in: scope)
+    }
+
+    /// Removes the subscriptions whose firing every feed that can go on here has told.
+    ///
+    /// Each node decides for itself, so this makes no commit. The removal keeps the register's
+    /// stamp: it does not replace what was saved later elsewhere, and the same register of a node
+    /// that still keeps it does not replace the removal.
+    private mutating func removeFired(in scope: ScopeNumber) throws(EngineError) {
+        let fired = try loadFeeds(of: scope).fired
+        if fired.isEmpty { return }
+        let known = try loadScope(scope)
+        let told = try firstFeedVector(of: scope).map(known.runs.whole) ?? known.runs.vector
+        for (key, dot) in fired where told.covers(dot) {
+            let namespace = StoredSubscription.namespace
+            guard var row = try register(scope, namespace, key) else { continue }
+            let last = known.nextPosition - 1
+            try noteSubscription(key, from: row.value, to: nil, at: last, in: scope)
+            row.value = nil
+            put(.register(scope, namespace, key), row)
+        }
+    }
+
+    /// The vector of the oldest milestone from which a feed can go on; nil if there is none.
+    private borrowing func firstFeedVector(
+        of scope: ScopeNumber
+    ) throws(EngineError) -> VersionVector? {
+        let lastBreak: SeqRow? = try row(.feedBreak(scope))
+        var range = KeyRange.milestones(of: scope)
+        range.start = RowKey.milestone(scope, lastBreak?.seq ?? 0).bytes
+        return try rows(.log, range, limit: 1).first.map { (key, value) throws(EngineError) in
+            try decoding(key) { () throws(MalformedBytes) in try Milestone(row: value).vector }
+        }
     }
 
     private borrowing func feedDays(

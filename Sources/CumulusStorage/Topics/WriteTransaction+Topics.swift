@@ -11,6 +11,8 @@ package struct FeedState: Sendable {
     var topics = TopicIndex()
     /// Subscriptions that fire once, by their topics and the keys of their registers.
     var once: [Topic.ID: [[Bytes]: Subscription.Options]] = [:]
+    /// Subscriptions that have fired once, and the commits on which they did.
+    var fired: [[Bytes]: Dot] = [:]
     /// The day of the rows that were written last; it never goes back.
     var day: Day = 0
     /// When the last milestone was written, in milliseconds since 1970 UTC.
@@ -335,7 +337,7 @@ extension WriteTransaction {
     }
 
     /// The state of a scope's feeds; read from the store when it is first needed.
-    private mutating func loadFeeds(of scope: ScopeNumber) throws(EngineError) -> FeedState {
+    mutating func loadFeeds(of scope: ScopeNumber) throws(EngineError) -> FeedState {
         if let known = state.feeds[scope] { return known }
         var feeds = FeedState()
         let registers = try registers(scope, StoredSubscription.namespace)
@@ -352,7 +354,10 @@ extension WriteTransaction {
 
 extension FeedState {
     fileprivate mutating func enter(_ stored: StoredSubscription) {
-        if stored.fired != nil { return }
+        if let dot = stored.fired {
+            fired[stored.key] = dot
+            return
+        }
         let (topic, options) = (Topic(stored), stored.subscription.options)
         topics.enter(topic)
         guard topic.recordType != nil, options.contains(.firesOnce) else { return }
@@ -360,7 +365,10 @@ extension FeedState {
     }
 
     fileprivate mutating func leave(_ stored: StoredSubscription) {
-        if stored.fired != nil { return }
+        if stored.fired != nil {
+            fired[stored.key] = nil
+            return
+        }
         let topic = Topic(stored)
         topics.leave(topic)
         once[topic.id]?[stored.key] = nil

@@ -1,0 +1,172 @@
+// Subscriptions that fired once: what their registers cost their user, and when they go.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@Suite struct FiredSubscriptionTests {
+    private let store: TestStore
+    private let phone = Caller(role: .user("_alice"), device: [1])
+    private let tablet = Caller(role: .user("_alice"), device: [2])
+    /// What the keys of its registers begin with.
+    private let keys = StoredSubscription.key(
+        "_alice",
+        DatabaseID(kind: .private, owner: "_alice")
+    )
+
+    init() throws {
+        store = try TestStore()
+        try store.save([SaveItem("old", ["stars": 1])])
+    }
+
+    // MARK: Parts
+
+    private func once(_ id: String, above stars: Int64 = 1) -> Subscription {
+        Subscription(
+            id: id,
+            kind: .query(recordType: "Note", predicate: .field("stars") > stars),
+            options: [.firesOnRecordCreation, .firesOnce]
+        )
+    }
+
+    /// Saves and deletes with a limit of two.
+    private func modify(
+        saving saves: [Subscription] = [],
+        deleting deletes: [Subscription.ID] = []
+    ) throws -> [ServiceError.Code?] {
+        var modify = ModifySubscriptions(saving: saves, deleting: deletes)
+        modify.limits.subscriptionsPerDatabase = 2
+        return try store.modify(modify).codes
+    }
+
+    private func page(since token: FeedToken?, at store: TestStore) throws -> FetchFeed.Page {
+        let fetch = FetchFeed(
+            since: token,
+            run: store.state.incarnation,
+            environment: store.scope.environment
+        )
+        let number = try store.scopeNumber()
+        return try fetch.run(store.scope, number, by: phone, in: store.reader)
+    }
+
+    private func row(_ id: String, at store: TestStore) throws -> RegisterRow? {
+        let (scope, key) = (try store.scopeNumber(), keys + [Bytes(id.utf8)])
+        return try store.reader.register(scope, StoredSubscription.namespace, key)
+    }
+
+    /// Drops old rows of feeds as the collector does; those of today stay.
+    private func collect(_ store: TestStore) throws {
+        let (scope, now) = (try store.scopeNumber(), store.now)
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            try transaction.dropFeedRows(of: scope, before: now)
+        }
+    }
+
+    // MARK: Limits
+
+    @Test func itCountsTowardsTheLimitUntilItIsDeleted() throws {
+        #expect(try modify(saving: [once("a"), once("b", above: 2)]) == [nil, nil])
+        try store.save([SaveItem("n", ["stars": 3])], by: tablet)
+        #expect(try store.subscriptions().isEmpty, "both fired")
+        #expect(try modify(saving: [once("c", above: 3)]) == [.limitExceeded])
+        #expect(try modify(saving: [once("a")]) == [nil], "in the place of the one that fired")
+        #expect(try modify(deleting: ["b", "b", "x"]) == [nil, .unknownItem, .unknownItem])
+        #expect(try row("b", at: store)?.value == nil)
+        #expect(try modify(saving: [once("c", above: 3)]) == [nil])
+        #expect(try store.subscriptions().map(\.id) == ["a", "c"])
+    }
+
+    @Test func anEqualOneMayBeSavedUnderAnotherID() throws {
+        #expect(try modify(saving: [once("a")]) == [nil])
+        #expect(try modify(saving: [once("b")]) == [.serverRejectedRequest])
+        try store.save([SaveItem("n", ["stars": 3])], by: tablet)
+        #expect(try modify(saving: [once("b")]) == [nil])
+        #expect(try modify(deleting: ["a"]) == [nil])
+        #expect(try modify(saving: [once("c")]) == [.serverRejectedRequest])
+    }
+
+    // MARK: Removal
+
+    @Test func itGoesWithTheRowsOfItsFiring() throws {
+        #expect(try modify(saving: [once("a"), once("b", above: 2)]) == [nil, nil])
+        let token = try page(since: nil, at: store).token
+        try store.save([SaveItem("n", ["stars": 3])], by: tablet)
+        try collect(store)
+        let told = try page(since: token, at: store)
+        #expect(told.news.map(\.subscription.id) == ["a", "b"] && told.reset == nil)
+        let stamp = try row("a", at: store)?.stamp
+        #expect(try since("a") != nil)
+        try store.forgetFeeds()
+        let removed = try row("a", at: store)
+        #expect(removed != nil && removed?.value == nil && removed?.stamp == stamp)
+        #expect(try store.reader.subscriptions(in: store.scopeNumber()).isEmpty)
+        #expect(try since("a") == nil)
+        #expect(try modify(saving: [once("c"), once("d", above: 2)]) == [nil, nil])
+        #expect(try modify(deleting: ["a"]) == [.unknownItem])
+        // Who was told of the firing goes on.
+        let next = try page(since: told.token, at: store)
+        #expect(next.reset == .subscriptions([name("c"), name("d")]) && next.news.isEmpty)
+    }
+
+    /// Where the store learned of a subscription.
+    private func since(_ id: String) throws -> SeqRow? {
+        try store.reader.row(.subscribed(store.scopeNumber(), keys + [Bytes(id.utf8)]))
+    }
+
+    private func name(_ id: String) -> SubscriptionName {
+        SubscriptionName(databaseScope: .private, subscriptionID: id)
+    }
+
+    /// How old the firing is does not matter: the device may have seen nothing of it yet.
+    @Test func aNodeThatHeardOfTheFiringLateStillTells() throws {
+        #expect(try modify(saving: [once("a")]) == [nil])
+        let other = try TestStore(copying: store, seed: 2)
+        try store.save([SaveItem("n", ["stars": 3])], by: tablet)
+        try store.forgetFeeds()
+        #expect(try row("a", at: store)?.value == nil)
+        try other.forgetFeeds()
+        let token = try page(since: nil, at: other).token
+        try other.take(from: store)
+        try collect(other)
+        #expect(try row("a", at: other)?.value != nil)
+        let told = try page(since: token, at: other)
+        #expect(told.news.map(\.subscription.id) == ["a"] && told.reset == nil)
+    }
+
+    /// Neither a later save at another node nor the removal itself is undone by the nodes that
+    /// remove at other times.
+    @Test func nodesThatRemoveAtDifferentTimesAgree() throws {
+        #expect(try modify(saving: [once("a"), once("b", above: 2)]) == [nil, nil])
+        try store.save([SaveItem("n", ["stars": 3])], by: tablet)
+        let other = try TestStore(copying: store, seed: 2)
+        other.now += 5
+        #expect(try other.modify(ModifySubscriptions(saving: [once("a")])).codes == [nil])
+        store.now += 10
+        try store.forgetFeeds()
+        try store.take(from: other)
+        #expect(try store.subscriptions().map(\.id) == ["a"])
+        // A state holds the register of the other node, which still keeps it.
+        let (kept, scope) = (try #require(try row("b", at: other)), try store.scopeNumber())
+        #expect(kept.value != nil)
+        let key = keys + [Bytes("b".utf8)]
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            try transaction.join(kept, into: StoredSubscription.namespace, key, of: scope)
+        }
+        #expect(try row("b", at: store)?.value == nil)
+        try other.forgetFeeds()
+        for id in ["a", "b"] {
+            let (one, two) = (try row(id, at: store), try row(id, at: other))
+            #expect(one != nil && one == two)
+        }
+    }
+
+    @Test func aRestartForgetsNothingOfIt() throws {
+        #expect(try modify(saving: [once("a")]) == [nil])
+        try store.save([SaveItem("n", ["stars": 3])], by: tablet)
+        try store.restart()
+        try store.forgetFeeds()
+        #expect(try row("a", at: store)?.value == nil)
+    }
+}
