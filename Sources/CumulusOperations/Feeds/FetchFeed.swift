@@ -249,7 +249,9 @@ extension FetchFeed.Page {
             reset = .all
             return
         }
-        news = found.news.filter { $0.readers.include(token.user, with: roles) }
+        news = found.news.filter {
+            fetch.broken.contains(.feedReaders) || $0.readers.include(token.user, with: roles)
+        }
         if !found.lost.isEmpty {
             reset = reset?.joined(with: found.lost) ?? .subscriptions(found.lost)
         }
