@@ -192,13 +192,12 @@ package struct FetchFeed: Sendable {
         at head: FeedHead,
         _ reader: ReadTransaction
     ) throws(EngineError) -> UInt64? {
-        let progress = progress(in: token)
-        if let last = progress?.position ?? place {
-            // Rows after an old position may have been dropped.
-            guard let oldest = head.oldest, oldest <= last || broken.contains(.feedMissing) else {
+        if let first = progress(in: token)?.first ?? place.map({ $0 + 1 }) {
+            // Rows from an old position on may have been dropped, also within a read.
+            guard let oldest = head.oldest, oldest < first || broken.contains(.feedMissing) else {
                 return nil
             }
-            return progress?.first ?? last + 1
+            return first
         }
         return try reader.firstPosition(for: head.runs.whole(token.base), at: head, scope, broken)
     }

@@ -1,5 +1,5 @@
-// Drops the feed rows of old days as a whole, removes subscriptions that fired before these, and
-// keeps fewer milestones of older times.
+// Drops the feed rows of old days as a whole, and what no feed tells any more without them; keeps
+// fewer milestones of older times.
 //
 // Called by the node's collector, and by simulations. A feed that would need dropped rows is reset.
 // Only feeds read these rows.
@@ -7,22 +7,29 @@
 import CumulusModel
 
 extension WriteTransaction {
-    /// Drops the rows of whole days before a time, in milliseconds since 1970 UTC; and the
-    /// subscriptions that fired once, as far as no feed tells of it any more.
+    /// Drops the rows of whole days before a time, in milliseconds since 1970 UTC.
+    ///
+    /// Then drops the watched heads of which no feed tells any more, and removes the subscriptions
+    /// whose only firing no feed tells any more.
     package mutating func dropFeedRows(
         of scope: ScopeNumber,
         before time: Int64
     ) throws(EngineError) {
-        try dropFeedDays(of: scope, before: day(at: time))
-        try removeFired(in: scope)
+        let isChanged = try dropFeedDays(of: scope, before: day(at: time))
+        // A feed that can go on has been told what its oldest milestone covers.
+        let runs = try loadScope(scope).runs
+        let told = try firstFeedVector(of: scope).map(runs.whole) ?? runs.vector
+        try removeFired(in: scope, on: told)
+        if isChanged { try dropWatchedHeads(of: scope, in: told) }
     }
 
+    /// Returns false if no day is that old.
     private mutating func dropFeedDays(
         of scope: ScopeNumber,
         before day: Day
-    ) throws(EngineError) {
+    ) throws(EngineError) -> Bool {
         let days = try feedDays(of: scope)
-        guard days.contains(where: { $0.day < day }) else { return }
+        guard days.contains(where: { $0.day < day }) else { return false }
         for (old, _) in days where old < day { put(.feedDay(scope, old), nil) }
         deleteRange(.log, .rows(.topicEvent, of: scope, before: day))
         deleteRange(.log, .rows(.mixed, of: scope, before: day))
@@ -34,22 +41,37 @@ extension WriteTransaction {
         deleteRange(.log, range)
         // Devices that are up to date go on from this one.
         try needMilestone(in: scope)
+        return true
     }
 
-    /// Removes the subscriptions whose firing every feed that can go on here has told.
+    /// Drops the heads of watched zones that a vector covers, also of topics without subscriptions.
+    private mutating func dropWatchedHeads(
+        of scope: ScopeNumber,
+        in told: VersionVector
+    ) throws(EngineError) {
+        // Ranges can't be deleted in `meta`.
+        for (key, value) in try rows(.meta, .watchedHeads(in: scope)) {
+            let run = try RowKey.watchedHead(key).incarnation
+            let head = try decoding(key) { () throws(MalformedBytes) in
+                try WatchedHead(row: value)
+            }
+            if told.covers(Dot(run, head.seq)) { put(RowKey(.watchedHead, bytes: key), nil) }
+        }
+    }
+
+    /// Removes the subscriptions that fired on commits which a vector covers.
     ///
     /// Each node decides for itself, so this makes no commit. The removal keeps the register's
     /// stamp: it does not replace what was saved later elsewhere, and the same register of a node
     /// that still keeps it does not replace the removal.
-    private mutating func removeFired(in scope: ScopeNumber) throws(EngineError) {
-        let fired = try loadFeeds(of: scope).fired
-        if fired.isEmpty { return }
-        let known = try loadScope(scope)
-        let told = try firstFeedVector(of: scope).map(known.runs.whole) ?? known.runs.vector
-        for (key, dot) in fired where told.covers(dot) {
+    private mutating func removeFired(
+        in scope: ScopeNumber,
+        on told: VersionVector
+    ) throws(EngineError) {
+        let last = try loadScope(scope).nextPosition - 1
+        for (key, dot) in try loadFeeds(of: scope).fired where told.covers(dot) {
             let namespace = StoredSubscription.namespace
             guard var row = try register(scope, namespace, key) else { continue }
-            let last = known.nextPosition - 1
             try noteSubscription(key, from: row.value, to: nil, at: last, in: scope)
             row.value = nil
             put(.register(scope, namespace, key), row)

@@ -136,7 +136,11 @@ extension WriteTransaction {
         if topics.isEmpty { return }
         let mark = TopicEvent.deviceMark(commit.device, of: commit.user)
         let (dot, time) = (commit.stamp.dot, commit.stamp.time)
-        for topic in topics.topics(ofWhole: zone.name, in: zone.database) {
+        let watching = topics.topics(ofWhole: zone.name, in: zone.database)
+        if watching.isEmpty { return }
+        // Old heads and milestones are dropped with old days.
+        _ = try day(of: scope)
+        for topic in watching {
             let key = RowKey.watchedHead(scope, topic, zone.name, mark, dot.incarnation)
             put(key, WatchedHead(seq: dot.seq, time: time))
             state.touched.insert(.topic(topic))

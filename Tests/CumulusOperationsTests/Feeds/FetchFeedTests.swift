@@ -221,6 +221,27 @@ import Testing
         }
     }
 
+    /// Each device leaves a head in each run of a node; no feed tells of it after the retention.
+    @Test func oldHeadsOfWatchedZonesAreDropped() throws {
+        try subscribe("all", .database())
+        let token = try start()
+        for number in 0..<3 as Range<Int64> {
+            try store.restart()
+            try store.save([SaveItem("n", ["stars": .int64(number)], in: custom)], by: tablet)
+        }
+        func heads() throws -> Int { try store.reader.rows(.meta, .all(.watchedHead)).count }
+        #expect(try heads() == 3)
+        let told = try page(since: token)
+        #expect(lines(told) == ["all [\"z\"]"])
+        try store.forgetFeeds()
+        #expect(try heads() == 0)
+        #expect(try page(since: token).reset == .all)
+        let next = try page(since: told.token)
+        #expect(next.reset == nil && lines(next) == [])
+        try store.save([SaveItem("n", ["stars": 7], in: custom)], by: tablet)
+        #expect(lines(try page(since: next.token)) == ["all [\"z\"]"])
+    }
+
     @Test func aDeletedZoneIsToldOnce() throws {
         try store.save([SaveItem("n", ["stars": 2], in: custom)], by: tablet)
         try subscribe("s", many)
