@@ -45,6 +45,8 @@ package struct FetchFeed: Sendable {
         package var watches: FeedWatches
         /// The read that finds the news of the page; nil if there is nothing to read.
         package fileprivate(set) var read: FeedRead?
+        /// Subscriptions that the last page of the read resets.
+        fileprivate var anew: [SubscriptionName] = []
         /// Whether the device is up to date.
         package var isLast: Bool { token.progress == nil }
     }
@@ -134,7 +136,7 @@ package struct FetchFeed: Sendable {
             return
         }
         let told = try told(page.watches, from: first, scope, at: head, reader)
-        if !told.anew.isEmpty { page.reset = .subscriptions(told.anew) }
+        page.anew = told.anew
         page.read = FeedRead(
             scope: scope,
             watches: told.watches,
@@ -251,10 +253,12 @@ extension FetchFeed.Page {
         news = found.news.filter {
             fetch.broken.contains(.feedReaders) || $0.readers.include(token.user, with: roles)
         }
-        if !found.lost.isEmpty {
-            reset = reset?.joined(with: found.lost) ?? .subscriptions(found.lost)
+        if found.isLast {
+            // Earlier pages of the read say nothing of them, so that each is reset once.
+            let names = anew + found.lost
+            if !names.isEmpty { reset = .subscriptions(names) }
+            return
         }
-        if found.isLast { return }
         token.progress = FeedToken.Progress(
             run: fetch.run,
             first: read.first,

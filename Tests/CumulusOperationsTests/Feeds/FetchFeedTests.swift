@@ -267,6 +267,28 @@ import Testing
         #expect(lines(next).count == 2)
     }
 
+    /// The last page of a read says that a subscription is newer than the token; no other one does.
+    @Test func aLongReadResetsASubscriptionOnce() throws {
+        try subscribe("s", many)
+        var token = try start()
+        try subscribe("t", .query(recordType: "Note", predicate: .field("stars") > Int64(2)))
+        for batch in 0..<10 {
+            let items = (0..<240).map { SaveItem("\(batch)-\($0)", ["stars": 2]) }
+            try store.save(items, by: tablet)
+        }
+        var resets: [FeedReset?] = []
+        repeat {
+            let page = try page(since: token)
+            resets.append(page.reset)
+            token = page.token
+        } while token.progress != nil
+        let name = SubscriptionName(databaseScope: .private, subscriptionID: "t")
+        #expect(resets.count > 1)
+        let last = resets.removeLast()
+        #expect(last == .subscriptions([name]))
+        #expect(resets.allSatisfy { $0 == nil })
+    }
+
     @Test func whatIsNoLongerKnownIsReset() throws {
         try subscribe("s", many)
         let token = try start()
