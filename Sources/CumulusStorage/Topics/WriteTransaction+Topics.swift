@@ -236,7 +236,12 @@ extension WriteTransaction {
 
     /// Ends the subscriptions that fired on a commit, in the same batch.
     mutating func endFired(on dot: Dot, in scope: ScopeNumber) throws(EngineError) {
-        let keys = state.fired
+        // By their ids: the order of a dictionary differs from run to run.
+        let keys = state.fired.sorted {
+            $0.reversed().lexicographicallyPrecedes($1.reversed()) {
+                $0.lexicographicallyPrecedes($1)
+            }
+        }
         state.fired = []
         for key in keys {
             guard let row = try register(scope, StoredSubscription.namespace, key),

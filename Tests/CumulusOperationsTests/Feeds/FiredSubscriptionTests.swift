@@ -23,11 +23,15 @@ import Testing
 
     // MARK: Parts
 
-    private func once(_ id: String, above stars: Int64 = 1) -> Subscription {
+    private func once(
+        _ id: String,
+        above stars: Int64 = 1,
+        options: Subscription.Options = [.firesOnRecordCreation, .firesOnce]
+    ) -> Subscription {
         Subscription(
             id: id,
             kind: .query(recordType: "Note", predicate: .field("stars") > stars),
-            options: [.firesOnRecordCreation, .firesOnce]
+            options: options
         )
     }
 
@@ -62,6 +66,19 @@ import Testing
         try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
             try transaction.dropFeedRows(of: scope, before: now)
         }
+    }
+
+    // MARK: Firing
+
+    /// Each firing is a commit of its own, and the order of these does not depend on the process.
+    @Test func severalFireInTheOrderOfTheirIDs() throws {
+        let ids = (0..<8).map { "s\($0)" }
+        let saves = ids.enumerated().map { once($1, above: Int64(7 - $0)) }
+        #expect(try store.modify(ModifySubscriptions(saving: saves)).codes.allSatisfy { $0 == nil })
+        try store.save([SaveItem("n", ["stars": 100])], by: tablet)
+        #expect(try store.subscriptions().isEmpty)
+        let stamps = try ids.compactMap { try row($0, at: store)?.stamp }
+        #expect(stamps.count == 8 && stamps == stamps.sorted())
     }
 
     // MARK: Limits
