@@ -250,15 +250,18 @@ struct FeedTelling {
     /// firing on the other node is the one that is kept.
     private func hasLost(_ fired: Dot, _ topic: Topic) throws(EngineError) -> Bool {
         guard window.isLast, !known.covers(fired) else { return false }
-        let all = try FeedWindow(
-            of: [topic.id],
+        if window.events[topic.id]?.contains(where: { $0.row.stamp.dot == fired }) == true {
+            return false
+        }
+        // An earlier window of the read may have told it.
+        return try !FeedWindow.holds(
+            fired,
+            of: topic.id,
             from: first,
-            through: window.end,
-            isLast: true,
+            before: window.first,
             in: scope,
             reader
         )
-        return all.events[topic.id]?.contains { $0.row.stamp.dot == fired } != true
     }
 
     /// Changes of a record that the device has not seen, though it has seen concurrent ones.

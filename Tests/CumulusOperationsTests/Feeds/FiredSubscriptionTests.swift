@@ -81,6 +81,26 @@ import Testing
         #expect(stamps.count == 8 && stamps == stamps.sorted())
     }
 
+    /// More changes than a page holds were made before the firing, and more after it.
+    @Test func aFiringIsFoundAmongManyChanges() throws {
+        let deletion = once("a", options: [.firesOnRecordDeletion, .firesOnce])
+        #expect(try modify(saving: [deletion, once("b", options: .standard)]) == [nil, nil])
+        var token = try page(since: nil, at: store).token
+        for batch in 0..<18 {
+            if batch == 9 { try store.delete([DeleteItem("0-0")], by: tablet) }
+            let items = (0..<240).map { SaveItem("\(batch)-\($0)", ["stars": 2]) }
+            try store.save(items, by: tablet)
+        }
+        var (told, pages) = (0, 0)
+        repeat {
+            let page = try page(since: token, at: store)
+            #expect(page.reset == nil)
+            told += page.news.count { $0.subscription.id == "a" }
+            (token, pages) = (page.token, pages + 1)
+        } while token.progress != nil
+        #expect(told == 1 && pages > 2)
+    }
+
     // MARK: Limits
 
     @Test func itCountsTowardsTheLimitUntilItIsDeleted() throws {
