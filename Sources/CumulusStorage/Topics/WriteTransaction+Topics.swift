@@ -41,7 +41,7 @@ extension WriteTransaction {
         let events = try events(of: name, before, after, application, at: place)
         let day = try day(of: place.scope)
         for (topic, flags) in events {
-            try noteFiring(of: topic, flags, after, application, at: place)
+            try noteFiring(of: topic, flags, application, (after, place))
             state.touched.insert(.topic(topic))
             let key = RowKey.topicEvent(
                 place.scope,
@@ -122,6 +122,7 @@ extension WriteTransaction {
                 ""
             )
             let flags: TopicEvent.Flags = [.matchedBefore, .deleted, .zoneDeleted]
+            try noteFiring(of: topic, flags, application)
             put(key, TopicEvent(application.commit, flags, in: zone.name))
         }
     }
@@ -198,18 +199,19 @@ extension WriteTransaction {
     ///
     /// Only the node that made the commit does so: a subscription fires once as long as nodes reach
     /// each other. A subscription does not fire on a record that its user may not read.
+    ///
+    /// - Parameter record: nil means that a zone was deleted.
     private mutating func noteFiring(
         of topic: Topic.ID,
         _ flags: TopicEvent.Flags,
-        _ row: RecordRow,
         _ application: CommitApplication,
-        at place: ZonePlace
+        _ record: (row: RecordRow, place: ZonePlace)? = nil
     ) throws(EngineError) {
         guard let once = state.feeds[application.scope]?.once[topic],
             application.commit.stamp.dot.incarnation == state.incarnation
         else { return }
         for (key, options) in once where options.fire(on: flags) {
-            guard try mayRead(row, at: place, key) else { continue }
+            if let record, try !mayRead(record.row, at: record.place, key) { continue }
             state.feeds[application.scope]?.once[topic]?[key] = nil
             state.fired.append(key)
         }

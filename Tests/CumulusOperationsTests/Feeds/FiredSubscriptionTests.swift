@@ -81,6 +81,27 @@ import Testing
         #expect(stamps.count == 8 && stamps == stamps.sorted())
     }
 
+    /// It tells that the zone is gone, and no second change.
+    @Test(
+        arguments: [(.firesOnRecordDeletion, true), (.firesOnRecordCreation, false)]
+            as [(Subscription.Options, Bool)]
+    )
+    func theDeletionOfAZoneFires(option: Subscription.Options, fires: Bool) throws {
+        try store.modify(ModifyZones(saving: ["z"]), by: tablet)
+        try store.save([SaveItem("n", ["stars": 3], in: ZoneAddress(name: "z"))], by: tablet)
+        #expect(try modify(saving: [once("a", options: [option, .firesOnce])]) == [nil])
+        let token = try page(since: nil, at: store).token
+        try store.modify(ModifyZones(deleting: ["z"]), by: tablet)
+        #expect(try store.subscriptions().isEmpty == fires)
+        let told = try page(since: token, at: store)
+        let gone = FeedNews.Change.zoneDeleted("z")
+        #expect(told.news.map(\.change) == (fires ? [gone] : []))
+        #expect(told.reset == nil)
+        try store.save([SaveItem("m", ["stars": 3])], by: tablet)
+        #expect(try page(since: told.token, at: store).news.count == (fires ? 0 : 1))
+        #expect(try store.subscriptions().isEmpty)
+    }
+
     /// More changes than a page holds were made before the firing, and more after it.
     @Test func aFiringIsFoundAmongManyChanges() throws {
         let deletion = once("a", options: [.firesOnRecordDeletion, .firesOnce])
