@@ -311,7 +311,8 @@ extension WriteTransaction {
 
     /// Makes the batch end with a milestone.
     mutating func needMilestone(in scope: ScopeNumber) throws(EngineError) {
-        _ = try loadScope(scope)
+        // Only scopes of the batch get milestones, and it may have changed nothing else of this one.
+        replaceScope(try loadScope(scope))
         _ = try loadFeeds(of: scope)
         state.feeds[scope]?.needsMilestone = true
     }

@@ -419,6 +419,18 @@ import Testing
         #expect(try page(since: start.token) { $0.place = start.place }.reset == .all)
     }
 
+    /// Nothing happened since the device was told last, and no milestone stands there yet.
+    @Test func aDeviceThatIsUpToDateOutlastsTheRows() throws {
+        try subscribe("s", many)
+        for name in ["n", "m"] { try store.save([SaveItem(name, ["stars": 2])], by: tablet) }
+        let token = try start()
+        try store.forgetFeeds()
+        #expect(try page(since: token).reset == nil)
+        try store.save([SaveItem("o", ["stars": 2])], by: tablet)
+        let next = try page(since: token)
+        #expect(next.reset == nil && lines(next) == ["s \(zone)/o created entered"])
+    }
+
     /// Of very many topics no more is read than a page holds.
     @Test func pagesOfManyTopicsAreBounded() throws {
         for number in 0..<40 {
