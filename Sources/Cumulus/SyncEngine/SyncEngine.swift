@@ -32,7 +32,10 @@ import Synchronization
 ///
 /// It learns of changes by other devices as they are made: it saves a subscription to the database
 /// and follows the container's feed (``Container/notifications(since:)``). If the server has no
-/// feed, it asks every 30 seconds.
+/// feed, it asks every 30 seconds. If the server refuses that for good, because the access token is
+/// not valid or there is no permission, the engine stops asking. ``fetchChanges(_:)`` throws the
+/// error, and if nobody is signed in any more the delegate gets an account change. The first fetch
+/// that succeeds makes the engine listen again.
 public final class SyncEngine: Sendable {
     /// How an engine is set up.
     public struct Configuration: Sendable {
@@ -78,7 +81,9 @@ public final class SyncEngine: Sendable {
         var callers: [Int: CheckedContinuation<Void, any Error>] = [:]
         /// The call to the server that is under way, and the run that makes it.
         var call: (run: Int, task: Task<SyncState.Answer, Never>)?
-        var tasks: [Task<Void, Never>] = []
+        var work: Task<Void, Never>?
+        /// Listens for news; nil if the server refused the database.
+        var listening: Task<Void, Never>?
     }
 
     /// The database that is synced.
@@ -86,6 +91,8 @@ public final class SyncEngine: Sendable {
     /// What waits to be sent and to be fetched.
     public let state: State
     private let delegate: WeakDelegate
+    /// nil if the engine does nothing by itself.
+    private let news: (any SyncNews)?
     private let desk = Mutex(Desk())
 
     private var environment: ClientEnvironment { database.core.environment }
@@ -100,6 +107,12 @@ public final class SyncEngine: Sendable {
         delegate = WeakDelegate(value: configuration.delegate)
         let isAutomatic = configuration.automaticallySync
         state = State(SyncState(configuration.stateSerialization, isAutomatic: isAutomatic))
+        let feed = FollowedNews(
+            database: database,
+            subscriptionID: configuration.subscriptionID ?? FollowedNews.standardID,
+            milliseconds: configuration.newsMilliseconds
+        )
+        news = isAutomatic ? configuration.news ?? feed : nil
         let environment = database.core.environment
         let state = state
         let work = Task(executorPreference: environment.executor) { [weak self] in
@@ -108,23 +121,28 @@ public final class SyncEngine: Sendable {
                 await state.bell.wait(milliseconds: pause.milliseconds, environment)
             }
         }
-        desk.withLock { $0.tasks = [work] }
-        guard isAutomatic else { return }
-        let news =
-            configuration.news
-            ?? FollowedNews(
-                database: database,
-                subscriptionID: configuration.subscriptionID ?? FollowedNews.standardID,
-                milliseconds: configuration.newsMilliseconds
-            )
-        let following = Task(executorPreference: environment.executor) {
-            await news.follow { state.change { $0.hear() } }
-        }
-        desk.withLock { $0.tasks.append(following) }
+        desk.withLock { $0.work = work }
+        listen()
     }
 
     deinit {
-        for task in desk.withLock({ $0.tasks }) { task.cancel() }
+        desk.withLock { desk in
+            desk.work?.cancel()
+            desk.listening?.cancel()
+        }
+    }
+
+    /// Begins to listen for news, unless the engine listens already.
+    private func listen() {
+        guard let news else { return }
+        let state = state
+        desk.withLock { desk in
+            guard desk.listening == nil else { return }
+            desk.listening = Task(executorPreference: environment.executor) { [weak self] in
+                await news.follow { state.change { $0.hear() } }
+                self?.desk.withLock { $0.listening = nil }
+            }
+        }
     }
 
     // MARK: Asking
@@ -235,6 +253,8 @@ public final class SyncEngine: Sendable {
         if state.machine.withLock({ $0.isCancelled }) { task.cancel() }
         let answer = await task.value
         desk.withLock { $0.call = nil }
+        // The server may have refused this before.
+        if case .zones = answer { listen() }
         return answer
     }
 }

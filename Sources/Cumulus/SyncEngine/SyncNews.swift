@@ -6,7 +6,10 @@ import Synchronization
 /// A source of news from the server.
 package protocol SyncNews: Sendable {
     /// Calls `hear` when something may have changed on the server, and when the server can be
-    /// reached again; returns when the task is cancelled.
+    /// reached again.
+    ///
+    /// Returns when the task is cancelled, or when the server refuses the database for good; then
+    /// it calls `hear` once more, so that the engine's own fetch is refused too.
     func follow(_ hear: @escaping @Sendable () -> Void) async
 }
 
@@ -85,7 +88,7 @@ struct FollowedNews: SyncNews {
     }
 }
 
-/// News by asking at an interval which zones changed.
+/// News by asking at an interval which zones changed, until the server refuses to answer that.
 struct PolledNews: SyncNews {
     let database: Database
     let milliseconds: Int64
@@ -102,10 +105,27 @@ struct PolledNews: SyncNews {
                 token = page.changeToken
                 if page.moreComing { continue }
             } catch {
+                let error = ServiceError(any: error)
+                if error.isLastingRefusal {
+                    hear()
+                    return
+                }
                 isReached = false
-                if (error as? ServiceError)?.code == .changeTokenExpired { token = nil }
+                if error.code == .changeTokenExpired { token = nil }
             }
             try? await database.core.environment.sleep(milliseconds)
+        }
+    }
+}
+
+extension ServiceError {
+    /// Whether the same question of the same caller is refused again: its token is not valid, it has
+    /// no permission, or there is no such container.
+    fileprivate var isLastingRefusal: Bool {
+        switch code {
+        case .notAuthenticated: true
+        case .internalError: false
+        default: !isRetriedBySyncEngine
         }
     }
 }

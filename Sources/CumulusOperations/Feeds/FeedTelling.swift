@@ -96,13 +96,14 @@ struct FeedTelling {
         for (place, story) in stories where mixes[place] == nil && isNews(story) {
             if mayBeGone(place, deletions) {
                 let changes = (story.stamp, story.dots, story.position)
-                try add(state(after: changes, at: place, stored, topic), of: topic, at: place)
+                let reason = story.reason(matchesNow: story.last.flags.contains(.matchesNow))
+                try addState(after: changes, at: place, stored, topic, besides: [reason])
             } else if let told = told(story, at: place, stored) {
                 try add(told, of: topic, at: place)
             }
         }
         for (place, mix) in mixes {
-            try add(state(after: mix, at: place, stored, topic), of: topic, at: place)
+            try addState(after: mix, at: place, stored, topic)
         }
     }
 
@@ -249,15 +250,18 @@ struct FeedTelling {
     /// firing on the other node is the one that is kept.
     private func hasLost(_ fired: Dot, _ topic: Topic) throws(EngineError) -> Bool {
         guard window.isLast, !known.covers(fired) else { return false }
-        let all = try FeedWindow(
-            of: [topic.id],
+        if window.events[topic.id]?.contains(where: { $0.row.stamp.dot == fired }) == true {
+            return false
+        }
+        // An earlier window of the read may have told it.
+        return try !FeedWindow.holds(
+            fired,
+            of: topic.id,
             from: first,
-            through: window.end,
-            isLast: true,
+            before: window.first,
             in: scope,
             reader
         )
-        return all.events[topic.id]?.contains { $0.row.stamp.dot == fired } != true
     }
 
     /// Changes of a record that the device has not seen, though it has seen concurrent ones.
@@ -298,52 +302,78 @@ struct FeedTelling {
         return knownDeletions.contains(place.zone) || !window.isLast
     }
 
-    /// The news of a record with concurrent changes: how it is now.
-    private func state(
+    /// Adds the news of a record with concurrent changes: how it is now.
+    ///
+    /// The subscription tells it if it asks for a change that may have led there.
+    ///
+    /// - Parameter known: Kinds of changes that the window shows.
+    private mutating func addState(
         after changes: Changes,
         at place: Place,
         _ stored: StoredSubscription,
-        _ topic: Topic
-    ) throws(EngineError) -> FeedNews {
-        FeedNews(
+        _ topic: Topic,
+        besides known: [FeedNotification.Reason] = []
+    ) throws(EngineError) {
+        let state = try state(of: place, topic)
+        let reasons = known + state.reasons
+        guard reasons.contains(where: stored.subscription.fires(on:)) else { return }
+        let news = FeedNews(
             subscription: stored.subscription,
             database: stored.database,
             change: .record(
                 zone: place.zone,
                 name: place.name,
                 .updated,
-                try matches(topic, place) ? .uncertainMatch : .uncertainMiss
+                state == .matches ? .uncertainMatch : .uncertainMiss
             ),
             stamp: changes.stamp,
             dots: changes.dots,
             position: changes.position,
             user: ""
         )
+        try add(news, of: topic, at: place)
     }
 
-    /// Whether a record matches a topic now.
-    private func matches(_ topic: Topic, _ place: Place) throws(EngineError) -> Bool {
+    /// How a record stands to a topic.
+    private enum State {
+        /// There is no record of the topic's type.
+        case gone
+        case misses, matches
+
+        /// The kinds of changes that may have led there.
+        var reasons: [FeedNotification.Reason] {
+            switch self {
+            case .gone: [.deleted]
+            case .misses: [.updated]
+            case .matches: [.created, .updated]
+            }
+        }
+    }
+
+    /// How a record stands to a topic now.
+    private func state(of place: Place, _ topic: Topic) throws(EngineError) -> State {
         guard let type = topic.recordType,
             let database = try reader.database(scope, topic.database),
             let zone = try reader.zone(database, place.zone), zone.exists,
             let row = try reader.record(zone.number, place.name), !row.isDead,
             StoredName.shown(row.type) == type,
             try !RecordLens(of: scope, in: reader).hides(row.type)
-        else { return false }
+        else { return .gone }
         let schema = try reader.typeSchema(scope, type)
         var group = TopicGroup(
             TopicGroup.Binding(schema: schema, environment: fetch.environment)
         )
         group.insert(topic)
-        return try reader.decoding(RowKey.record(zone.number, place.name).bytes) {
+        let matched = try reader.decoding(RowKey.record(zone.number, place.name).bytes) {
             () throws(MalformedBytes) in
             try group.matches(
                 row,
                 named: place.name,
                 in: place.zone,
                 now: row.modified.time.milliseconds
-            ).contains(topic.id)
+            )
         }
+        return matched.contains(topic.id) ? .matches : .misses
     }
 }
 

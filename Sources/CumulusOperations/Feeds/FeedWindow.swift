@@ -27,6 +27,8 @@ struct FeedWindow {
     /// The most rows of one commit that are kept.
     private static let mostRowsOfCommit = 20_000
 
+    /// The window holds everything from here on.
+    let first: UInt64
     private(set) var events: [Topic.ID: [Event]] = [:]
     private(set) var mixes: [Mix] = []
     /// The window holds everything up to here.
@@ -50,6 +52,7 @@ struct FeedWindow {
         in scope: ScopeNumber,
         _ reader: borrowing Reader
     ) throws(EngineError) {
+        self.first = first
         end = last
         self.isLast = isLast
         let days = try FeedWindow.days(from: first, in: scope, reader)
@@ -85,6 +88,33 @@ struct FeedWindow {
         count += found.count
         if count > FeedWindow.mostRowsOfAll { shrink() }
         isTooLarge = count > FeedWindow.mostRowsOfCommit
+    }
+
+    /// Whether a commit left an event of a topic between two positions, however many are there.
+    static func holds<Reader: RowReader & ~Copyable>(
+        _ dot: Dot,
+        of topic: Topic.ID,
+        from first: UInt64,
+        before end: UInt64,
+        in scope: ScopeNumber,
+        _ reader: borrowing Reader
+    ) throws(EngineError) -> Bool {
+        for day in try days(from: first, in: scope, reader) {
+            var range = KeyRange.topicEvents(scope, day, topic, from: first)
+            while true {
+                let page = try reader.rows(.log, range, limit: mostRows)
+                for (key, value) in page {
+                    if try RowKey.topicEvent(key).position >= end { return false }
+                    let row = try reader.decoding(key) { () throws(MalformedBytes) in
+                        try TopicEvent(row: value)
+                    }
+                    if row.stamp.dot == dot { return true }
+                }
+                guard page.count == mostRows, let last = page.last else { break }
+                range.start = last.key + [0]
+            }
+        }
+        return false
     }
 
     private mutating func readMixes<Reader: RowReader & ~Copyable>(

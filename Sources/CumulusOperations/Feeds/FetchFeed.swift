@@ -45,6 +45,8 @@ package struct FetchFeed: Sendable {
         package var watches: FeedWatches
         /// The read that finds the news of the page; nil if there is nothing to read.
         package fileprivate(set) var read: FeedRead?
+        /// Subscriptions that the last page of the read resets.
+        fileprivate var anew: [SubscriptionName] = []
         /// Whether the device is up to date.
         package var isLast: Bool { token.progress == nil }
     }
@@ -134,7 +136,7 @@ package struct FetchFeed: Sendable {
             return
         }
         let told = try told(page.watches, from: first, scope, at: head, reader)
-        if !told.anew.isEmpty { page.reset = .subscriptions(told.anew) }
+        page.anew = told.anew
         page.read = FeedRead(
             scope: scope,
             watches: told.watches,
@@ -192,13 +194,12 @@ package struct FetchFeed: Sendable {
         at head: FeedHead,
         _ reader: ReadTransaction
     ) throws(EngineError) -> UInt64? {
-        let progress = progress(in: token)
-        if let last = progress?.position ?? place {
-            // Rows after an old position may have been dropped.
-            guard let oldest = head.oldest, oldest <= last || broken.contains(.feedMissing) else {
+        if let first = progress(in: token)?.first ?? place.map({ $0 + 1 }) {
+            // Rows from an old position on may have been dropped, also within a read.
+            guard let oldest = head.oldest, oldest < first || broken.contains(.feedMissing) else {
                 return nil
             }
-            return progress?.first ?? last + 1
+            return first
         }
         return try reader.firstPosition(for: head.runs.whole(token.base), at: head, scope, broken)
     }
@@ -249,11 +250,15 @@ extension FetchFeed.Page {
             reset = .all
             return
         }
-        news = found.news.filter { $0.readers.include(token.user, with: roles) }
-        if !found.lost.isEmpty {
-            reset = reset?.joined(with: found.lost) ?? .subscriptions(found.lost)
+        news = found.news.filter {
+            fetch.broken.contains(.feedReaders) || $0.readers.include(token.user, with: roles)
         }
-        if found.isLast { return }
+        if found.isLast {
+            // Earlier pages of the read say nothing of them, so that each is reset once.
+            let names = anew + found.lost
+            if !names.isEmpty { reset = .subscriptions(names) }
+            return
+        }
         token.progress = FeedToken.Progress(
             run: fetch.run,
             first: read.first,

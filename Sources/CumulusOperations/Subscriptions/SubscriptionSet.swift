@@ -4,8 +4,8 @@
 // no two are equivalent, and their number and size have limits. Nodes that save at the same time
 // don't see each other's saves, so over several nodes these rules may be broken a little.
 //
-// A subscription that has fired once is not in the set: its register stays for feeds, until another
-// subscription is saved under its id.
+// A subscription that has fired once is in the set for as long as feeds need its register: it has a
+// place and bytes, and can be deleted. It costs no searches, and an equivalent one may be saved.
 
 import CumulusModel
 import CumulusStorage
@@ -14,14 +14,15 @@ struct SubscriptionSet {
     private struct Entry {
         /// The value of its register.
         let value: Bytes
-        let essence: Bytes
+        /// nil if it has fired.
+        let essence: Bytes?
         /// The number of comparisons that look through a text or a list of each changed record.
         let searchCount: Int
 
-        init(_ subscription: Subscription) {
-            value = subscription.storedBytes
-            essence = subscription.essence
-            searchCount = subscription.searchCount
+        init(_ stored: StoredSubscription) {
+            value = stored.value
+            essence = stored.fired == nil ? stored.subscription.essence : nil
+            searchCount = stored.fired == nil ? stored.subscription.searchCount : 0
         }
     }
 
@@ -46,12 +47,11 @@ struct SubscriptionSet {
         self.database = database
         self.limits = limits
         var entries: [Subscription.ID: Entry] = [:]
-        for known in try transaction.subscriptions(in: scope, of: user, database)
-        where known.fired == nil {
-            let (id, entry) = (known.subscription.id, Entry(known.subscription))
+        for known in try transaction.subscriptions(in: scope, of: user, database) {
+            let (id, entry) = (known.subscription.id, Entry(known))
             entries[id] = entry
             // An error names the first of several equivalent subscriptions.
-            if ids[entry.essence] == nil { ids[entry.essence] = id }
+            if let essence = entry.essence, ids[essence] == nil { ids[essence] = id }
         }
         stored = entries
         self.entries = entries
@@ -59,8 +59,9 @@ struct SubscriptionSet {
 
     /// Saves a subscription, in place of the one with its id.
     mutating func save(_ subscription: Subscription) -> Result<Void, ServiceError> {
-        let (id, entry) = (subscription.id, Entry(subscription))
-        if let other = ids[entry.essence], other != id {
+        let stored = StoredSubscription(user: user, database: database, subscription)
+        let (id, entry, essence) = (subscription.id, Entry(stored), subscription.essence)
+        if let other = ids[essence], other != id {
             return .failure(
                 ServiceError(.serverRejectedRequest, "subscription is duplicate of '\(other)'")
             )
@@ -73,7 +74,7 @@ struct SubscriptionSet {
         }
         remove(id)
         entries[id] = entry
-        ids[entry.essence] = id
+        ids[essence] = id
         return .success(())
     }
 
@@ -84,9 +85,11 @@ struct SubscriptionSet {
     }
 
     private mutating func remove(_ id: Subscription.ID) {
-        guard let entry = entries.removeValue(forKey: id), ids[entry.essence] == id else { return }
+        guard let essence = entries.removeValue(forKey: id)?.essence, ids[essence] == id else {
+            return
+        }
         // Another node may have saved an equivalent one at the same time.
-        ids[entry.essence] = entries.filter { $0.value.essence == entry.essence }.keys.min()
+        ids[essence] = entries.filter { $0.value.essence == essence }.keys.min()
     }
 
     /// The registers that differ from the stored ones, in the order of their ids.
@@ -121,7 +124,7 @@ struct SubscriptionSet {
                 .tooManyItems,
                 """
                 a user has at most \(limits.subscriptionsPerDatabase) subscriptions in a \
-                database; delete one first
+                database, with those that fired once and that feeds still tell of; delete one first
                 """
             )
         }

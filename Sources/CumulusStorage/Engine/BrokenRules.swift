@@ -70,4 +70,6 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let readMarks = BrokenRules(rawValue: 268_435_456)
     /// A device that left within pages is told as if it had been told nothing of them.
     package static let feedCut = BrokenRules(rawValue: 536_870_912)
+    /// News of records are told to users who may not read them.
+    package static let feedReaders = BrokenRules(rawValue: 1_073_741_824)
 }

@@ -19,7 +19,8 @@ package struct StoredSubscription: Hashable, Sendable {
     package var subscription: Subscription
     /// The commit on which a subscription with `firesOnce` fired; nil if it has not.
     ///
-    /// A fired subscription tells of that commit only. It counts as deleted for its user.
+    /// A fired subscription tells of that commit only. Its user does not see it any more, but it
+    /// counts towards the user's limits, until the user deletes it or `FeedRetention` removes it.
     package var fired: Dot?
 
     package init(

@@ -332,6 +332,11 @@ extension KeyRange {
         return KeyRange(start: RowKey(subspace) { $0.add(scope) }.bytes, end: end.bytes)
     }
 
+    /// The heads of all topics of a scope.
+    static func watchedHeads(in scope: ScopeNumber) -> KeyRange {
+        KeyRange(prefix: RowKey(.watchedHead) { $0.add(scope) }.bytes)
+    }
+
     package static func watchedHeads(of topic: Topic.ID, in scope: ScopeNumber) -> KeyRange {
         let prefix = RowKey(.watchedHead) {
             $0.add(scope)

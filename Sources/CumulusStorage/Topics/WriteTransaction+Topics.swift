@@ -11,6 +11,8 @@ package struct FeedState: Sendable {
     var topics = TopicIndex()
     /// Subscriptions that fire once, by their topics and the keys of their registers.
     var once: [Topic.ID: [[Bytes]: Subscription.Options]] = [:]
+    /// Subscriptions that have fired once, and the commits on which they did.
+    var fired: [[Bytes]: Dot] = [:]
     /// The day of the rows that were written last; it never goes back.
     var day: Day = 0
     /// When the last milestone was written, in milliseconds since 1970 UTC.
@@ -39,7 +41,7 @@ extension WriteTransaction {
         let events = try events(of: name, before, after, application, at: place)
         let day = try day(of: place.scope)
         for (topic, flags) in events {
-            try noteFiring(of: topic, flags, after, application, at: place)
+            try noteFiring(of: topic, flags, application, (after, place))
             state.touched.insert(.topic(topic))
             let key = RowKey.topicEvent(
                 place.scope,
@@ -120,6 +122,7 @@ extension WriteTransaction {
                 ""
             )
             let flags: TopicEvent.Flags = [.matchedBefore, .deleted, .zoneDeleted]
+            try noteFiring(of: topic, flags, application)
             put(key, TopicEvent(application.commit, flags, in: zone.name))
         }
     }
@@ -134,7 +137,11 @@ extension WriteTransaction {
         if topics.isEmpty { return }
         let mark = TopicEvent.deviceMark(commit.device, of: commit.user)
         let (dot, time) = (commit.stamp.dot, commit.stamp.time)
-        for topic in topics.topics(ofWhole: zone.name, in: zone.database) {
+        let watching = topics.topics(ofWhole: zone.name, in: zone.database)
+        if watching.isEmpty { return }
+        // Old heads and milestones are dropped with old days.
+        _ = try day(of: scope)
+        for topic in watching {
             let key = RowKey.watchedHead(scope, topic, zone.name, mark, dot.incarnation)
             put(key, WatchedHead(seq: dot.seq, time: time))
             state.touched.insert(.topic(topic))
@@ -192,18 +199,19 @@ extension WriteTransaction {
     ///
     /// Only the node that made the commit does so: a subscription fires once as long as nodes reach
     /// each other. A subscription does not fire on a record that its user may not read.
+    ///
+    /// - Parameter record: nil means that a zone was deleted.
     private mutating func noteFiring(
         of topic: Topic.ID,
         _ flags: TopicEvent.Flags,
-        _ row: RecordRow,
         _ application: CommitApplication,
-        at place: ZonePlace
+        _ record: (row: RecordRow, place: ZonePlace)? = nil
     ) throws(EngineError) {
         guard let once = state.feeds[application.scope]?.once[topic],
             application.commit.stamp.dot.incarnation == state.incarnation
         else { return }
         for (key, options) in once where options.fire(on: flags) {
-            guard try mayRead(row, at: place, key) else { continue }
+            if let record, try !mayRead(record.row, at: record.place, key) { continue }
             state.feeds[application.scope]?.once[topic]?[key] = nil
             state.fired.append(key)
         }
@@ -230,7 +238,12 @@ extension WriteTransaction {
 
     /// Ends the subscriptions that fired on a commit, in the same batch.
     mutating func endFired(on dot: Dot, in scope: ScopeNumber) throws(EngineError) {
-        let keys = state.fired
+        // By their ids: the order of a dictionary differs from run to run.
+        let keys = state.fired.sorted {
+            $0.reversed().lexicographicallyPrecedes($1.reversed()) {
+                $0.lexicographicallyPrecedes($1)
+            }
+        }
         state.fired = []
         for key in keys {
             guard let row = try register(scope, StoredSubscription.namespace, key),
@@ -298,7 +311,8 @@ extension WriteTransaction {
 
     /// Makes the batch end with a milestone.
     mutating func needMilestone(in scope: ScopeNumber) throws(EngineError) {
-        _ = try loadScope(scope)
+        // Only scopes of the batch get milestones, and it may have changed nothing else of this one.
+        replaceScope(try loadScope(scope))
         _ = try loadFeeds(of: scope)
         state.feeds[scope]?.needsMilestone = true
     }
@@ -335,7 +349,7 @@ extension WriteTransaction {
     }
 
     /// The state of a scope's feeds; read from the store when it is first needed.
-    private mutating func loadFeeds(of scope: ScopeNumber) throws(EngineError) -> FeedState {
+    mutating func loadFeeds(of scope: ScopeNumber) throws(EngineError) -> FeedState {
         if let known = state.feeds[scope] { return known }
         var feeds = FeedState()
         let registers = try registers(scope, StoredSubscription.namespace)
@@ -352,7 +366,10 @@ extension WriteTransaction {
 
 extension FeedState {
     fileprivate mutating func enter(_ stored: StoredSubscription) {
-        if stored.fired != nil { return }
+        if let dot = stored.fired {
+            fired[stored.key] = dot
+            return
+        }
         let (topic, options) = (Topic(stored), stored.subscription.options)
         topics.enter(topic)
         guard topic.recordType != nil, options.contains(.firesOnce) else { return }
@@ -360,7 +377,10 @@ extension FeedState {
     }
 
     fileprivate mutating func leave(_ stored: StoredSubscription) {
-        if stored.fired != nil { return }
+        if stored.fired != nil {
+            fired[stored.key] = nil
+            return
+        }
         let topic = Topic(stored)
         topics.leave(topic)
         once[topic.id]?[stored.key] = nil

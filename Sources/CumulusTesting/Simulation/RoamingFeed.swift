@@ -309,6 +309,8 @@ package struct RoamingFeed {
 /// The devices of a history; only every fourth history has devices.
 package struct RoamingFeeds {
     package private(set) var devices: [RoamingFeed] = []
+    /// Devices that follow public records; only some histories have them, since these write more.
+    package private(set) var readers: [RoamingReader] = []
     private var dice: SeededGenerator
 
     init(seed: UInt64, breaking broken: BrokenRules) {
@@ -321,6 +323,10 @@ package struct RoamingFeeds {
                 seed: seed &+ UInt64(number),
                 breaking: broken
             )
+        }
+        guard seed % 28 == 11 else { return }
+        readers = RoamingReader.users.enumerated().map { number, user in
+            RoamingReader(user, seed: seed &+ UInt64(number), breaking: broken)
         }
     }
 
@@ -346,6 +352,10 @@ package struct RoamingFeeds {
         }
         try devices[device].step(on: store)
         try devices[device].mark(at: store, isSettling: isSettling)
+        if let reader = readers.indices.randomElement(using: &dice) {
+            lines.append("reader \(reader) fetches its feed")
+            try readers[reader].step(on: store, isSettling: isSettling)
+        }
         return lines
     }
 }

@@ -78,6 +78,8 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
     case feedMixed = "feed-mixed"
     /// What a device holds that left within pages is uncertain.
     case feedCut = "feed-cut"
+    /// A feed tells a user of the records that it may read, and of no others.
+    case feedReaders = "feed-readers"
     /// What a user marks as read at several nodes counts together.
     case readMarks = "read-marks"
 
@@ -112,6 +114,7 @@ package enum SimulatedRule: String, CaseIterable, Sendable {
         case .feedFold: .feedFold
         case .feedMixed: .feedMixed
         case .feedCut: .feedCut
+        case .feedReaders: .feedReaders
         case .readMarks: .readMarks
         default: []
         }

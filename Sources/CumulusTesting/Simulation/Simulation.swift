@@ -80,6 +80,9 @@ package struct Simulation {
         for feed in cluster.feeds.devices {
             verdict.counts.merge(feed.counts, uniquingKeysWith: +)
         }
+        for reader in cluster.feeds.readers {
+            verdict.counts.merge(reader.counts, uniquingKeysWith: +)
+        }
         for checker in Checker.all {
             let found = try checker.violations(cluster)
             verdict.violations += found.map { (checker.name, $0) }

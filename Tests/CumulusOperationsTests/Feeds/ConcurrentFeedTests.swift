@@ -77,6 +77,31 @@ import Testing
         #expect(marks.holds(id, of: news[0].dots))
     }
 
+    /// The device has seen one of two concurrent changes: it is told how the record is now, if the
+    /// other one may be a change of the kinds that the subscription asks for.
+    @Test(
+        arguments: [
+            (.standard, true), (.firesOnRecordUpdate, true), (.firesOnRecordCreation, true),
+            (.firesOnRecordDeletion, false),
+        ] as [(Subscription.Options, Bool)]
+    )
+    func uncertainNewsAreAskedForToo(options: Subscription.Options, isTold: Bool) throws {
+        try subscribe(options)
+        let other = try TestStore(copying: one, seed: 2)
+        try one.save([SaveItem("n", ["stars": 2])], by: tablet)
+        let token = try page(since: nil, at: one).token
+        try other.save([SaveItem("n", ["stars": 3])], by: tablet)
+        try other.take(from: one)
+        let change = FeedNews.Change.record(
+            zone: "_defaultZone",
+            name: "n",
+            .updated,
+            .uncertainMatch
+        )
+        let told = try page(since: token, at: other).news.map(\.change)
+        #expect(told == (isTold ? [change] : []))
+    }
+
     /// The device knows of a zone's deletion, which took a record along at one node; at the other
     /// one the record matched, and left or stayed, before the deletion came.
     @Test(arguments: [0, 2] as [Int64])

@@ -162,8 +162,8 @@ import Testing
         #expect(first.reset == nil)
         #expect(lines(first) == ["s \(zone)/n updated stayed"])
         #expect(lines(try page(since: first.token)) == [])
-        let delete = ModifySubscriptions(in: .private, deleting: ["s"])
-        #expect(try store.modify(delete).codes == [.unknownItem])
+        let delete = ModifySubscriptions(in: .private, deleting: ["s", "s"])
+        #expect(try store.modify(delete).codes == [nil, .unknownItem])
         try subscribe("s", many, options: options)
         #expect(try store.subscriptions().map(\.id) == ["s"])
         let second = try page(since: first.token)
@@ -221,6 +221,27 @@ import Testing
         }
     }
 
+    /// Each device leaves a head in each run of a node; no feed tells of it after the retention.
+    @Test func oldHeadsOfWatchedZonesAreDropped() throws {
+        try subscribe("all", .database())
+        let token = try start()
+        for number in 0..<3 as Range<Int64> {
+            try store.restart()
+            try store.save([SaveItem("n", ["stars": .int64(number)], in: custom)], by: tablet)
+        }
+        func heads() throws -> Int { try store.reader.rows(.meta, .all(.watchedHead)).count }
+        #expect(try heads() == 3)
+        let told = try page(since: token)
+        #expect(lines(told) == ["all [\"z\"]"])
+        try store.forgetFeeds()
+        #expect(try heads() == 0)
+        #expect(try page(since: token).reset == .all)
+        let next = try page(since: told.token)
+        #expect(next.reset == nil && lines(next) == [])
+        try store.save([SaveItem("n", ["stars": 7], in: custom)], by: tablet)
+        #expect(lines(try page(since: next.token)) == ["all [\"z\"]"])
+    }
+
     @Test func aDeletedZoneIsToldOnce() throws {
         try store.save([SaveItem("n", ["stars": 2], in: custom)], by: tablet)
         try subscribe("s", many)
@@ -244,6 +265,28 @@ import Testing
         let next = try self.page(since: page.token)
         #expect(next.reset == nil)
         #expect(lines(next).count == 2)
+    }
+
+    /// The last page of a read says that a subscription is newer than the token; no other one does.
+    @Test func aLongReadResetsASubscriptionOnce() throws {
+        try subscribe("s", many)
+        var token = try start()
+        try subscribe("t", .query(recordType: "Note", predicate: .field("stars") > Int64(2)))
+        for batch in 0..<10 {
+            let items = (0..<240).map { SaveItem("\(batch)-\($0)", ["stars": 2]) }
+            try store.save(items, by: tablet)
+        }
+        var resets: [FeedReset?] = []
+        repeat {
+            let page = try page(since: token)
+            resets.append(page.reset)
+            token = page.token
+        } while token.progress != nil
+        let name = SubscriptionName(databaseScope: .private, subscriptionID: "t")
+        #expect(resets.count > 1)
+        let last = resets.removeLast()
+        #expect(last == .subscriptions([name]))
+        #expect(resets.allSatisfy { $0 == nil })
     }
 
     @Test func whatIsNoLongerKnownIsReset() throws {
@@ -374,6 +417,18 @@ import Testing
         try store.save([SaveItem("o", ["stars": 2])], by: tablet)
         #expect(try page(since: part.token).reset == .all)
         #expect(try page(since: start.token) { $0.place = start.place }.reset == .all)
+    }
+
+    /// Nothing happened since the device was told last, and no milestone stands there yet.
+    @Test func aDeviceThatIsUpToDateOutlastsTheRows() throws {
+        try subscribe("s", many)
+        for name in ["n", "m"] { try store.save([SaveItem(name, ["stars": 2])], by: tablet) }
+        let token = try start()
+        try store.forgetFeeds()
+        #expect(try page(since: token).reset == nil)
+        try store.save([SaveItem("o", ["stars": 2])], by: tablet)
+        let next = try page(since: token)
+        #expect(next.reset == nil && lines(next) == ["s \(zone)/o created entered"])
     }
 
     /// Of very many topics no more is read than a page holds.

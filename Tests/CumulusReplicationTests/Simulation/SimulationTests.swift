@@ -91,6 +91,7 @@ import Testing
             case .feedBreak, .feedFold: 19
             case .feedMixed: 183
             case .feedCut: 415
+            case .feedReaders: 11
             case .tokenHorizon: 265
             case .laterHorizon: 286
             default: 1
@@ -177,6 +178,7 @@ import Testing
         case .feedBehind, .feedBreak, .feedMissing, .feedSince, .feedCovered, .feedFirst,
             .feedFold, .feedMixed, .feedCut, .readMarks:
             .feeds
+        case .feedReaders: .rights
         }
     }
 
@@ -208,6 +210,7 @@ import Testing
         #expect(counts["feeds: notifications", default: 0] > 50, "\(counts)")
         #expect(counts["feeds: resets", default: 0] > 20, "\(counts)")
         #expect(counts["feeds: marks", default: 0] > 40, "\(counts)")
+        #expect(counts["feeds: records of others", default: 0] > 2, "\(counts)")
     }
 
     /// Histories in which nothing waits, is known or is lost would show little.

@@ -134,6 +134,33 @@ import Testing
         #expect(asked.count >= 3 && asked.allSatisfy { $0 == .changesDatabase })
     }
 
+    /// The engine's own fetch meets the error, and tells it.
+    @Test(arguments: [.notAuthenticated, .permissionFailure, .badDatabase] as [ServiceError.Code])
+    func aLastingRefusalEndsTheQuestions(code: ServiceError.Code) async throws {
+        let refusals = [ScriptedServer.Reply.refuse(ServiceError(code, "not for this caller"))]
+        let (heard, calls) = try await hear(1, [.calls(refusals)], milliseconds: 1)
+        #expect(heard == 1)
+        #expect(methods(calls) == [.subscriptionsFetch, .changesDatabase])
+    }
+
+    /// What passes is asked again, at the interval.
+    @Test func aPassingRefusalIsAskedAgain() async throws {
+        let changes = FetchDatabaseChangesResponse(
+            changed: [WireZoneID(name: [0x4E], owner: [])],
+            deleted: [],
+            token: [1],
+            moreComing: false
+        )
+        let replies: [ScriptedServer.Reply] = [
+            Self.missing, .refuse(ServiceError(.limitExceeded, "one too many")),
+            .refuse(ServiceError(.requestRateLimited, "later")), .answer(changes.encoded()),
+        ]
+        let (heard, calls) = try await hear(2, [.calls(replies)], milliseconds: 1)
+        #expect(heard >= 2)
+        let asked = methods(calls).dropFirst(2)
+        #expect(asked.count >= 3 && asked.allSatisfy { $0 == .changesDatabase })
+    }
+
     /// What passes is tried again, from now: the new stream is heard.
     @Test func aFeedThatEndsIsBegunAgain() async throws {
         let expired = ServiceError(.changeTokenExpired, "no")

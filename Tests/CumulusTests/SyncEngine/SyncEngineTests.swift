@@ -182,6 +182,37 @@ import Testing
         }
     }
 
+    /// News end when the server refuses the database; a fetch that succeeds begins them again.
+    @Test func aFetchThatSucceedsBeginsTheNewsAgain() async throws {
+        try await withServer { server, token in
+            let container = server.container(token: token)
+            let (device, news) = (Device(), EndingNews())
+            var configuration = SyncEngine.Configuration(
+                database: container.privateCloudDatabase,
+                stateSerialization: nil,
+                delegate: device
+            )
+            configuration.news = news
+            let engine = SyncEngine(configuration)
+            for _ in 0..<1_000 where news.count < 3 {
+                try await engine.fetchChanges()
+                try await Task.sleep(for: .milliseconds(1))
+            }
+            #expect(news.count >= 3)
+            await container.close()
+        }
+    }
+
+    private final class EndingNews: SyncNews {
+        private let number = Atomic(0)
+
+        var count: Int { number.load(ordering: .relaxed) }
+
+        func follow(_ hear: @escaping @Sendable () -> Void) async {
+            number.add(1, ordering: .relaxed)
+        }
+    }
+
     /// Without its server a device goes on; what waited is sent when the server is back.
     @Test func offlineAndBack() async throws {
         let store = MemoryEngine()

@@ -16,7 +16,7 @@ package struct Checker: Sendable {
     package static let all = [
         convergence, replay, outcome, chains, acknowledged, dependencies, closed, deaths, orphans,
         vectors, frontiers, risen, derived, changes, queries, batches, wholes, losses, cascades,
-        feeds,
+        feeds, rights,
     ]
 
     /// All nodes hold the same.
@@ -136,6 +136,9 @@ package struct Checker: Sendable {
     /// A device that follows subscriptions holds what they match, on any node; nothing is told
     /// twice, and what was marked as read stays so.
     package static let feeds = Checker(name: "feeds") { $0.feeds.devices.flatMap(\.faults) }
+
+    /// No device is told of a record that its user may not read.
+    package static let rights = Checker(name: "rights") { $0.feeds.readers.flatMap(\.faults) }
 
     /// Nothing of a long cascade stays, also where nobody sweeps, and no node owes anything.
     package static let cascades = Checker(name: "cascades") { cluster in
