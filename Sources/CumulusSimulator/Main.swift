@@ -23,6 +23,7 @@ struct Simulator: ParsableCommand {
               cumulus-sim --whole --seeds 1..100
               cumulus-sim --queries --seeds 1..200
               cumulus-sim --assets --seeds 1..10000
+              cumulus-sim --accounts --seeds 1..1000
               cumulus-sim --whole --assets --seeds 1..100
               cumulus-sim --whole --seeds 1..100 --break marks
 
@@ -32,7 +33,8 @@ struct Simulator: ParsableCommand {
             --queries, each seed asks 100 random queries over random records, in memory and on \
             the disk, and compares with what a plain loop finds. With --assets, uploads, saves, \
             deletions, the collection of assets and power cuts race with each other; with both, \
-            callers of whole nodes put files on their records.
+            callers of whole nodes put files on their records. With --accounts, users, thieves \
+            and operators change passwords, sessions and roles on nodes that lose each other.
 
             Exit codes: 0 nothing was found, 1 an invariant was broken, 64 wrong usage, 74 the \
             output can't be written.
@@ -63,6 +65,8 @@ struct Simulator: ParsableCommand {
     @Flag(help: "Hold random queries against a plain loop, in both stores.") var queries = false
     @Flag(help: "Race uploads and saves with the collection of assets; with --whole, use assets.")
     var assets = false
+    @Flag(help: "Play histories of passwords, sessions, roles and disabled users.")
+    var accounts = false
     @Option(help: "Nodes of each cluster, 2 to 9.") var nodes = 3
     @Option(help: "Steps of each history.") var steps = 160
     @Option(help: "Seconds of each history of whole nodes, in virtual time.") var seconds = 30
@@ -70,15 +74,15 @@ struct Simulator: ParsableCommand {
         name: .customLong("break"),
         help: """
             A rule to break: \(names(of: SimulatedRule.self)). With --whole: \
-            \(names(of: SimulatedNodeRule.self)).
+            \(names(of: SimulatedNodeRule.self)). With --accounts: \
+            \(names(of: SimulatedAccountRule.self)).
             """
     )
     var broken: String?
 
     func run() throws {
         let list = try seedList()
-        let simulate =
-            queries ? randomQueries : whole ? try wholeNodes() : assets ? assetRaces : try stores()
+        let simulate = try simulation()
         let start = Date()
         let (failures, counts) = try run(list, simulate)
         let seconds = String(format: "%.1f", Date().timeIntervalSince(start))
@@ -105,13 +109,25 @@ struct Simulator: ParsableCommand {
         guard !assets || whole || !trace && broken == nil else {
             throw ValidationError("--assets: only with --whole, or with seeds and --steps")
         }
+        guard !accounts || !whole && !assets && !queries else {
+            throw ValidationError("--accounts: only with seeds, --trace and --break")
+        }
         guard !digests || whole else { throw ValidationError("--digests: only with --whole") }
         _ = try seedList()
         if whole {
             _ = try brokenRule(SimulatedNodeRule.self)
+        } else if accounts {
+            _ = try brokenRule(SimulatedAccountRule.self)
         } else {
             _ = try brokenRule(SimulatedRule.self)
         }
+    }
+
+    private func simulation() throws -> Simulate {
+        if queries { return randomQueries }
+        if whole { return try wholeNodes() }
+        if assets { return assetRaces }
+        return accounts ? try accountHistories() : try stores()
     }
 
     private typealias Simulate = @Sendable (UInt64) throws -> Simulation.Verdict
@@ -142,6 +158,13 @@ struct Simulator: ParsableCommand {
 
     private var assetRaces: Simulate {
         { [steps] seed in try AssetSimulation.run(seed: seed, steps: steps) }
+    }
+
+    private func accountHistories() throws -> Simulate {
+        let rule = try brokenRule(SimulatedAccountRule.self)
+        return { [trace] seed in
+            try AccountSimulation.run(seed: seed, breaking: rule, isTold: trace)
+        }
     }
 
     private var randomQueries: Simulate {
