@@ -119,8 +119,8 @@ struct PolledNews: SyncNews {
 }
 
 extension ServiceError {
-    /// Whether the same question of the same caller is refused again: its token is not valid, it has
-    /// no permission, or there is no such container.
+    /// Whether the same question of the same caller is refused again: its token is not valid, it
+    /// has no permission, or there is no such container.
     fileprivate var isLastingRefusal: Bool {
         switch code {
         case .notAuthenticated: true

@@ -3,7 +3,7 @@
 // Called by `cumulus-sim` and by tests. The same seed tells the same story.
 //
 // Folder: simulated clusters of stores: one history from its seed to its verdict. Read
-// `Simulation`, then `SimulatedCluster` and `RoamingClient`.
+// `Simulation`, then `SimulatedCluster` and the folder Roaming.
 
 package import CumulusModel
 

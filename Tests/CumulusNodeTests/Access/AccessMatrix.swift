@@ -71,11 +71,11 @@ struct AccessMatrix {
         DEFINE SCHEMA
             CREATE ROLE Moderator;
             RECORD TYPE Post (
-                text STRING,
+                "___recordID" REFERENCE QUERYABLE, text STRING,
                 GRANT READ TO "_world", GRANT CREATE TO "_icloud", GRANT WRITE TO "_creator"
             );
             RECORD TYPE Report (
-                text STRING,
+                "___recordID" REFERENCE QUERYABLE, text STRING,
                 GRANT CREATE TO "_icloud", GRANT READ, WRITE TO "_creator",
                 GRANT READ, WRITE TO Moderator
             );

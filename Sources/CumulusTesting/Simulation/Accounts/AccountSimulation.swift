@@ -34,7 +34,7 @@ package struct AccountSimulation {
         var text: String {
             switch self {
             case .password(let value, let isReset):
-                "\(isReset ? "an operator sets" : "a user sets") password \(Bytes(value.suffix(2)).hex)"
+                "\(isReset ? "an operator" : "a user") sets password \(Bytes(value.suffix(2)).hex)"
             case .opened: "a session begins"
             case .revoked(let digest): "session \(digest.hex) is revoked"
             case .ended(let number): "all sessions end, \(number)"
@@ -172,8 +172,10 @@ package struct AccountSimulation {
             backups[one] = try store.backup()
             count("backups", at: one)
         default:
-            guard let backup = backups.removeValue(forKey: one) else { return }
-            try store.restore(backup)
+            guard let one = backups.keys.sorted().randomElement(using: &dice),
+                let backup = backups.removeValue(forKey: one)
+            else { return }
+            try stores[one].restore(backup)
             count("restores", at: one)
         }
     }

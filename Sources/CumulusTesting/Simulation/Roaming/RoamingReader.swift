@@ -1,9 +1,10 @@
 // A device that follows public records at one node after the other, of which its user may at times
 // read only its own.
 //
-// Driven by `RoamingFeeds`. Users write diaries. An operator opens them to everybody, or closes them
-// again, so that each user may read only its own. A node may tell the device of an entry only if the
-// grants that it has allow the user to read it. A difference is a fault, which the checkers report.
+// Driven by `RoamingFeeds`. Users write diaries. An operator opens them to everybody, or closes
+// them again, so that each user may read only its own. A node may tell the device of an entry only
+// if the grants that it has allow the user to read it. A difference is a fault, which the checkers
+// report.
 
 import CumulusModel
 import CumulusOperations

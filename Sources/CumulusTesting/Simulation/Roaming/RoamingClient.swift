@@ -3,6 +3,9 @@
 //
 // Driven by `SimulatedCluster`. At the end of a fetch the client must hold exactly what the node
 // shows at that moment. Any difference is a fault, which the checkers report.
+//
+// Folder: clients that ask one node after the other, and hold what they were told against what the
+// nodes show. Read `RoamingClient`, then `RoamingQuery` and `RoamingFeed`.
 
 import CumulusModel
 import CumulusOperations
