@@ -682,6 +682,321 @@ void   cumulus__v1__set_password_response__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__set_password_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__list_keys_request__init
+                     (Cumulus__V1__ListKeysRequest         *message)
+{
+  static const Cumulus__V1__ListKeysRequest init_value = CUMULUS__V1__LIST_KEYS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__list_keys_request__get_packed_size
+                     (const Cumulus__V1__ListKeysRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_keys_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__list_keys_request__pack
+                     (const Cumulus__V1__ListKeysRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_keys_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__list_keys_request__pack_to_buffer
+                     (const Cumulus__V1__ListKeysRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_keys_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ListKeysRequest *
+       cumulus__v1__list_keys_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ListKeysRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__list_keys_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__list_keys_request__free_unpacked
+                     (Cumulus__V1__ListKeysRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__list_keys_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__list_keys_response__init
+                     (Cumulus__V1__ListKeysResponse         *message)
+{
+  static const Cumulus__V1__ListKeysResponse init_value = CUMULUS__V1__LIST_KEYS_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__list_keys_response__get_packed_size
+                     (const Cumulus__V1__ListKeysResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_keys_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__list_keys_response__pack
+                     (const Cumulus__V1__ListKeysResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_keys_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__list_keys_response__pack_to_buffer
+                     (const Cumulus__V1__ListKeysResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_keys_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ListKeysResponse *
+       cumulus__v1__list_keys_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ListKeysResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__list_keys_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__list_keys_response__free_unpacked
+                     (Cumulus__V1__ListKeysResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__list_keys_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__service_key__init
+                     (Cumulus__V1__ServiceKey         *message)
+{
+  static const Cumulus__V1__ServiceKey init_value = CUMULUS__V1__SERVICE_KEY__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__service_key__get_packed_size
+                     (const Cumulus__V1__ServiceKey *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__service_key__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__service_key__pack
+                     (const Cumulus__V1__ServiceKey *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__service_key__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__service_key__pack_to_buffer
+                     (const Cumulus__V1__ServiceKey *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__service_key__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ServiceKey *
+       cumulus__v1__service_key__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ServiceKey *)
+     protobuf_c_message_unpack (&cumulus__v1__service_key__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__service_key__free_unpacked
+                     (Cumulus__V1__ServiceKey *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__service_key__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__add_key_request__init
+                     (Cumulus__V1__AddKeyRequest         *message)
+{
+  static const Cumulus__V1__AddKeyRequest init_value = CUMULUS__V1__ADD_KEY_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__add_key_request__get_packed_size
+                     (const Cumulus__V1__AddKeyRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__add_key_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__add_key_request__pack
+                     (const Cumulus__V1__AddKeyRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__add_key_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__add_key_request__pack_to_buffer
+                     (const Cumulus__V1__AddKeyRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__add_key_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__AddKeyRequest *
+       cumulus__v1__add_key_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__AddKeyRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__add_key_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__add_key_request__free_unpacked
+                     (Cumulus__V1__AddKeyRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__add_key_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__add_key_response__init
+                     (Cumulus__V1__AddKeyResponse         *message)
+{
+  static const Cumulus__V1__AddKeyResponse init_value = CUMULUS__V1__ADD_KEY_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__add_key_response__get_packed_size
+                     (const Cumulus__V1__AddKeyResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__add_key_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__add_key_response__pack
+                     (const Cumulus__V1__AddKeyResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__add_key_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__add_key_response__pack_to_buffer
+                     (const Cumulus__V1__AddKeyResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__add_key_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__AddKeyResponse *
+       cumulus__v1__add_key_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__AddKeyResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__add_key_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__add_key_response__free_unpacked
+                     (Cumulus__V1__AddKeyResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__add_key_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__revoke_key_request__init
+                     (Cumulus__V1__RevokeKeyRequest         *message)
+{
+  static const Cumulus__V1__RevokeKeyRequest init_value = CUMULUS__V1__REVOKE_KEY_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__revoke_key_request__get_packed_size
+                     (const Cumulus__V1__RevokeKeyRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__revoke_key_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__revoke_key_request__pack
+                     (const Cumulus__V1__RevokeKeyRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__revoke_key_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__revoke_key_request__pack_to_buffer
+                     (const Cumulus__V1__RevokeKeyRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__revoke_key_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__RevokeKeyRequest *
+       cumulus__v1__revoke_key_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__RevokeKeyRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__revoke_key_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__revoke_key_request__free_unpacked
+                     (Cumulus__V1__RevokeKeyRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__revoke_key_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__revoke_key_response__init
+                     (Cumulus__V1__RevokeKeyResponse         *message)
+{
+  static const Cumulus__V1__RevokeKeyResponse init_value = CUMULUS__V1__REVOKE_KEY_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__revoke_key_response__get_packed_size
+                     (const Cumulus__V1__RevokeKeyResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__revoke_key_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__revoke_key_response__pack
+                     (const Cumulus__V1__RevokeKeyResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__revoke_key_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__revoke_key_response__pack_to_buffer
+                     (const Cumulus__V1__RevokeKeyResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__revoke_key_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__RevokeKeyResponse *
+       cumulus__v1__revoke_key_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__RevokeKeyResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__revoke_key_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__revoke_key_response__free_unpacked
+                     (Cumulus__V1__RevokeKeyResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__revoke_key_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor cumulus__v1__sign_in_request__field_descriptors[3] =
 {
   {
@@ -1503,6 +1818,356 @@ const ProtobufCMessageDescriptor cumulus__v1__set_password_response__descriptor 
   cumulus__v1__set_password_response__field_indices_by_name,
   0,  cumulus__v1__set_password_response__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__set_password_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+#define cumulus__v1__list_keys_request__field_descriptors NULL
+#define cumulus__v1__list_keys_request__field_indices_by_name NULL
+#define cumulus__v1__list_keys_request__number_ranges NULL
+const ProtobufCMessageDescriptor cumulus__v1__list_keys_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ListKeysRequest",
+  "ListKeysRequest",
+  "Cumulus__V1__ListKeysRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ListKeysRequest),
+  0,
+  cumulus__v1__list_keys_request__field_descriptors,
+  cumulus__v1__list_keys_request__field_indices_by_name,
+  0,  cumulus__v1__list_keys_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__list_keys_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__list_keys_response__field_descriptors[1] =
+{
+  {
+    "keys",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__ListKeysResponse, n_keys),
+    offsetof(Cumulus__V1__ListKeysResponse, keys),
+    &cumulus__v1__service_key__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__list_keys_response__field_indices_by_name[] = {
+  0,   /* field[0] = keys */
+};
+static const ProtobufCIntRange cumulus__v1__list_keys_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__list_keys_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ListKeysResponse",
+  "ListKeysResponse",
+  "Cumulus__V1__ListKeysResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ListKeysResponse),
+  1,
+  cumulus__v1__list_keys_response__field_descriptors,
+  cumulus__v1__list_keys_response__field_indices_by_name,
+  1,  cumulus__v1__list_keys_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__list_keys_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__service_key__field_descriptors[6] =
+{
+  {
+    "id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ServiceKey, id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "public_key",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ServiceKey, public_key),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "label",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ServiceKey, label),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "created",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_SINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ServiceKey, created),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "expires",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_SINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ServiceKey, expires),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "user",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ServiceKey, user),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__service_key__field_indices_by_name[] = {
+  3,   /* field[3] = created */
+  4,   /* field[4] = expires */
+  0,   /* field[0] = id */
+  2,   /* field[2] = label */
+  1,   /* field[1] = public_key */
+  5,   /* field[5] = user */
+};
+static const ProtobufCIntRange cumulus__v1__service_key__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 6 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__service_key__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ServiceKey",
+  "ServiceKey",
+  "Cumulus__V1__ServiceKey",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ServiceKey),
+  6,
+  cumulus__v1__service_key__field_descriptors,
+  cumulus__v1__service_key__field_indices_by_name,
+  1,  cumulus__v1__service_key__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__service_key__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__add_key_request__field_descriptors[3] =
+{
+  {
+    "public_key",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__AddKeyRequest, public_key),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "label",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__AddKeyRequest, label),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "expires",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_SINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__AddKeyRequest, expires),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__add_key_request__field_indices_by_name[] = {
+  2,   /* field[2] = expires */
+  1,   /* field[1] = label */
+  0,   /* field[0] = public_key */
+};
+static const ProtobufCIntRange cumulus__v1__add_key_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__add_key_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.AddKeyRequest",
+  "AddKeyRequest",
+  "Cumulus__V1__AddKeyRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__AddKeyRequest),
+  3,
+  cumulus__v1__add_key_request__field_descriptors,
+  cumulus__v1__add_key_request__field_indices_by_name,
+  1,  cumulus__v1__add_key_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__add_key_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__add_key_response__field_descriptors[2] =
+{
+  {
+    "key",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__AddKeyResponse, key),
+    &cumulus__v1__service_key__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "existed",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__AddKeyResponse, existed),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__add_key_response__field_indices_by_name[] = {
+  1,   /* field[1] = existed */
+  0,   /* field[0] = key */
+};
+static const ProtobufCIntRange cumulus__v1__add_key_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__add_key_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.AddKeyResponse",
+  "AddKeyResponse",
+  "Cumulus__V1__AddKeyResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__AddKeyResponse),
+  2,
+  cumulus__v1__add_key_response__field_descriptors,
+  cumulus__v1__add_key_response__field_indices_by_name,
+  1,  cumulus__v1__add_key_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__add_key_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__revoke_key_request__field_descriptors[1] =
+{
+  {
+    "id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__RevokeKeyRequest, id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__revoke_key_request__field_indices_by_name[] = {
+  0,   /* field[0] = id */
+};
+static const ProtobufCIntRange cumulus__v1__revoke_key_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__revoke_key_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.RevokeKeyRequest",
+  "RevokeKeyRequest",
+  "Cumulus__V1__RevokeKeyRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__RevokeKeyRequest),
+  1,
+  cumulus__v1__revoke_key_request__field_descriptors,
+  cumulus__v1__revoke_key_request__field_indices_by_name,
+  1,  cumulus__v1__revoke_key_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__revoke_key_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__revoke_key_response__field_descriptors[1] =
+{
+  {
+    "existed",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__RevokeKeyResponse, existed),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__revoke_key_response__field_indices_by_name[] = {
+  0,   /* field[0] = existed */
+};
+static const ProtobufCIntRange cumulus__v1__revoke_key_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__revoke_key_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.RevokeKeyResponse",
+  "RevokeKeyResponse",
+  "Cumulus__V1__RevokeKeyResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__RevokeKeyResponse),
+  1,
+  cumulus__v1__revoke_key_response__field_descriptors,
+  cumulus__v1__revoke_key_response__field_indices_by_name,
+  1,  cumulus__v1__revoke_key_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__revoke_key_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCEnumValue cumulus__v1__session_kind__enum_values_by_number[3] =

@@ -17,7 +17,8 @@ import Testing
             without == [
                 "Commit", "Field", "Frame", "LeaveRequest",
                 "LeaveResponse",
-                "ListConflictsRequest", "ListContainersRequest", "ListMembersRequest",
+                "ListConflictsRequest", "ListContainersRequest", "ListKeysRequest",
+                "ListMembersRequest",
                 "ReadSchemaRequest",
                 "ListMergePoliciesRequest", "ListUsersRequest", "MarkReadResponse",
                 "NodeStatusRequest", "Preface",

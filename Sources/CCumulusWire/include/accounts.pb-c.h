@@ -30,6 +30,13 @@ typedef struct Cumulus__V1__SetUserStateRequest Cumulus__V1__SetUserStateRequest
 typedef struct Cumulus__V1__SetUserStateResponse Cumulus__V1__SetUserStateResponse;
 typedef struct Cumulus__V1__SetPasswordRequest Cumulus__V1__SetPasswordRequest;
 typedef struct Cumulus__V1__SetPasswordResponse Cumulus__V1__SetPasswordResponse;
+typedef struct Cumulus__V1__ListKeysRequest Cumulus__V1__ListKeysRequest;
+typedef struct Cumulus__V1__ListKeysResponse Cumulus__V1__ListKeysResponse;
+typedef struct Cumulus__V1__ServiceKey Cumulus__V1__ServiceKey;
+typedef struct Cumulus__V1__AddKeyRequest Cumulus__V1__AddKeyRequest;
+typedef struct Cumulus__V1__AddKeyResponse Cumulus__V1__AddKeyResponse;
+typedef struct Cumulus__V1__RevokeKeyRequest Cumulus__V1__RevokeKeyRequest;
+typedef struct Cumulus__V1__RevokeKeyResponse Cumulus__V1__RevokeKeyResponse;
 
 
 /* --- enums --- */
@@ -275,6 +282,117 @@ struct  Cumulus__V1__SetPasswordResponse
 #define CUMULUS__V1__SET_PASSWORD_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__set_password_response__descriptor) \
      }
+
+
+/*
+ * The service keys of the container and the environment that the call's header names.
+ */
+struct  Cumulus__V1__ListKeysRequest
+{
+  ProtobufCMessage base;
+};
+#define CUMULUS__V1__LIST_KEYS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_keys_request__descriptor) \
+     }
+
+
+struct  Cumulus__V1__ListKeysResponse
+{
+  ProtobufCMessage base;
+  /*
+   * oldest first; without those that were revoked
+   */
+  size_t n_keys;
+  Cumulus__V1__ServiceKey **keys;
+};
+#define CUMULUS__V1__LIST_KEYS_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_keys_response__descriptor) \
+    , 0,NULL }
+
+
+struct  Cumulus__V1__ServiceKey
+{
+  ProtobufCMessage base;
+  /*
+   * 16 bytes; the node tells it from the rest
+   */
+  ProtobufCBinaryData id;
+  /*
+   * on P-256, uncompressed: 65 bytes in X9.63 form
+   */
+  ProtobufCBinaryData public_key;
+  /*
+   * for people; may be empty
+   */
+  ProtobufCBinaryData label;
+  /*
+   * milliseconds since 1970 UTC
+   */
+  int64_t created;
+  /*
+   * milliseconds since 1970 UTC; 0: never
+   */
+  int64_t expires;
+  /*
+   * user record name
+   */
+  ProtobufCBinaryData user;
+};
+#define CUMULUS__V1__SERVICE_KEY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__service_key__descriptor) \
+    , {0,NULL}, {0,NULL}, {0,NULL}, 0, 0, {0,NULL} }
+
+
+/*
+ * Registers a key, or gives one that is registered another label and time.
+ */
+struct  Cumulus__V1__AddKeyRequest
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData public_key;
+  ProtobufCBinaryData label;
+  /*
+   * 0: never
+   */
+  int64_t expires;
+};
+#define CUMULUS__V1__ADD_KEY_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__add_key_request__descriptor) \
+    , {0,NULL}, {0,NULL}, 0 }
+
+
+struct  Cumulus__V1__AddKeyResponse
+{
+  ProtobufCMessage base;
+  Cumulus__V1__ServiceKey *key;
+  protobuf_c_boolean existed;
+};
+#define CUMULUS__V1__ADD_KEY_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__add_key_response__descriptor) \
+    , NULL, 0 }
+
+
+struct  Cumulus__V1__RevokeKeyRequest
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData id;
+};
+#define CUMULUS__V1__REVOKE_KEY_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__revoke_key_request__descriptor) \
+    , {0,NULL} }
+
+
+struct  Cumulus__V1__RevokeKeyResponse
+{
+  ProtobufCMessage base;
+  /*
+   * false: there is no such key, or it was revoked before
+   */
+  protobuf_c_boolean existed;
+};
+#define CUMULUS__V1__REVOKE_KEY_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__revoke_key_response__descriptor) \
+    , 0 }
 
 
 /* Cumulus__V1__SignInRequest methods */
@@ -562,6 +680,139 @@ Cumulus__V1__SetPasswordResponse *
 void   cumulus__v1__set_password_response__free_unpacked
                      (Cumulus__V1__SetPasswordResponse *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__ListKeysRequest methods */
+void   cumulus__v1__list_keys_request__init
+                     (Cumulus__V1__ListKeysRequest         *message);
+size_t cumulus__v1__list_keys_request__get_packed_size
+                     (const Cumulus__V1__ListKeysRequest   *message);
+size_t cumulus__v1__list_keys_request__pack
+                     (const Cumulus__V1__ListKeysRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__list_keys_request__pack_to_buffer
+                     (const Cumulus__V1__ListKeysRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ListKeysRequest *
+       cumulus__v1__list_keys_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__list_keys_request__free_unpacked
+                     (Cumulus__V1__ListKeysRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__ListKeysResponse methods */
+void   cumulus__v1__list_keys_response__init
+                     (Cumulus__V1__ListKeysResponse         *message);
+size_t cumulus__v1__list_keys_response__get_packed_size
+                     (const Cumulus__V1__ListKeysResponse   *message);
+size_t cumulus__v1__list_keys_response__pack
+                     (const Cumulus__V1__ListKeysResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__list_keys_response__pack_to_buffer
+                     (const Cumulus__V1__ListKeysResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ListKeysResponse *
+       cumulus__v1__list_keys_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__list_keys_response__free_unpacked
+                     (Cumulus__V1__ListKeysResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__ServiceKey methods */
+void   cumulus__v1__service_key__init
+                     (Cumulus__V1__ServiceKey         *message);
+size_t cumulus__v1__service_key__get_packed_size
+                     (const Cumulus__V1__ServiceKey   *message);
+size_t cumulus__v1__service_key__pack
+                     (const Cumulus__V1__ServiceKey   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__service_key__pack_to_buffer
+                     (const Cumulus__V1__ServiceKey   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ServiceKey *
+       cumulus__v1__service_key__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__service_key__free_unpacked
+                     (Cumulus__V1__ServiceKey *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__AddKeyRequest methods */
+void   cumulus__v1__add_key_request__init
+                     (Cumulus__V1__AddKeyRequest         *message);
+size_t cumulus__v1__add_key_request__get_packed_size
+                     (const Cumulus__V1__AddKeyRequest   *message);
+size_t cumulus__v1__add_key_request__pack
+                     (const Cumulus__V1__AddKeyRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__add_key_request__pack_to_buffer
+                     (const Cumulus__V1__AddKeyRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__AddKeyRequest *
+       cumulus__v1__add_key_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__add_key_request__free_unpacked
+                     (Cumulus__V1__AddKeyRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__AddKeyResponse methods */
+void   cumulus__v1__add_key_response__init
+                     (Cumulus__V1__AddKeyResponse         *message);
+size_t cumulus__v1__add_key_response__get_packed_size
+                     (const Cumulus__V1__AddKeyResponse   *message);
+size_t cumulus__v1__add_key_response__pack
+                     (const Cumulus__V1__AddKeyResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__add_key_response__pack_to_buffer
+                     (const Cumulus__V1__AddKeyResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__AddKeyResponse *
+       cumulus__v1__add_key_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__add_key_response__free_unpacked
+                     (Cumulus__V1__AddKeyResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__RevokeKeyRequest methods */
+void   cumulus__v1__revoke_key_request__init
+                     (Cumulus__V1__RevokeKeyRequest         *message);
+size_t cumulus__v1__revoke_key_request__get_packed_size
+                     (const Cumulus__V1__RevokeKeyRequest   *message);
+size_t cumulus__v1__revoke_key_request__pack
+                     (const Cumulus__V1__RevokeKeyRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__revoke_key_request__pack_to_buffer
+                     (const Cumulus__V1__RevokeKeyRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__RevokeKeyRequest *
+       cumulus__v1__revoke_key_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__revoke_key_request__free_unpacked
+                     (Cumulus__V1__RevokeKeyRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__RevokeKeyResponse methods */
+void   cumulus__v1__revoke_key_response__init
+                     (Cumulus__V1__RevokeKeyResponse         *message);
+size_t cumulus__v1__revoke_key_response__get_packed_size
+                     (const Cumulus__V1__RevokeKeyResponse   *message);
+size_t cumulus__v1__revoke_key_response__pack
+                     (const Cumulus__V1__RevokeKeyResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__revoke_key_response__pack_to_buffer
+                     (const Cumulus__V1__RevokeKeyResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__RevokeKeyResponse *
+       cumulus__v1__revoke_key_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__revoke_key_response__free_unpacked
+                     (Cumulus__V1__RevokeKeyResponse *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__SignInRequest_Closure)
@@ -609,6 +860,27 @@ typedef void (*Cumulus__V1__SetPasswordRequest_Closure)
 typedef void (*Cumulus__V1__SetPasswordResponse_Closure)
                  (const Cumulus__V1__SetPasswordResponse *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__ListKeysRequest_Closure)
+                 (const Cumulus__V1__ListKeysRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__ListKeysResponse_Closure)
+                 (const Cumulus__V1__ListKeysResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__ServiceKey_Closure)
+                 (const Cumulus__V1__ServiceKey *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__AddKeyRequest_Closure)
+                 (const Cumulus__V1__AddKeyRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__AddKeyResponse_Closure)
+                 (const Cumulus__V1__AddKeyResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__RevokeKeyRequest_Closure)
+                 (const Cumulus__V1__RevokeKeyRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__RevokeKeyResponse_Closure)
+                 (const Cumulus__V1__RevokeKeyResponse *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -631,6 +903,13 @@ extern const ProtobufCMessageDescriptor cumulus__v1__set_user_state_request__des
 extern const ProtobufCMessageDescriptor cumulus__v1__set_user_state_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__set_password_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__set_password_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__list_keys_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__list_keys_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__service_key__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__add_key_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__add_key_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__revoke_key_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__revoke_key_response__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -11,13 +11,13 @@ import CumulusWire
 enum SessionCalls {
     static func list(_ context: CallContext) throws {
         let name = try user(try AccountMessages.sessionsUser(wire: context.message), context)
-        let credential = context.identity.credential
+        let caller = context.identity.credential?.session
         try context.readFromDisk(in: .cluster) { context in
             let named = try name.map { try user(named: $0, in: context.reader).id }
-            guard let userID = named ?? credential?.userID else { throw Sessions.refusal }
+            guard let userID = named ?? caller?.userID else { throw Sessions.refusal }
             let now = context.node.environment.wallClock()
             let sessions = try Sessions.all(of: userID, now: now, in: context.reader).map {
-                WireSession($0, isThis: $0.digest == credential?.digest)
+                WireSession($0, isThis: $0.digest == caller?.digest)
             }
             return Page(sessions[...], encode: WireSession.answer)
         }
@@ -59,7 +59,7 @@ enum SessionCalls {
         if context.caller.role == .operator {
             return try Names.checkIdentifier(raw[...], "user name")
         }
-        guard context.identity.credential != nil else { throw Authorisation.signInNeeded }
+        _ = try context.identity.session()
         guard raw.isEmpty else {
             throw ServiceError(
                 .permissionFailure,

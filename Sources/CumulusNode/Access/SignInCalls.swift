@@ -47,17 +47,15 @@ enum SignInCalls {
 
     static func changePassword(_ context: CallContext) throws {
         let desk = try SignInDesk(context)
-        guard let credential = context.identity.credential else {
-            throw Authorisation.signInNeeded
-        }
+        let owner = try context.identity.session()
         let request = try ChangePasswordRequest(wire: context.message)
         try Passwords.check(request.newPassword)
         context.task { node, time in
             let now = node.environment.wallClock()
             let proof = try await desk.prove(
                 request.oldPassword,
-                of: credential.userID
-            ) { reader in try Sessions.find(credential.digest, now: now, in: reader)?.user }
+                of: owner.userID
+            ) { reader in try Sessions.find(owner.digest, now: now, in: reader)?.user }
             let hashed = try await desk.hash(request.newPassword)
             return try await desk.open(request.label, time) {
                 .changePassword(hashed, proof, $0)

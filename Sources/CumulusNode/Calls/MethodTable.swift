@@ -99,6 +99,9 @@ enum MethodTable {
         .init(.accountsSessions, .parts, .token, begin: SessionCalls.list),
         .init(.accountsRevoke, .message, .token, begin: SessionCalls.revoke),
         .init(.accountsChangePassword, .message, .token, begin: SignInCalls.changePassword),
+        .init(.keysList, .parts, .operator, begin: KeyCalls.list),
+        .init(.keysAdd, .message, .operator, begin: KeyCalls.add),
+        .init(.keysRevoke, .message, .operator, begin: KeyCalls.revoke),
         .init(.operatorSetUserState, .message, .operator, begin: SessionCalls.setUserState),
         .init(.operatorSetPassword, .message, .operator, begin: SignInCalls.setPassword),
 

@@ -12,6 +12,9 @@ package enum AccountChange: Sendable {
     // Of operators.
     case setDisabled(Bool, user: String)
     case resetPassword(HashedPassword, user: String)
+    case addKey(ServiceKeys.Key)
+    /// By its id.
+    case revokeKey(Bytes)
     // Of anybody who proved a password, or may register.
     case signIn(Proof, NewSession)
     case register(name: String, id: Bytes, HashedPassword, NewSession)
@@ -38,14 +41,16 @@ package enum AccountChange: Sendable {
         case done(Bool)
         /// A session began; it expires at that time, in milliseconds since 1970 UTC.
         case opened(Users.User, expires: Int64)
+        /// A service key is registered.
+        case key(ServiceKeys.Key, existed: Bool)
     }
 
     /// Whether nobody can do more after it than before.
     var onlyTakesAway: Bool {
         switch self {
         case .setDisabled(let isDisabled, _): isDisabled
-        case .revoke, .endSessions: true
-        case .resetPassword, .signIn, .register, .changePassword, .renew: false
+        case .revoke, .endSessions, .revokeKey: true
+        case .resetPassword, .addKey, .signIn, .register, .changePassword, .renew: false
         }
     }
 
@@ -94,6 +99,8 @@ extension AccountChange {
                 let ended = try transaction.accountNumber(AccountRegister.revoked, user.id, scope)
                 return [AccountRegister.number(AccountRegister.revoked, user.id, ended + 1)]
             }
+        case .addKey(let key): return try add(key, request, scope, in: transaction)
+        case .revokeKey(let id): return try revokeKey(id, request, scope, in: transaction)
         case .signIn(let proof, let session): return try signIn(proof, session, scope, &transaction)
         case .register(let name, let id, let hashed, let session):
             return try register(name, id, hashed, session, scope, &transaction)
@@ -125,12 +132,12 @@ extension AccountChange {
         _ transaction: borrowing WriteTransaction
     ) throws(EngineError) -> Result<Users.User, ServiceError> {
         guard let name else {
-            guard let credential = request.credential,
+            guard let owner = request.credential?.session,
                 let session = try Sessions.find(
-                    credential.digest,
+                    owner.digest,
                     now: transaction.now,
                     in: transaction
-                ), session.user.id == credential.userID
+                ), session.user.id == owner.userID
             else { return .failure(Sessions.refusal) }
             return .success(session.user)
         }
@@ -229,7 +236,7 @@ extension AccountChange {
         _ scope: ScopeNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Plan {
-        guard let credential = request.credential, credential.userID == proof.user.id else {
+        guard request.credential?.session?.userID == proof.user.id else {
             return .failure(Sessions.refusal)
         }
         guard let known = try isPresent(proof, scope, in: transaction) else {
@@ -290,15 +297,15 @@ extension AccountChange {
         in transaction: borrowing WriteTransaction
     ) throws(EngineError) -> Plan {
         let now = transaction.now
-        guard let credential = request.credential,
-            let session = try Sessions.find(credential.digest, now: now, in: transaction)
+        guard let owner = request.credential?.session,
+            let session = try Sessions.find(owner.digest, now: now, in: transaction)
         else { return .failure(Sessions.refusal) }
         guard session.isDue(now: now) else { return .success(([], .done(false))) }
         var token = session.token
         token.details?.expires = now + Sessions.lifetime
         let register = Commit.Register(
             namespace: AccountRegister.token,
-            key: [credential.digest],
+            key: [owner.digest],
             value: token.value
         )
         return .success(([register], .done(true)))

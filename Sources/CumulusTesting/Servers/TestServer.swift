@@ -169,13 +169,15 @@ package final class TestServer: Sendable {
         encryptionKeys: [EncryptionKey] = [],
         assetDirectory: String? = nil,
         assetCacheBytes: UInt64? = nil,
-        deviceID: String = ""
+        deviceID: String = "",
+        serviceKey: ServiceKey? = nil
     ) -> Container {
         var configuration = Container.Configuration(endpoints: [endpoint])
         configuration.accessToken = token
         configuration.timeout = timeout
         configuration.connections = connections
         configuration.deviceID = deviceID
+        configuration.serviceKey = serviceKey
         configuration.encryptionKeys = encryptionKeys
         configuration.assetDirectory = assetDirectory
         if let assetCacheBytes { configuration.assetCacheBytes = assetCacheBytes }
