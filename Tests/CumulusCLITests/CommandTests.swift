@@ -206,6 +206,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["status", "--environment", "staging"], ["status", "--endpoint", ","],
         ["export", "--type", "T", "--json"], ["nonsense"], ["sign-in"], ["user", "password"],
         ["session", "revoke"], ["session", "revoke", "00", "--all"],
+        ["user", "handle", "add", "u"], ["user", "profile", "u", "--discoverable", "maybe"],
         ["key", "add"], ["key", "add", "f", "--days", "0"], ["key", "revoke"],
     ])
     func wrongUsageEndsWith64(words: [String]) throws {

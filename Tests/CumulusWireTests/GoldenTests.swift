@@ -145,6 +145,16 @@ import Testing
         "SetUserStateRequest": { try SetUserStateRequest(wire: $0).encoded() },
         "SetUserStateResponse": { AccountMessages.done(try AccountMessages.isDone(wire: $0)) },
         "SetPasswordRequest": { try SetPasswordRequest(wire: $0).encoded() },
+        "ProfileRequest": {
+            ProfileMessages.request(ofUser: try ProfileMessages.user(wire: $0))
+        },
+        "ProfileResponse": { try WireProfile(wire: $0).encoded() },
+        "SetProfileRequest": { try SetProfileRequest(wire: $0).encoded() },
+        "SetProfileResponse": { AccountMessages.done(try AccountMessages.isDone(wire: $0)) },
+        "DiscoverRequest": { try DiscoverRequest(wire: $0).encoded() },
+        "DiscoverResponse": { DiscoveredUser.answer(try DiscoveredUser.list(wire: $0)) },
+        "SetHandleRequest": { try SetHandleRequest(wire: $0).encoded() },
+        "SetHandleResponse": { try SetHandleResponse(wire: $0).encoded() },
         "ListKeysResponse": { WireServiceKey.answer(try WireServiceKey.list(wire: $0)[...]) },
         "AddKeyRequest": { try AddKeyRequest(wire: $0).encoded() },
         "AddKeyResponse": { try AddKeyResponse(wire: $0).encoded() },

@@ -6,7 +6,7 @@
 // number than it saw, so that it stands on every node; see `RegisterRule`.
 
 package import CumulusModel
-import CumulusStorage
+package import CumulusStorage
 
 package enum AccountChange: Sendable {
     // Of operators.
@@ -15,10 +15,12 @@ package enum AccountChange: Sendable {
     case addKey(ServiceKeys.Key)
     /// By its id.
     case revokeKey(Bytes)
+    case setHandle(Handle, user: String, isHeld: Bool)
     // Of anybody who proved a password, or may register.
     case signIn(Proof, NewSession)
     case register(name: String, id: Bytes, HashedPassword, NewSession)
-    // Of a user. The first two also of operators, who name the user.
+    // Of a user. The first three also of operators, who name the user.
+    case setProfile(People.Profile, user: String?)
     case revoke(digest: Bytes, user: String?)
     case endSessions(user: String?)
     case changePassword(HashedPassword, Proof, NewSession)
@@ -43,14 +45,18 @@ package enum AccountChange: Sendable {
         case opened(Users.User, expires: Int64)
         /// A service key is registered.
         case key(ServiceKeys.Key, existed: Bool)
+        /// Whether the user had the handle before, and whether another one had it.
+        case handle(existed: Bool, isMoved: Bool)
     }
 
     /// Whether nobody can do more after it than before.
     var onlyTakesAway: Bool {
         switch self {
         case .setDisabled(let isDisabled, _): isDisabled
+        case .setHandle(_, _, let isHeld): !isHeld
         case .revoke, .endSessions, .revokeKey: true
-        case .resetPassword, .addKey, .signIn, .register, .changePassword, .renew: false
+        case .resetPassword, .addKey, .setProfile, .signIn, .register, .changePassword, .renew:
+            false
         }
     }
 
@@ -101,6 +107,19 @@ extension AccountChange {
             }
         case .addKey(let key): return try add(key, request, scope, in: transaction)
         case .revokeKey(let id): return try revokeKey(id, request, scope, in: transaction)
+        case .setHandle(let handle, let name, let isHeld):
+            return try setHandle(
+                handle,
+                of: name,
+                isHeld: isHeld,
+                request,
+                scope,
+                in: transaction
+            )
+        case .setProfile(let profile, let name):
+            return try planning(for: name, by: request, transaction) { user throws(EngineError) in
+                try setProfile(profile, of: user.id, scope, in: transaction)
+            }
         case .signIn(let proof, let session): return try signIn(proof, session, scope, &transaction)
         case .register(let name, let id, let hashed, let session):
             return try register(name, id, hashed, session, scope, &transaction)

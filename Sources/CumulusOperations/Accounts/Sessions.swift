@@ -5,7 +5,7 @@
 // accounts have changed (`Credential`), and by the writer. Written by `AccountChange`.
 //
 // Folder: who may come in, and what users and operators change about that. Read `Sessions`, then
-// `Credential`, `Passwords` and `AccountChange`.
+// `Credential`, `Passwords`, `ServiceKeys`, `People` and `AccountChange`.
 
 import Crypto
 package import CumulusModel

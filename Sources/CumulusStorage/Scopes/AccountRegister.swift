@@ -1,8 +1,8 @@
 // The registers of the cluster's scope that say who a caller is and whether it may come in.
 //
-// Written and read by `Users`, `Sessions`, `Passwords` and `ServiceKeys` of CumulusOperations.
-// `RegisterRule` says which of two values stands. Numbers in them are big-endian, so that the
-// greater one has the greater bytes.
+// Written and read by `Users`, `Sessions`, `Passwords`, `ServiceKeys` and `People` of
+// CumulusOperations. `RegisterRule` says which of two values stands. Numbers in them are
+// big-endian, so that the greater one has the greater bytes.
 
 package import CumulusModel
 
@@ -25,6 +25,13 @@ package enum AccountRegister {
     /// (id of a service key, 16 bytes) → its public key, where it is good, label and times.
     package static let key = "key"
 
+    /// (user's id) → display name, and whether others find the user by its handles.
+    package static let profile = "profile"
+    /// (kind, handle) → `HandleHolder`: who has it.
+    package static let handle = "handle"
+    /// (user's id, kind, handle): the handles of a user, so that they can be listed.
+    package static let held = "held"
+
     /// The key of what is revoked for all users.
     package static let everybody = Bytes("*".utf8)
 
@@ -33,7 +40,7 @@ package enum AccountRegister {
 
     /// Whether the greatest value stands: taking away beats giving, whatever the clocks say.
     static func isNumber(_ namespace: String) -> Bool {
-        namespace == state || namespace == revoked
+        namespace == state || namespace == revoked || namespace == handle
     }
 
     /// Whether a register that changed may end somebody's session.

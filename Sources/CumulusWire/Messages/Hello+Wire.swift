@@ -226,11 +226,15 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case accountsSessions = 35
     case accountsRevoke = 36
     case accountsChangePassword = 37
+    case accountsProfile = 38
+    case accountsSetProfile = 39
     case keysList = 40
     case keysAdd = 41
     case keysRevoke = 42
+    case accountsDiscover = 43
     case operatorSetUserState = 44
     case operatorSetPassword = 45
+    case operatorSetHandle = 46
     case operatorStatus = 48
     case operatorListContainers = 49
     case operatorCreateContainer = 50

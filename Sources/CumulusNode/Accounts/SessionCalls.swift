@@ -2,6 +2,9 @@
 // operator keeps a user out.
 //
 // Called through `MethodTable`. `SignInCalls` has the calls that take passwords.
+//
+// Folder: what users and operators ask about accounts. Read `SessionCalls`, then `SignInCalls`,
+// `PeopleCalls` and `KeyCalls`.
 
 import CumulusModel
 import CumulusOperations
@@ -46,13 +49,13 @@ enum SessionCalls {
         context.change(.account(change), SessionCalls.done)
     }
 
-    private static func done(_ answer: WriteRequest.Answer) -> [Bytes] {
+    static func done(_ answer: WriteRequest.Answer) -> [Bytes] {
         guard case .account(.done(let isChanged)) = answer else { return [] }
         return [AccountMessages.done(isChanged)]
     }
 
     /// The name of the user whom an operator means; nil: the caller itself.
-    private static func user(
+    static func user(
         _ raw: Bytes,
         _ context: CallContext
     ) throws(ServiceError) -> String? {
@@ -63,13 +66,13 @@ enum SessionCalls {
         guard raw.isEmpty else {
             throw ServiceError(
                 .permissionFailure,
-                "only an operator names a user; leave the name out for your own sessions"
+                "only an operator names a user; leave the name out: it is about yourself"
             )
         }
         return nil
     }
 
-    private static func user(
+    static func user(
         named name: String,
         in reader: ReadTransaction
     ) throws -> Users.User {
