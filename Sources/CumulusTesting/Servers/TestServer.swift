@@ -94,6 +94,7 @@ package final class TestServer: Sendable {
         let collector = Collector(node, schedule: schedule)
         try await collector.truncateLogs()
         try await collector.purge()
+        try await collector.forgetTokens()
         try await collector.collectAssets()
     }
 
