@@ -183,6 +183,11 @@ import Testing
             let made = try OperatorMessages.backUp(wire: $0)
             return OperatorMessages.backUp(bytes: made.bytes, files: made.files)
         },
+        "TruncateRequest": {
+            OperatorMessages.truncate(
+                endsSessions: try OperatorMessages.truncatedSessions(wire: $0)
+            )
+        },
         "TruncateResponse": {
             OperatorMessages.truncated(scopes: try OperatorMessages.truncated(wire: $0))
         },

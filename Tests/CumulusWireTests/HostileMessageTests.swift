@@ -23,7 +23,7 @@ import Testing
                 "ListMergePoliciesRequest", "ListUsersRequest", "MarkReadResponse",
                 "NodeStatusRequest", "Preface",
                 "Record", "ReportResponse",
-                "SetPasswordResponse", "TruncateRequest", "WantedAssetsRequest", "WhoAmIRequest",
+                "SetPasswordResponse", "WantedAssetsRequest", "WhoAmIRequest",
                 "ZoneStatusRequest",
             ]
         )

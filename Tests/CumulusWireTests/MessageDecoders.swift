@@ -109,6 +109,7 @@ enum MessageDecoders {
         "RemoveMemberResponse": { _ = try OperatorMessages.memberExisted(wire: $0) },
         "BackUpRequest": { _ = try OperatorMessages.backUpPath(wire: $0) },
         "BackUpResponse": { _ = try OperatorMessages.backUp(wire: $0) },
+        "TruncateRequest": { _ = try OperatorMessages.truncatedSessions(wire: $0) },
         "TruncateResponse": { _ = try OperatorMessages.truncated(wire: $0) },
         "ListMergePoliciesResponse": { _ = try WireMergePolicy.list(wire: $0) },
         "SetMergePolicyRequest": { _ = try WireMergePolicy(wire: $0) },

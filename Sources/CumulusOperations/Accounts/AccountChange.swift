@@ -17,7 +17,8 @@ package enum AccountChange: Sendable {
     case revokeKey(Bytes)
     case setHandle(Handle, user: String, isHeld: Bool)
     // Of anybody who proved a password, or may register.
-    case signIn(Proof, NewSession)
+    /// With the same password hashed anew, if the hash that was compared was weak.
+    case signIn(Proof, NewSession, rehashed: HashedPassword? = nil)
     case register(name: String, id: Bytes, HashedPassword, NewSession)
     // Of a user. The first three also of operators, who name the user.
     case setProfile(People.Profile, user: String?)
@@ -120,7 +121,8 @@ extension AccountChange {
             return try planning(for: name, by: request, transaction) { user throws(EngineError) in
                 try setProfile(profile, of: user.id, scope, in: transaction)
             }
-        case .signIn(let proof, let session): return try signIn(proof, session, scope, &transaction)
+        case .signIn(let proof, let session, let rehashed):
+            return try signIn(proof, session, rehashed, scope, in: transaction)
         case .register(let name, let id, let hashed, let session):
             return try register(name, id, hashed, session, scope, &transaction)
         case .changePassword(let hashed, let proof, let session):
@@ -208,15 +210,24 @@ extension AccountChange {
     private func signIn(
         _ proof: Proof,
         _ session: NewSession,
+        _ rehashed: HashedPassword?,
         _ scope: ScopeNumber,
-        _ transaction: inout WriteTransaction
+        in transaction: borrowing WriteTransaction
     ) throws(EngineError) -> Plan {
-        guard try isPresent(proof, scope, in: transaction) != nil else {
+        guard let known = try isPresent(proof, scope, in: transaction) else {
             return .failure(Passwords.refusal)
         }
-        return .success(
-            try open(session, of: proof.user, password: proof.password, scope, in: transaction)
+        let opened = try open(
+            session,
+            of: proof.user,
+            password: proof.password,
+            scope,
+            in: transaction
         )
+        // Another sign-in may have hashed it anew meanwhile.
+        guard let rehashed, known.hashed.isWeak else { return .success(opened) }
+        let register = Passwords.register(rehashed, of: proof.user.id, inPlaceOf: known)
+        return .success((opened.registers + [register], opened.outcome))
     }
 
     private func register(

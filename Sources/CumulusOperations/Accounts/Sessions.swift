@@ -122,6 +122,15 @@ package enum Sessions {
         return (valid, over)
     }
 
+    /// Ends the sessions and access tokens of all users, also those that other nodes open now.
+    static func endAll(in transaction: inout WriteTransaction) throws(EngineError) {
+        let scope = try transaction.makeScope(.cluster)
+        let (namespace, key) = (AccountRegister.revoked, AccountRegister.everybody)
+        let ended = try transaction.accountNumber(namespace, key, scope)
+        let next = min(ended, .max - 1) + 1
+        try transaction.set([AccountRegister.number(namespace, key, next)], in: scope)
+    }
+
     /// The commits that last ended all sessions of a user.
     static func generations<Reader: RowReader & ~Copyable>(
         of userID: Bytes,
