@@ -682,6 +682,771 @@ void   cumulus__v1__set_password_response__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__set_password_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__handle__init
+                     (Cumulus__V1__Handle         *message)
+{
+  static const Cumulus__V1__Handle init_value = CUMULUS__V1__HANDLE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__handle__get_packed_size
+                     (const Cumulus__V1__Handle *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__handle__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__handle__pack
+                     (const Cumulus__V1__Handle *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__handle__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__handle__pack_to_buffer
+                     (const Cumulus__V1__Handle *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__handle__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__Handle *
+       cumulus__v1__handle__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__Handle *)
+     protobuf_c_message_unpack (&cumulus__v1__handle__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__handle__free_unpacked
+                     (Cumulus__V1__Handle *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__handle__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__profile_request__init
+                     (Cumulus__V1__ProfileRequest         *message)
+{
+  static const Cumulus__V1__ProfileRequest init_value = CUMULUS__V1__PROFILE_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__profile_request__get_packed_size
+                     (const Cumulus__V1__ProfileRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__profile_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__profile_request__pack
+                     (const Cumulus__V1__ProfileRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__profile_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__profile_request__pack_to_buffer
+                     (const Cumulus__V1__ProfileRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__profile_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ProfileRequest *
+       cumulus__v1__profile_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ProfileRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__profile_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__profile_request__free_unpacked
+                     (Cumulus__V1__ProfileRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__profile_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__profile_response__init
+                     (Cumulus__V1__ProfileResponse         *message)
+{
+  static const Cumulus__V1__ProfileResponse init_value = CUMULUS__V1__PROFILE_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__profile_response__get_packed_size
+                     (const Cumulus__V1__ProfileResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__profile_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__profile_response__pack
+                     (const Cumulus__V1__ProfileResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__profile_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__profile_response__pack_to_buffer
+                     (const Cumulus__V1__ProfileResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__profile_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ProfileResponse *
+       cumulus__v1__profile_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ProfileResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__profile_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__profile_response__free_unpacked
+                     (Cumulus__V1__ProfileResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__profile_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__set_profile_request__init
+                     (Cumulus__V1__SetProfileRequest         *message)
+{
+  static const Cumulus__V1__SetProfileRequest init_value = CUMULUS__V1__SET_PROFILE_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__set_profile_request__get_packed_size
+                     (const Cumulus__V1__SetProfileRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__set_profile_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__set_profile_request__pack
+                     (const Cumulus__V1__SetProfileRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__set_profile_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__set_profile_request__pack_to_buffer
+                     (const Cumulus__V1__SetProfileRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__set_profile_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__SetProfileRequest *
+       cumulus__v1__set_profile_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__SetProfileRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__set_profile_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__set_profile_request__free_unpacked
+                     (Cumulus__V1__SetProfileRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__set_profile_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__set_profile_response__init
+                     (Cumulus__V1__SetProfileResponse         *message)
+{
+  static const Cumulus__V1__SetProfileResponse init_value = CUMULUS__V1__SET_PROFILE_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__set_profile_response__get_packed_size
+                     (const Cumulus__V1__SetProfileResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__set_profile_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__set_profile_response__pack
+                     (const Cumulus__V1__SetProfileResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__set_profile_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__set_profile_response__pack_to_buffer
+                     (const Cumulus__V1__SetProfileResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__set_profile_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__SetProfileResponse *
+       cumulus__v1__set_profile_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__SetProfileResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__set_profile_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__set_profile_response__free_unpacked
+                     (Cumulus__V1__SetProfileResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__set_profile_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__discover_request__init
+                     (Cumulus__V1__DiscoverRequest         *message)
+{
+  static const Cumulus__V1__DiscoverRequest init_value = CUMULUS__V1__DISCOVER_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__discover_request__get_packed_size
+                     (const Cumulus__V1__DiscoverRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__discover_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__discover_request__pack
+                     (const Cumulus__V1__DiscoverRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__discover_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__discover_request__pack_to_buffer
+                     (const Cumulus__V1__DiscoverRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__discover_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__DiscoverRequest *
+       cumulus__v1__discover_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__DiscoverRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__discover_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__discover_request__free_unpacked
+                     (Cumulus__V1__DiscoverRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__discover_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__discover_response__init
+                     (Cumulus__V1__DiscoverResponse         *message)
+{
+  static const Cumulus__V1__DiscoverResponse init_value = CUMULUS__V1__DISCOVER_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__discover_response__get_packed_size
+                     (const Cumulus__V1__DiscoverResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__discover_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__discover_response__pack
+                     (const Cumulus__V1__DiscoverResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__discover_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__discover_response__pack_to_buffer
+                     (const Cumulus__V1__DiscoverResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__discover_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__DiscoverResponse *
+       cumulus__v1__discover_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__DiscoverResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__discover_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__discover_response__free_unpacked
+                     (Cumulus__V1__DiscoverResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__discover_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__discovered_user__init
+                     (Cumulus__V1__DiscoveredUser         *message)
+{
+  static const Cumulus__V1__DiscoveredUser init_value = CUMULUS__V1__DISCOVERED_USER__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__discovered_user__get_packed_size
+                     (const Cumulus__V1__DiscoveredUser *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__discovered_user__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__discovered_user__pack
+                     (const Cumulus__V1__DiscoveredUser *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__discovered_user__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__discovered_user__pack_to_buffer
+                     (const Cumulus__V1__DiscoveredUser *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__discovered_user__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__DiscoveredUser *
+       cumulus__v1__discovered_user__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__DiscoveredUser *)
+     protobuf_c_message_unpack (&cumulus__v1__discovered_user__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__discovered_user__free_unpacked
+                     (Cumulus__V1__DiscoveredUser *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__discovered_user__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__set_handle_request__init
+                     (Cumulus__V1__SetHandleRequest         *message)
+{
+  static const Cumulus__V1__SetHandleRequest init_value = CUMULUS__V1__SET_HANDLE_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__set_handle_request__get_packed_size
+                     (const Cumulus__V1__SetHandleRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__set_handle_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__set_handle_request__pack
+                     (const Cumulus__V1__SetHandleRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__set_handle_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__set_handle_request__pack_to_buffer
+                     (const Cumulus__V1__SetHandleRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__set_handle_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__SetHandleRequest *
+       cumulus__v1__set_handle_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__SetHandleRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__set_handle_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__set_handle_request__free_unpacked
+                     (Cumulus__V1__SetHandleRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__set_handle_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__set_handle_response__init
+                     (Cumulus__V1__SetHandleResponse         *message)
+{
+  static const Cumulus__V1__SetHandleResponse init_value = CUMULUS__V1__SET_HANDLE_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__set_handle_response__get_packed_size
+                     (const Cumulus__V1__SetHandleResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__set_handle_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__set_handle_response__pack
+                     (const Cumulus__V1__SetHandleResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__set_handle_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__set_handle_response__pack_to_buffer
+                     (const Cumulus__V1__SetHandleResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__set_handle_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__SetHandleResponse *
+       cumulus__v1__set_handle_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__SetHandleResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__set_handle_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__set_handle_response__free_unpacked
+                     (Cumulus__V1__SetHandleResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__set_handle_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__list_keys_request__init
+                     (Cumulus__V1__ListKeysRequest         *message)
+{
+  static const Cumulus__V1__ListKeysRequest init_value = CUMULUS__V1__LIST_KEYS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__list_keys_request__get_packed_size
+                     (const Cumulus__V1__ListKeysRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_keys_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__list_keys_request__pack
+                     (const Cumulus__V1__ListKeysRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_keys_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__list_keys_request__pack_to_buffer
+                     (const Cumulus__V1__ListKeysRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_keys_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ListKeysRequest *
+       cumulus__v1__list_keys_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ListKeysRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__list_keys_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__list_keys_request__free_unpacked
+                     (Cumulus__V1__ListKeysRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__list_keys_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__list_keys_response__init
+                     (Cumulus__V1__ListKeysResponse         *message)
+{
+  static const Cumulus__V1__ListKeysResponse init_value = CUMULUS__V1__LIST_KEYS_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__list_keys_response__get_packed_size
+                     (const Cumulus__V1__ListKeysResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_keys_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__list_keys_response__pack
+                     (const Cumulus__V1__ListKeysResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_keys_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__list_keys_response__pack_to_buffer
+                     (const Cumulus__V1__ListKeysResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__list_keys_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ListKeysResponse *
+       cumulus__v1__list_keys_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ListKeysResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__list_keys_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__list_keys_response__free_unpacked
+                     (Cumulus__V1__ListKeysResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__list_keys_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__service_key__init
+                     (Cumulus__V1__ServiceKey         *message)
+{
+  static const Cumulus__V1__ServiceKey init_value = CUMULUS__V1__SERVICE_KEY__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__service_key__get_packed_size
+                     (const Cumulus__V1__ServiceKey *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__service_key__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__service_key__pack
+                     (const Cumulus__V1__ServiceKey *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__service_key__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__service_key__pack_to_buffer
+                     (const Cumulus__V1__ServiceKey *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__service_key__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ServiceKey *
+       cumulus__v1__service_key__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ServiceKey *)
+     protobuf_c_message_unpack (&cumulus__v1__service_key__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__service_key__free_unpacked
+                     (Cumulus__V1__ServiceKey *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__service_key__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__add_key_request__init
+                     (Cumulus__V1__AddKeyRequest         *message)
+{
+  static const Cumulus__V1__AddKeyRequest init_value = CUMULUS__V1__ADD_KEY_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__add_key_request__get_packed_size
+                     (const Cumulus__V1__AddKeyRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__add_key_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__add_key_request__pack
+                     (const Cumulus__V1__AddKeyRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__add_key_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__add_key_request__pack_to_buffer
+                     (const Cumulus__V1__AddKeyRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__add_key_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__AddKeyRequest *
+       cumulus__v1__add_key_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__AddKeyRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__add_key_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__add_key_request__free_unpacked
+                     (Cumulus__V1__AddKeyRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__add_key_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__add_key_response__init
+                     (Cumulus__V1__AddKeyResponse         *message)
+{
+  static const Cumulus__V1__AddKeyResponse init_value = CUMULUS__V1__ADD_KEY_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__add_key_response__get_packed_size
+                     (const Cumulus__V1__AddKeyResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__add_key_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__add_key_response__pack
+                     (const Cumulus__V1__AddKeyResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__add_key_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__add_key_response__pack_to_buffer
+                     (const Cumulus__V1__AddKeyResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__add_key_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__AddKeyResponse *
+       cumulus__v1__add_key_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__AddKeyResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__add_key_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__add_key_response__free_unpacked
+                     (Cumulus__V1__AddKeyResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__add_key_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__revoke_key_request__init
+                     (Cumulus__V1__RevokeKeyRequest         *message)
+{
+  static const Cumulus__V1__RevokeKeyRequest init_value = CUMULUS__V1__REVOKE_KEY_REQUEST__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__revoke_key_request__get_packed_size
+                     (const Cumulus__V1__RevokeKeyRequest *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__revoke_key_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__revoke_key_request__pack
+                     (const Cumulus__V1__RevokeKeyRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__revoke_key_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__revoke_key_request__pack_to_buffer
+                     (const Cumulus__V1__RevokeKeyRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__revoke_key_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__RevokeKeyRequest *
+       cumulus__v1__revoke_key_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__RevokeKeyRequest *)
+     protobuf_c_message_unpack (&cumulus__v1__revoke_key_request__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__revoke_key_request__free_unpacked
+                     (Cumulus__V1__RevokeKeyRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__revoke_key_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__revoke_key_response__init
+                     (Cumulus__V1__RevokeKeyResponse         *message)
+{
+  static const Cumulus__V1__RevokeKeyResponse init_value = CUMULUS__V1__REVOKE_KEY_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__revoke_key_response__get_packed_size
+                     (const Cumulus__V1__RevokeKeyResponse *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__revoke_key_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__revoke_key_response__pack
+                     (const Cumulus__V1__RevokeKeyResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__revoke_key_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__revoke_key_response__pack_to_buffer
+                     (const Cumulus__V1__RevokeKeyResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__revoke_key_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__RevokeKeyResponse *
+       cumulus__v1__revoke_key_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__RevokeKeyResponse *)
+     protobuf_c_message_unpack (&cumulus__v1__revoke_key_response__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__revoke_key_response__free_unpacked
+                     (Cumulus__V1__RevokeKeyResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__revoke_key_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor cumulus__v1__sign_in_request__field_descriptors[3] =
 {
   {
@@ -1505,6 +2270,866 @@ const ProtobufCMessageDescriptor cumulus__v1__set_password_response__descriptor 
   (ProtobufCMessageInit) cumulus__v1__set_password_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
+static const ProtobufCFieldDescriptor cumulus__v1__handle__field_descriptors[3] =
+{
+  {
+    "kind",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Handle, kind),
+    &cumulus__v1__handle_kind__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "value",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Handle, value),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "verified_by",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Handle, verified_by),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__handle__field_indices_by_name[] = {
+  0,   /* field[0] = kind */
+  1,   /* field[1] = value */
+  2,   /* field[2] = verified_by */
+};
+static const ProtobufCIntRange cumulus__v1__handle__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__handle__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.Handle",
+  "Handle",
+  "Cumulus__V1__Handle",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__Handle),
+  3,
+  cumulus__v1__handle__field_descriptors,
+  cumulus__v1__handle__field_indices_by_name,
+  1,  cumulus__v1__handle__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__handle__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__profile_request__field_descriptors[1] =
+{
+  {
+    "user",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ProfileRequest, user),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__profile_request__field_indices_by_name[] = {
+  0,   /* field[0] = user */
+};
+static const ProtobufCIntRange cumulus__v1__profile_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__profile_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ProfileRequest",
+  "ProfileRequest",
+  "Cumulus__V1__ProfileRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ProfileRequest),
+  1,
+  cumulus__v1__profile_request__field_descriptors,
+  cumulus__v1__profile_request__field_indices_by_name,
+  1,  cumulus__v1__profile_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__profile_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__profile_response__field_descriptors[3] =
+{
+  {
+    "display_name",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ProfileResponse, display_name),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "is_discoverable",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ProfileResponse, is_discoverable),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "handles",
+    3,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__ProfileResponse, n_handles),
+    offsetof(Cumulus__V1__ProfileResponse, handles),
+    &cumulus__v1__handle__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__profile_response__field_indices_by_name[] = {
+  0,   /* field[0] = display_name */
+  2,   /* field[2] = handles */
+  1,   /* field[1] = is_discoverable */
+};
+static const ProtobufCIntRange cumulus__v1__profile_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__profile_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ProfileResponse",
+  "ProfileResponse",
+  "Cumulus__V1__ProfileResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ProfileResponse),
+  3,
+  cumulus__v1__profile_response__field_descriptors,
+  cumulus__v1__profile_response__field_indices_by_name,
+  1,  cumulus__v1__profile_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__profile_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__set_profile_request__field_descriptors[3] =
+{
+  {
+    "user",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__SetProfileRequest, user),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "display_name",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__SetProfileRequest, display_name),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "is_discoverable",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__SetProfileRequest, is_discoverable),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__set_profile_request__field_indices_by_name[] = {
+  1,   /* field[1] = display_name */
+  2,   /* field[2] = is_discoverable */
+  0,   /* field[0] = user */
+};
+static const ProtobufCIntRange cumulus__v1__set_profile_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__set_profile_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.SetProfileRequest",
+  "SetProfileRequest",
+  "Cumulus__V1__SetProfileRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__SetProfileRequest),
+  3,
+  cumulus__v1__set_profile_request__field_descriptors,
+  cumulus__v1__set_profile_request__field_indices_by_name,
+  1,  cumulus__v1__set_profile_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__set_profile_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__set_profile_response__field_descriptors[1] =
+{
+  {
+    "changed",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__SetProfileResponse, changed),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__set_profile_response__field_indices_by_name[] = {
+  0,   /* field[0] = changed */
+};
+static const ProtobufCIntRange cumulus__v1__set_profile_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__set_profile_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.SetProfileResponse",
+  "SetProfileResponse",
+  "Cumulus__V1__SetProfileResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__SetProfileResponse),
+  1,
+  cumulus__v1__set_profile_response__field_descriptors,
+  cumulus__v1__set_profile_response__field_indices_by_name,
+  1,  cumulus__v1__set_profile_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__set_profile_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__discover_request__field_descriptors[1] =
+{
+  {
+    "handles",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__DiscoverRequest, n_handles),
+    offsetof(Cumulus__V1__DiscoverRequest, handles),
+    &cumulus__v1__handle__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__discover_request__field_indices_by_name[] = {
+  0,   /* field[0] = handles */
+};
+static const ProtobufCIntRange cumulus__v1__discover_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__discover_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.DiscoverRequest",
+  "DiscoverRequest",
+  "Cumulus__V1__DiscoverRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__DiscoverRequest),
+  1,
+  cumulus__v1__discover_request__field_descriptors,
+  cumulus__v1__discover_request__field_indices_by_name,
+  1,  cumulus__v1__discover_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__discover_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__discover_response__field_descriptors[1] =
+{
+  {
+    "users",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__DiscoverResponse, n_users),
+    offsetof(Cumulus__V1__DiscoverResponse, users),
+    &cumulus__v1__discovered_user__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__discover_response__field_indices_by_name[] = {
+  0,   /* field[0] = users */
+};
+static const ProtobufCIntRange cumulus__v1__discover_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__discover_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.DiscoverResponse",
+  "DiscoverResponse",
+  "Cumulus__V1__DiscoverResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__DiscoverResponse),
+  1,
+  cumulus__v1__discover_response__field_descriptors,
+  cumulus__v1__discover_response__field_indices_by_name,
+  1,  cumulus__v1__discover_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__discover_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__discovered_user__field_descriptors[2] =
+{
+  {
+    "user",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__DiscoveredUser, user),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "display_name",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__DiscoveredUser, display_name),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__discovered_user__field_indices_by_name[] = {
+  1,   /* field[1] = display_name */
+  0,   /* field[0] = user */
+};
+static const ProtobufCIntRange cumulus__v1__discovered_user__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__discovered_user__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.DiscoveredUser",
+  "DiscoveredUser",
+  "Cumulus__V1__DiscoveredUser",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__DiscoveredUser),
+  2,
+  cumulus__v1__discovered_user__field_descriptors,
+  cumulus__v1__discovered_user__field_indices_by_name,
+  1,  cumulus__v1__discovered_user__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__discovered_user__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__set_handle_request__field_descriptors[3] =
+{
+  {
+    "user",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__SetHandleRequest, user),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "handle",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__SetHandleRequest, handle),
+    &cumulus__v1__handle__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "is_held",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__SetHandleRequest, is_held),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__set_handle_request__field_indices_by_name[] = {
+  1,   /* field[1] = handle */
+  2,   /* field[2] = is_held */
+  0,   /* field[0] = user */
+};
+static const ProtobufCIntRange cumulus__v1__set_handle_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__set_handle_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.SetHandleRequest",
+  "SetHandleRequest",
+  "Cumulus__V1__SetHandleRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__SetHandleRequest),
+  3,
+  cumulus__v1__set_handle_request__field_descriptors,
+  cumulus__v1__set_handle_request__field_indices_by_name,
+  1,  cumulus__v1__set_handle_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__set_handle_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__set_handle_response__field_descriptors[2] =
+{
+  {
+    "existed",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__SetHandleResponse, existed),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "moved",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__SetHandleResponse, moved),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__set_handle_response__field_indices_by_name[] = {
+  0,   /* field[0] = existed */
+  1,   /* field[1] = moved */
+};
+static const ProtobufCIntRange cumulus__v1__set_handle_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__set_handle_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.SetHandleResponse",
+  "SetHandleResponse",
+  "Cumulus__V1__SetHandleResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__SetHandleResponse),
+  2,
+  cumulus__v1__set_handle_response__field_descriptors,
+  cumulus__v1__set_handle_response__field_indices_by_name,
+  1,  cumulus__v1__set_handle_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__set_handle_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+#define cumulus__v1__list_keys_request__field_descriptors NULL
+#define cumulus__v1__list_keys_request__field_indices_by_name NULL
+#define cumulus__v1__list_keys_request__number_ranges NULL
+const ProtobufCMessageDescriptor cumulus__v1__list_keys_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ListKeysRequest",
+  "ListKeysRequest",
+  "Cumulus__V1__ListKeysRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ListKeysRequest),
+  0,
+  cumulus__v1__list_keys_request__field_descriptors,
+  cumulus__v1__list_keys_request__field_indices_by_name,
+  0,  cumulus__v1__list_keys_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__list_keys_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__list_keys_response__field_descriptors[1] =
+{
+  {
+    "keys",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__ListKeysResponse, n_keys),
+    offsetof(Cumulus__V1__ListKeysResponse, keys),
+    &cumulus__v1__service_key__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__list_keys_response__field_indices_by_name[] = {
+  0,   /* field[0] = keys */
+};
+static const ProtobufCIntRange cumulus__v1__list_keys_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__list_keys_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ListKeysResponse",
+  "ListKeysResponse",
+  "Cumulus__V1__ListKeysResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ListKeysResponse),
+  1,
+  cumulus__v1__list_keys_response__field_descriptors,
+  cumulus__v1__list_keys_response__field_indices_by_name,
+  1,  cumulus__v1__list_keys_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__list_keys_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__service_key__field_descriptors[6] =
+{
+  {
+    "id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ServiceKey, id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "public_key",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ServiceKey, public_key),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "label",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ServiceKey, label),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "created",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_SINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ServiceKey, created),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "expires",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_SINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ServiceKey, expires),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "user",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ServiceKey, user),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__service_key__field_indices_by_name[] = {
+  3,   /* field[3] = created */
+  4,   /* field[4] = expires */
+  0,   /* field[0] = id */
+  2,   /* field[2] = label */
+  1,   /* field[1] = public_key */
+  5,   /* field[5] = user */
+};
+static const ProtobufCIntRange cumulus__v1__service_key__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 6 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__service_key__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ServiceKey",
+  "ServiceKey",
+  "Cumulus__V1__ServiceKey",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ServiceKey),
+  6,
+  cumulus__v1__service_key__field_descriptors,
+  cumulus__v1__service_key__field_indices_by_name,
+  1,  cumulus__v1__service_key__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__service_key__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__add_key_request__field_descriptors[3] =
+{
+  {
+    "public_key",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__AddKeyRequest, public_key),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "label",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__AddKeyRequest, label),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "expires",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_SINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__AddKeyRequest, expires),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__add_key_request__field_indices_by_name[] = {
+  2,   /* field[2] = expires */
+  1,   /* field[1] = label */
+  0,   /* field[0] = public_key */
+};
+static const ProtobufCIntRange cumulus__v1__add_key_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__add_key_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.AddKeyRequest",
+  "AddKeyRequest",
+  "Cumulus__V1__AddKeyRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__AddKeyRequest),
+  3,
+  cumulus__v1__add_key_request__field_descriptors,
+  cumulus__v1__add_key_request__field_indices_by_name,
+  1,  cumulus__v1__add_key_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__add_key_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__add_key_response__field_descriptors[2] =
+{
+  {
+    "key",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__AddKeyResponse, key),
+    &cumulus__v1__service_key__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "existed",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__AddKeyResponse, existed),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__add_key_response__field_indices_by_name[] = {
+  1,   /* field[1] = existed */
+  0,   /* field[0] = key */
+};
+static const ProtobufCIntRange cumulus__v1__add_key_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__add_key_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.AddKeyResponse",
+  "AddKeyResponse",
+  "Cumulus__V1__AddKeyResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__AddKeyResponse),
+  2,
+  cumulus__v1__add_key_response__field_descriptors,
+  cumulus__v1__add_key_response__field_indices_by_name,
+  1,  cumulus__v1__add_key_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__add_key_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__revoke_key_request__field_descriptors[1] =
+{
+  {
+    "id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__RevokeKeyRequest, id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__revoke_key_request__field_indices_by_name[] = {
+  0,   /* field[0] = id */
+};
+static const ProtobufCIntRange cumulus__v1__revoke_key_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__revoke_key_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.RevokeKeyRequest",
+  "RevokeKeyRequest",
+  "Cumulus__V1__RevokeKeyRequest",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__RevokeKeyRequest),
+  1,
+  cumulus__v1__revoke_key_request__field_descriptors,
+  cumulus__v1__revoke_key_request__field_indices_by_name,
+  1,  cumulus__v1__revoke_key_request__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__revoke_key_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__revoke_key_response__field_descriptors[1] =
+{
+  {
+    "existed",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__RevokeKeyResponse, existed),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__revoke_key_response__field_indices_by_name[] = {
+  0,   /* field[0] = existed */
+};
+static const ProtobufCIntRange cumulus__v1__revoke_key_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__revoke_key_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.RevokeKeyResponse",
+  "RevokeKeyResponse",
+  "Cumulus__V1__RevokeKeyResponse",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__RevokeKeyResponse),
+  1,
+  cumulus__v1__revoke_key_response__field_descriptors,
+  cumulus__v1__revoke_key_response__field_indices_by_name,
+  1,  cumulus__v1__revoke_key_response__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__revoke_key_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
 static const ProtobufCEnumValue cumulus__v1__session_kind__enum_values_by_number[3] =
 {
   { "SESSION_KIND_UNKNOWN", "CUMULUS__V1__SESSION_KIND__SESSION_KIND_UNKNOWN", 0 },
@@ -1533,5 +3158,35 @@ const ProtobufCEnumDescriptor cumulus__v1__session_kind__descriptor =
   cumulus__v1__session_kind__enum_values_by_name,
   1,
   cumulus__v1__session_kind__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
+};
+static const ProtobufCEnumValue cumulus__v1__handle_kind__enum_values_by_number[3] =
+{
+  { "HANDLE_KIND_UNKNOWN", "CUMULUS__V1__HANDLE_KIND__HANDLE_KIND_UNKNOWN", 0 },
+  { "EMAIL", "CUMULUS__V1__HANDLE_KIND__EMAIL", 1 },
+  { "PHONE", "CUMULUS__V1__HANDLE_KIND__PHONE", 2 },
+};
+static const ProtobufCIntRange cumulus__v1__handle_kind__value_ranges[] = {
+{0, 0},{0, 3}
+};
+static const ProtobufCEnumValueIndex cumulus__v1__handle_kind__enum_values_by_name[3] =
+{
+  { "EMAIL", 1 },
+  { "HANDLE_KIND_UNKNOWN", 0 },
+  { "PHONE", 2 },
+};
+const ProtobufCEnumDescriptor cumulus__v1__handle_kind__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "cumulus.v1.HandleKind",
+  "HandleKind",
+  "Cumulus__V1__HandleKind",
+  "cumulus.v1",
+  3,
+  cumulus__v1__handle_kind__enum_values_by_number,
+  3,
+  cumulus__v1__handle_kind__enum_values_by_name,
+  1,
+  cumulus__v1__handle_kind__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };

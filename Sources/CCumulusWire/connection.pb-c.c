@@ -322,7 +322,7 @@ void   cumulus__v1__drain__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__drain__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor cumulus__v1__hello__field_descriptors[16] =
+static const ProtobufCFieldDescriptor cumulus__v1__hello__field_descriptors[18] =
 {
   {
     "protocol_version",
@@ -516,6 +516,30 @@ static const ProtobufCFieldDescriptor cumulus__v1__hello__field_descriptors[16] 
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "key_id",
+    17,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Hello, key_id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "signature",
+    18,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Hello, signature),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__hello__field_indices_by_name[] = {
   11,   /* field[11] = cluster_id */
@@ -525,12 +549,14 @@ static const unsigned cumulus__v1__hello__field_indices_by_name[] = {
   5,   /* field[5] = environment */
   9,   /* field[9] = features */
   15,   /* field[15] = incarnation */
+  16,   /* field[16] = key_id */
   8,   /* field[8] = largest_frame */
   10,   /* field[10] = node_id */
   12,   /* field[12] = nonce */
   13,   /* field[13] = proof */
   0,   /* field[0] = protocol_version */
   1,   /* field[1] = role */
+  17,   /* field[17] = signature */
   2,   /* field[2] = software */
   3,   /* field[3] = software_version */
   7,   /* field[7] = token */
@@ -538,7 +564,7 @@ static const unsigned cumulus__v1__hello__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__hello__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 16 }
+  { 0, 18 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__hello__descriptor =
 {
@@ -548,7 +574,7 @@ const ProtobufCMessageDescriptor cumulus__v1__hello__descriptor =
   "Cumulus__V1__Hello",
   "cumulus.v1",
   sizeof(Cumulus__V1__Hello),
-  16,
+  18,
   cumulus__v1__hello__field_descriptors,
   cumulus__v1__hello__field_indices_by_name,
   1,  cumulus__v1__hello__number_ranges,
@@ -1397,7 +1423,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[58] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[65] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -1414,8 +1440,15 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[58] =
   { "ACCOUNTS_SESSIONS", "CUMULUS__V1__METHOD__ACCOUNTS_SESSIONS", 35 },
   { "ACCOUNTS_REVOKE", "CUMULUS__V1__METHOD__ACCOUNTS_REVOKE", 36 },
   { "ACCOUNTS_CHANGE_PASSWORD", "CUMULUS__V1__METHOD__ACCOUNTS_CHANGE_PASSWORD", 37 },
+  { "ACCOUNTS_PROFILE", "CUMULUS__V1__METHOD__ACCOUNTS_PROFILE", 38 },
+  { "ACCOUNTS_SET_PROFILE", "CUMULUS__V1__METHOD__ACCOUNTS_SET_PROFILE", 39 },
+  { "KEYS_LIST", "CUMULUS__V1__METHOD__KEYS_LIST", 40 },
+  { "KEYS_ADD", "CUMULUS__V1__METHOD__KEYS_ADD", 41 },
+  { "KEYS_REVOKE", "CUMULUS__V1__METHOD__KEYS_REVOKE", 42 },
+  { "ACCOUNTS_DISCOVER", "CUMULUS__V1__METHOD__ACCOUNTS_DISCOVER", 43 },
   { "OPERATOR_SET_USER_STATE", "CUMULUS__V1__METHOD__OPERATOR_SET_USER_STATE", 44 },
   { "OPERATOR_SET_PASSWORD", "CUMULUS__V1__METHOD__OPERATOR_SET_PASSWORD", 45 },
+  { "OPERATOR_SET_HANDLE", "CUMULUS__V1__METHOD__OPERATOR_SET_HANDLE", 46 },
   { "OPERATOR_STATUS", "CUMULUS__V1__METHOD__OPERATOR_STATUS", 48 },
   { "OPERATOR_LIST_CONTAINERS", "CUMULUS__V1__METHOD__OPERATOR_LIST_CONTAINERS", 49 },
   { "OPERATOR_CREATE_CONTAINER", "CUMULUS__V1__METHOD__OPERATOR_CREATE_CONTAINER", 50 },
@@ -1459,65 +1492,72 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[58] =
   { "FEEDS_MARK_READ", "CUMULUS__V1__METHOD__FEEDS_MARK_READ", 131 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 6},{32, 9},{44, 15},{48, 17},{80, 38},{96, 42},{112, 51},{128, 54},{0, 58}
+{0, 0},{16, 6},{32, 9},{48, 24},{80, 45},{96, 49},{112, 58},{128, 61},{0, 65}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[58] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[65] =
 {
   { "ACCOUNTS_CHANGE_PASSWORD", 14 },
+  { "ACCOUNTS_DISCOVER", 20 },
+  { "ACCOUNTS_PROFILE", 15 },
   { "ACCOUNTS_REGISTER", 11 },
   { "ACCOUNTS_REVOKE", 13 },
   { "ACCOUNTS_SESSIONS", 12 },
+  { "ACCOUNTS_SET_PROFILE", 16 },
   { "ACCOUNTS_SIGN_IN", 10 },
   { "ACCOUNTS_WHO_AM_I", 9 },
-  { "ASSETS_DOWNLOAD", 53 },
-  { "ASSETS_PREPARE", 51 },
-  { "ASSETS_UPLOAD", 52 },
-  { "CHANGES_DATABASE", 38 },
-  { "CHANGES_FOLLOW_DATABASE", 40 },
-  { "CHANGES_FOLLOW_ZONE", 41 },
-  { "CHANGES_ZONE", 39 },
-  { "FEEDS_FOLLOW", 56 },
-  { "FEEDS_MARK_READ", 57 },
-  { "INDEXES_LIST", 45 },
-  { "INDEXES_REBUILD", 46 },
-  { "INDEXES_VERIFY", 47 },
+  { "ASSETS_DOWNLOAD", 60 },
+  { "ASSETS_PREPARE", 58 },
+  { "ASSETS_UPLOAD", 59 },
+  { "CHANGES_DATABASE", 45 },
+  { "CHANGES_FOLLOW_DATABASE", 47 },
+  { "CHANGES_FOLLOW_ZONE", 48 },
+  { "CHANGES_ZONE", 46 },
+  { "FEEDS_FOLLOW", 63 },
+  { "FEEDS_MARK_READ", 64 },
+  { "INDEXES_LIST", 52 },
+  { "INDEXES_REBUILD", 53 },
+  { "INDEXES_VERIFY", 54 },
+  { "KEYS_ADD", 18 },
+  { "KEYS_LIST", 17 },
+  { "KEYS_REVOKE", 19 },
   { "METHOD_UNKNOWN", 0 },
-  { "OPERATOR_ADD_TOKEN", 22 },
-  { "OPERATOR_ADD_USER", 21 },
-  { "OPERATOR_BACK_UP", 25 },
-  { "OPERATOR_CREATE_CONTAINER", 19 },
-  { "OPERATOR_LEAVE", 28 },
-  { "OPERATOR_LIST_CONTAINERS", 18 },
-  { "OPERATOR_LIST_MEMBERS", 23 },
-  { "OPERATOR_LIST_MERGE_POLICIES", 29 },
-  { "OPERATOR_LIST_USERS", 20 },
-  { "OPERATOR_REMOVE_MEMBER", 24 },
-  { "OPERATOR_RESCUE", 32 },
-  { "OPERATOR_SET_MERGE_POLICY", 30 },
-  { "OPERATOR_SET_PASSWORD", 16 },
-  { "OPERATOR_SET_USER_STATE", 15 },
-  { "OPERATOR_STATUS", 17 },
-  { "OPERATOR_TRUNCATE", 26 },
-  { "OPERATOR_VERIFY", 27 },
-  { "OPERATOR_ZONE_STATUS", 31 },
-  { "PEERS_ASSET", 36 },
-  { "PEERS_PULL", 33 },
-  { "PEERS_REPORT", 35 },
-  { "PEERS_STATE", 34 },
-  { "PEERS_WANTED", 37 },
+  { "OPERATOR_ADD_TOKEN", 29 },
+  { "OPERATOR_ADD_USER", 28 },
+  { "OPERATOR_BACK_UP", 32 },
+  { "OPERATOR_CREATE_CONTAINER", 26 },
+  { "OPERATOR_LEAVE", 35 },
+  { "OPERATOR_LIST_CONTAINERS", 25 },
+  { "OPERATOR_LIST_MEMBERS", 30 },
+  { "OPERATOR_LIST_MERGE_POLICIES", 36 },
+  { "OPERATOR_LIST_USERS", 27 },
+  { "OPERATOR_REMOVE_MEMBER", 31 },
+  { "OPERATOR_RESCUE", 39 },
+  { "OPERATOR_SET_HANDLE", 23 },
+  { "OPERATOR_SET_MERGE_POLICY", 37 },
+  { "OPERATOR_SET_PASSWORD", 22 },
+  { "OPERATOR_SET_USER_STATE", 21 },
+  { "OPERATOR_STATUS", 24 },
+  { "OPERATOR_TRUNCATE", 33 },
+  { "OPERATOR_VERIFY", 34 },
+  { "OPERATOR_ZONE_STATUS", 38 },
+  { "PEERS_ASSET", 43 },
+  { "PEERS_PULL", 40 },
+  { "PEERS_REPORT", 42 },
+  { "PEERS_STATE", 41 },
+  { "PEERS_WANTED", 44 },
   { "RECORDS_FETCH", 1 },
   { "RECORDS_LIST", 3 },
   { "RECORDS_LIST_CONFLICTS", 4 },
   { "RECORDS_MODIFY", 2 },
   { "RECORDS_QUERY", 5 },
-  { "ROLES_LIST", 49 },
-  { "ROLES_SET", 50 },
-  { "SCHEMA_DEPLOY", 44 },
-  { "SCHEMA_IMPORT", 43 },
-  { "SCHEMA_READ", 42 },
-  { "SCHEMA_RESET", 48 },
-  { "SUBSCRIPTIONS_FETCH", 55 },
-  { "SUBSCRIPTIONS_MODIFY", 54 },
+  { "ROLES_LIST", 56 },
+  { "ROLES_SET", 57 },
+  { "SCHEMA_DEPLOY", 51 },
+  { "SCHEMA_IMPORT", 50 },
+  { "SCHEMA_READ", 49 },
+  { "SCHEMA_RESET", 55 },
+  { "SUBSCRIPTIONS_FETCH", 62 },
+  { "SUBSCRIPTIONS_MODIFY", 61 },
   { "ZONES_FETCH", 7 },
   { "ZONES_LIST", 6 },
   { "ZONES_MODIFY", 8 },
@@ -1529,11 +1569,11 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  58,
+  65,
   cumulus__v1__method__enum_values_by_number,
-  58,
+  65,
   cumulus__v1__method__enum_values_by_name,
-  9,
+  8,
   cumulus__v1__method__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };

@@ -3448,9 +3448,29 @@ const ProtobufCMessageDescriptor cumulus__v1__back_up_response__descriptor =
   (ProtobufCMessageInit) cumulus__v1__back_up_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-#define cumulus__v1__truncate_request__field_descriptors NULL
-#define cumulus__v1__truncate_request__field_indices_by_name NULL
-#define cumulus__v1__truncate_request__number_ranges NULL
+static const ProtobufCFieldDescriptor cumulus__v1__truncate_request__field_descriptors[1] =
+{
+  {
+    "ends_sessions",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__TruncateRequest, ends_sessions),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__truncate_request__field_indices_by_name[] = {
+  0,   /* field[0] = ends_sessions */
+};
+static const ProtobufCIntRange cumulus__v1__truncate_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
 const ProtobufCMessageDescriptor cumulus__v1__truncate_request__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
@@ -3459,10 +3479,10 @@ const ProtobufCMessageDescriptor cumulus__v1__truncate_request__descriptor =
   "Cumulus__V1__TruncateRequest",
   "cumulus.v1",
   sizeof(Cumulus__V1__TruncateRequest),
-  0,
+  1,
   cumulus__v1__truncate_request__field_descriptors,
   cumulus__v1__truncate_request__field_indices_by_name,
-  0,  cumulus__v1__truncate_request__number_ranges,
+  1,  cumulus__v1__truncate_request__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__truncate_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };

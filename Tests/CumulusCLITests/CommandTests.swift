@@ -206,6 +206,8 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["status", "--environment", "staging"], ["status", "--endpoint", ","],
         ["export", "--type", "T", "--json"], ["nonsense"], ["sign-in"], ["user", "password"],
         ["session", "revoke"], ["session", "revoke", "00", "--all"],
+        ["user", "handle", "add", "u"], ["user", "profile", "u", "--discoverable", "maybe"],
+        ["key", "add"], ["key", "add", "f", "--days", "0"], ["key", "revoke"],
     ])
     func wrongUsageEndsWith64(words: [String]) throws {
         let error = #expect(throws: (any Error).self) { try Main.parseAsRoot(words) }
@@ -224,6 +226,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["sign-in", "u", "--environment", "production"],
         ["session", "list", "--operator-token-file", "f"],
         ["session", "list", "--user", "u", "--token", "t"],
+        ["session", "list", "--user", "u", "--key", "f"], ["key", "list", "--token", "t"],
         ["session", "revoke", "--all", "--user", "u", "--container", "c"],
         ["cluster", "status", "--container", "c"],
         ["cluster", "status", "--environment", "production"],
@@ -350,7 +353,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
     @Test func everyVariableIsNamed() throws {
         let names = [
             "ENDPOINT", "TOKEN", "CONTAINER", "ENVIRONMENT", "OPERATOR_TOKEN_FILE", "SESSION",
-            "ENCRYPTION_KEY_FILE", "TLS", "AUTHORITY", "DATABASE",
+            "ENCRYPTION_KEY_FILE", "TLS", "AUTHORITY", "DATABASE", "KEY", "KEY_ID",
         ].map { "CUMULUS_\($0)" }
         let variables = Dictionary(uniqueKeysWithValues: names.map { ($0, "always") })
         var found = try settings(
@@ -372,6 +375,17 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         #expect(settings["endpoint"]?.origin == "flag")
         #expect(settings["container"]?.origin == "environment CUMULUS_CONTAINER")
         #expect(settings["token"]?.origin == "default")
+    }
+
+    /// A flag says who asks, whatever the environment says of the other way.
+    @Test func aKeyByFlagGoesBeforeATokenOfTheEnvironment() throws {
+        let variables = ["CUMULUS_TOKEN": "t", "CUMULUS_KEY": "f", "CUMULUS_KEY_ID": "i"]
+        let byKey = try settings(variables, "--key", "g")
+        #expect(byKey["token"]?.value == "" && byKey["key"]?.value == "g")
+        #expect(byKey["key-id"]?.value == "i" && byKey["database"]?.value == "public")
+        let byToken = try settings(variables, "--token", "u")
+        #expect(byToken["key"]?.value == "" && byToken["key-id"]?.value == "")
+        #expect(byToken["database"]?.value == "private")
     }
 
     @Test func aTokenIsNeverShownWhole() throws {

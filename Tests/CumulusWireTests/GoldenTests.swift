@@ -145,6 +145,21 @@ import Testing
         "SetUserStateRequest": { try SetUserStateRequest(wire: $0).encoded() },
         "SetUserStateResponse": { AccountMessages.done(try AccountMessages.isDone(wire: $0)) },
         "SetPasswordRequest": { try SetPasswordRequest(wire: $0).encoded() },
+        "ProfileRequest": {
+            ProfileMessages.request(ofUser: try ProfileMessages.user(wire: $0))
+        },
+        "ProfileResponse": { try WireProfile(wire: $0).encoded() },
+        "SetProfileRequest": { try SetProfileRequest(wire: $0).encoded() },
+        "SetProfileResponse": { AccountMessages.done(try AccountMessages.isDone(wire: $0)) },
+        "DiscoverRequest": { try DiscoverRequest(wire: $0).encoded() },
+        "DiscoverResponse": { DiscoveredUser.answer(try DiscoveredUser.list(wire: $0)) },
+        "SetHandleRequest": { try SetHandleRequest(wire: $0).encoded() },
+        "SetHandleResponse": { try SetHandleResponse(wire: $0).encoded() },
+        "ListKeysResponse": { WireServiceKey.answer(try WireServiceKey.list(wire: $0)[...]) },
+        "AddKeyRequest": { try AddKeyRequest(wire: $0).encoded() },
+        "AddKeyResponse": { try AddKeyResponse(wire: $0).encoded() },
+        "RevokeKeyRequest": { RevokeKey.request(try RevokeKey.id(wire: $0)) },
+        "RevokeKeyResponse": { RevokeKey.answer(existed: try RevokeKey.existed(wire: $0)) },
         "PullRequest": { try PullRequest(wire: $0).encoded() },
         "PullResponse": { try PullResponse(wire: $0).encoded() },
         "RescueRequest": { try RescueRequest(wire: $0).encoded() },
@@ -167,6 +182,11 @@ import Testing
         "BackUpResponse": {
             let made = try OperatorMessages.backUp(wire: $0)
             return OperatorMessages.backUp(bytes: made.bytes, files: made.files)
+        },
+        "TruncateRequest": {
+            OperatorMessages.truncate(
+                endsSessions: try OperatorMessages.truncatedSessions(wire: $0)
+            )
         },
         "TruncateResponse": {
             OperatorMessages.truncated(scopes: try OperatorMessages.truncated(wire: $0))

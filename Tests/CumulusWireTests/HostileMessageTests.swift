@@ -17,12 +17,13 @@ import Testing
             without == [
                 "Commit", "Field", "Frame", "LeaveRequest",
                 "LeaveResponse",
-                "ListConflictsRequest", "ListContainersRequest", "ListMembersRequest",
+                "ListConflictsRequest", "ListContainersRequest", "ListKeysRequest",
+                "ListMembersRequest",
                 "ReadSchemaRequest",
                 "ListMergePoliciesRequest", "ListUsersRequest", "MarkReadResponse",
                 "NodeStatusRequest", "Preface",
                 "Record", "ReportResponse",
-                "SetPasswordResponse", "TruncateRequest", "WantedAssetsRequest", "WhoAmIRequest",
+                "SetPasswordResponse", "WantedAssetsRequest", "WhoAmIRequest",
                 "ZoneStatusRequest",
             ]
         )

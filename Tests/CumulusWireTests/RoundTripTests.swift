@@ -194,6 +194,8 @@ import Testing
             hello.proof = Self.bytes(using: &dice)
             hello.endpoint = Self.text(using: &dice)
             hello.incarnation = dice.next()
+            hello.keyID = Self.bytes(using: &dice)
+            hello.signature = Self.bytes(using: &dice)
             hello.features = Features(rawValue: dice.next())
             Self.expectLibraryAgrees("Hello", hello.encoded())
             #expect(try Hello(wire: hello.encoded()) == hello)

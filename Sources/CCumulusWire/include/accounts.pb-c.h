@@ -30,6 +30,23 @@ typedef struct Cumulus__V1__SetUserStateRequest Cumulus__V1__SetUserStateRequest
 typedef struct Cumulus__V1__SetUserStateResponse Cumulus__V1__SetUserStateResponse;
 typedef struct Cumulus__V1__SetPasswordRequest Cumulus__V1__SetPasswordRequest;
 typedef struct Cumulus__V1__SetPasswordResponse Cumulus__V1__SetPasswordResponse;
+typedef struct Cumulus__V1__Handle Cumulus__V1__Handle;
+typedef struct Cumulus__V1__ProfileRequest Cumulus__V1__ProfileRequest;
+typedef struct Cumulus__V1__ProfileResponse Cumulus__V1__ProfileResponse;
+typedef struct Cumulus__V1__SetProfileRequest Cumulus__V1__SetProfileRequest;
+typedef struct Cumulus__V1__SetProfileResponse Cumulus__V1__SetProfileResponse;
+typedef struct Cumulus__V1__DiscoverRequest Cumulus__V1__DiscoverRequest;
+typedef struct Cumulus__V1__DiscoverResponse Cumulus__V1__DiscoverResponse;
+typedef struct Cumulus__V1__DiscoveredUser Cumulus__V1__DiscoveredUser;
+typedef struct Cumulus__V1__SetHandleRequest Cumulus__V1__SetHandleRequest;
+typedef struct Cumulus__V1__SetHandleResponse Cumulus__V1__SetHandleResponse;
+typedef struct Cumulus__V1__ListKeysRequest Cumulus__V1__ListKeysRequest;
+typedef struct Cumulus__V1__ListKeysResponse Cumulus__V1__ListKeysResponse;
+typedef struct Cumulus__V1__ServiceKey Cumulus__V1__ServiceKey;
+typedef struct Cumulus__V1__AddKeyRequest Cumulus__V1__AddKeyRequest;
+typedef struct Cumulus__V1__AddKeyResponse Cumulus__V1__AddKeyResponse;
+typedef struct Cumulus__V1__RevokeKeyRequest Cumulus__V1__RevokeKeyRequest;
+typedef struct Cumulus__V1__RevokeKeyResponse Cumulus__V1__RevokeKeyResponse;
 
 
 /* --- enums --- */
@@ -49,6 +66,21 @@ typedef enum _Cumulus__V1__SessionKind {
   CUMULUS__V1__SESSION_KIND__ACCESS = 2
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__SESSION_KIND)
 } Cumulus__V1__SessionKind;
+/*
+ * What users know each other by.
+ */
+typedef enum _Cumulus__V1__HandleKind {
+  CUMULUS__V1__HANDLE_KIND__HANDLE_KIND_UNKNOWN = 0,
+  /*
+   * Unicode's form NFKC, lower case
+   */
+  CUMULUS__V1__HANDLE_KIND__EMAIL = 1,
+  /*
+   * E.164: a plus sign, then 7 to 15 digits
+   */
+  CUMULUS__V1__HANDLE_KIND__PHONE = 2
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__HANDLE_KIND)
+} Cumulus__V1__HandleKind;
 
 /* --- messages --- */
 
@@ -275,6 +307,272 @@ struct  Cumulus__V1__SetPasswordResponse
 #define CUMULUS__V1__SET_PASSWORD_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__set_password_response__descriptor) \
      }
+
+
+struct  Cumulus__V1__Handle
+{
+  ProtobufCMessage base;
+  Cumulus__V1__HandleKind kind;
+  ProtobufCBinaryData value;
+  /*
+   * answers: who said that it is the user's
+   */
+  ProtobufCBinaryData verified_by;
+};
+#define CUMULUS__V1__HANDLE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__handle__descriptor) \
+    , CUMULUS__V1__HANDLE_KIND__HANDLE_KIND_UNKNOWN, {0,NULL}, {0,NULL} }
+
+
+struct  Cumulus__V1__ProfileRequest
+{
+  ProtobufCMessage base;
+  /*
+   * operators only: a user's name
+   */
+  ProtobufCBinaryData user;
+};
+#define CUMULUS__V1__PROFILE_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__profile_request__descriptor) \
+    , {0,NULL} }
+
+
+struct  Cumulus__V1__ProfileResponse
+{
+  ProtobufCMessage base;
+  /*
+   * for people; may be empty
+   */
+  ProtobufCBinaryData display_name;
+  /*
+   * others find the user by its handles
+   */
+  protobuf_c_boolean is_discoverable;
+  size_t n_handles;
+  Cumulus__V1__Handle **handles;
+};
+#define CUMULUS__V1__PROFILE_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__profile_response__descriptor) \
+    , {0,NULL}, 0, 0,NULL }
+
+
+/*
+ * Sets all of it.
+ */
+struct  Cumulus__V1__SetProfileRequest
+{
+  ProtobufCMessage base;
+  /*
+   * operators only: a user's name
+   */
+  ProtobufCBinaryData user;
+  ProtobufCBinaryData display_name;
+  protobuf_c_boolean is_discoverable;
+};
+#define CUMULUS__V1__SET_PROFILE_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__set_profile_request__descriptor) \
+    , {0,NULL}, {0,NULL}, 0 }
+
+
+struct  Cumulus__V1__SetProfileResponse
+{
+  ProtobufCMessage base;
+  protobuf_c_boolean changed;
+};
+#define CUMULUS__V1__SET_PROFILE_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__set_profile_response__descriptor) \
+    , 0 }
+
+
+struct  Cumulus__V1__DiscoverRequest
+{
+  ProtobufCMessage base;
+  /*
+   * at most 100
+   */
+  size_t n_handles;
+  Cumulus__V1__Handle **handles;
+};
+#define CUMULUS__V1__DISCOVER_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__discover_request__descriptor) \
+    , 0,NULL }
+
+
+struct  Cumulus__V1__DiscoverResponse
+{
+  ProtobufCMessage base;
+  /*
+   * in the order of the request
+   */
+  size_t n_users;
+  Cumulus__V1__DiscoveredUser **users;
+};
+#define CUMULUS__V1__DISCOVER_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__discover_response__descriptor) \
+    , 0,NULL }
+
+
+/*
+ * Empty if nobody has the handle, or its user does not want to be found.
+ */
+struct  Cumulus__V1__DiscoveredUser
+{
+  ProtobufCMessage base;
+  /*
+   * user record name in the container of the connection
+   */
+  ProtobufCBinaryData user;
+  ProtobufCBinaryData display_name;
+};
+#define CUMULUS__V1__DISCOVERED_USER__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__discovered_user__descriptor) \
+    , {0,NULL}, {0,NULL} }
+
+
+struct  Cumulus__V1__SetHandleRequest
+{
+  ProtobufCMessage base;
+  /*
+   * name
+   */
+  ProtobufCBinaryData user;
+  Cumulus__V1__Handle *handle;
+  /*
+   * false: it is taken away from the user
+   */
+  protobuf_c_boolean is_held;
+};
+#define CUMULUS__V1__SET_HANDLE_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__set_handle_request__descriptor) \
+    , {0,NULL}, NULL, 0 }
+
+
+struct  Cumulus__V1__SetHandleResponse
+{
+  ProtobufCMessage base;
+  /*
+   * the user had it before
+   */
+  protobuf_c_boolean existed;
+  /*
+   * another user had it before
+   */
+  protobuf_c_boolean moved;
+};
+#define CUMULUS__V1__SET_HANDLE_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__set_handle_response__descriptor) \
+    , 0, 0 }
+
+
+/*
+ * The service keys of the container and the environment that the call's header names.
+ */
+struct  Cumulus__V1__ListKeysRequest
+{
+  ProtobufCMessage base;
+};
+#define CUMULUS__V1__LIST_KEYS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_keys_request__descriptor) \
+     }
+
+
+struct  Cumulus__V1__ListKeysResponse
+{
+  ProtobufCMessage base;
+  /*
+   * oldest first; without those that were revoked
+   */
+  size_t n_keys;
+  Cumulus__V1__ServiceKey **keys;
+};
+#define CUMULUS__V1__LIST_KEYS_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__list_keys_response__descriptor) \
+    , 0,NULL }
+
+
+struct  Cumulus__V1__ServiceKey
+{
+  ProtobufCMessage base;
+  /*
+   * 16 bytes; the node tells it from the rest
+   */
+  ProtobufCBinaryData id;
+  /*
+   * on P-256, uncompressed: 65 bytes in X9.63 form
+   */
+  ProtobufCBinaryData public_key;
+  /*
+   * for people; may be empty
+   */
+  ProtobufCBinaryData label;
+  /*
+   * milliseconds since 1970 UTC
+   */
+  int64_t created;
+  /*
+   * milliseconds since 1970 UTC; 0: never
+   */
+  int64_t expires;
+  /*
+   * user record name
+   */
+  ProtobufCBinaryData user;
+};
+#define CUMULUS__V1__SERVICE_KEY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__service_key__descriptor) \
+    , {0,NULL}, {0,NULL}, {0,NULL}, 0, 0, {0,NULL} }
+
+
+/*
+ * Registers a key, or gives one that is registered another label and time.
+ */
+struct  Cumulus__V1__AddKeyRequest
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData public_key;
+  ProtobufCBinaryData label;
+  /*
+   * 0: never
+   */
+  int64_t expires;
+};
+#define CUMULUS__V1__ADD_KEY_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__add_key_request__descriptor) \
+    , {0,NULL}, {0,NULL}, 0 }
+
+
+struct  Cumulus__V1__AddKeyResponse
+{
+  ProtobufCMessage base;
+  Cumulus__V1__ServiceKey *key;
+  protobuf_c_boolean existed;
+};
+#define CUMULUS__V1__ADD_KEY_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__add_key_response__descriptor) \
+    , NULL, 0 }
+
+
+struct  Cumulus__V1__RevokeKeyRequest
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData id;
+};
+#define CUMULUS__V1__REVOKE_KEY_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__revoke_key_request__descriptor) \
+    , {0,NULL} }
+
+
+struct  Cumulus__V1__RevokeKeyResponse
+{
+  ProtobufCMessage base;
+  /*
+   * false: there is no such key, or it was revoked before
+   */
+  protobuf_c_boolean existed;
+};
+#define CUMULUS__V1__REVOKE_KEY_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__revoke_key_response__descriptor) \
+    , 0 }
 
 
 /* Cumulus__V1__SignInRequest methods */
@@ -562,6 +860,329 @@ Cumulus__V1__SetPasswordResponse *
 void   cumulus__v1__set_password_response__free_unpacked
                      (Cumulus__V1__SetPasswordResponse *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__Handle methods */
+void   cumulus__v1__handle__init
+                     (Cumulus__V1__Handle         *message);
+size_t cumulus__v1__handle__get_packed_size
+                     (const Cumulus__V1__Handle   *message);
+size_t cumulus__v1__handle__pack
+                     (const Cumulus__V1__Handle   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__handle__pack_to_buffer
+                     (const Cumulus__V1__Handle   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__Handle *
+       cumulus__v1__handle__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__handle__free_unpacked
+                     (Cumulus__V1__Handle *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__ProfileRequest methods */
+void   cumulus__v1__profile_request__init
+                     (Cumulus__V1__ProfileRequest         *message);
+size_t cumulus__v1__profile_request__get_packed_size
+                     (const Cumulus__V1__ProfileRequest   *message);
+size_t cumulus__v1__profile_request__pack
+                     (const Cumulus__V1__ProfileRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__profile_request__pack_to_buffer
+                     (const Cumulus__V1__ProfileRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ProfileRequest *
+       cumulus__v1__profile_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__profile_request__free_unpacked
+                     (Cumulus__V1__ProfileRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__ProfileResponse methods */
+void   cumulus__v1__profile_response__init
+                     (Cumulus__V1__ProfileResponse         *message);
+size_t cumulus__v1__profile_response__get_packed_size
+                     (const Cumulus__V1__ProfileResponse   *message);
+size_t cumulus__v1__profile_response__pack
+                     (const Cumulus__V1__ProfileResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__profile_response__pack_to_buffer
+                     (const Cumulus__V1__ProfileResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ProfileResponse *
+       cumulus__v1__profile_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__profile_response__free_unpacked
+                     (Cumulus__V1__ProfileResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__SetProfileRequest methods */
+void   cumulus__v1__set_profile_request__init
+                     (Cumulus__V1__SetProfileRequest         *message);
+size_t cumulus__v1__set_profile_request__get_packed_size
+                     (const Cumulus__V1__SetProfileRequest   *message);
+size_t cumulus__v1__set_profile_request__pack
+                     (const Cumulus__V1__SetProfileRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__set_profile_request__pack_to_buffer
+                     (const Cumulus__V1__SetProfileRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__SetProfileRequest *
+       cumulus__v1__set_profile_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__set_profile_request__free_unpacked
+                     (Cumulus__V1__SetProfileRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__SetProfileResponse methods */
+void   cumulus__v1__set_profile_response__init
+                     (Cumulus__V1__SetProfileResponse         *message);
+size_t cumulus__v1__set_profile_response__get_packed_size
+                     (const Cumulus__V1__SetProfileResponse   *message);
+size_t cumulus__v1__set_profile_response__pack
+                     (const Cumulus__V1__SetProfileResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__set_profile_response__pack_to_buffer
+                     (const Cumulus__V1__SetProfileResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__SetProfileResponse *
+       cumulus__v1__set_profile_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__set_profile_response__free_unpacked
+                     (Cumulus__V1__SetProfileResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__DiscoverRequest methods */
+void   cumulus__v1__discover_request__init
+                     (Cumulus__V1__DiscoverRequest         *message);
+size_t cumulus__v1__discover_request__get_packed_size
+                     (const Cumulus__V1__DiscoverRequest   *message);
+size_t cumulus__v1__discover_request__pack
+                     (const Cumulus__V1__DiscoverRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__discover_request__pack_to_buffer
+                     (const Cumulus__V1__DiscoverRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__DiscoverRequest *
+       cumulus__v1__discover_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__discover_request__free_unpacked
+                     (Cumulus__V1__DiscoverRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__DiscoverResponse methods */
+void   cumulus__v1__discover_response__init
+                     (Cumulus__V1__DiscoverResponse         *message);
+size_t cumulus__v1__discover_response__get_packed_size
+                     (const Cumulus__V1__DiscoverResponse   *message);
+size_t cumulus__v1__discover_response__pack
+                     (const Cumulus__V1__DiscoverResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__discover_response__pack_to_buffer
+                     (const Cumulus__V1__DiscoverResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__DiscoverResponse *
+       cumulus__v1__discover_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__discover_response__free_unpacked
+                     (Cumulus__V1__DiscoverResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__DiscoveredUser methods */
+void   cumulus__v1__discovered_user__init
+                     (Cumulus__V1__DiscoveredUser         *message);
+size_t cumulus__v1__discovered_user__get_packed_size
+                     (const Cumulus__V1__DiscoveredUser   *message);
+size_t cumulus__v1__discovered_user__pack
+                     (const Cumulus__V1__DiscoveredUser   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__discovered_user__pack_to_buffer
+                     (const Cumulus__V1__DiscoveredUser   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__DiscoveredUser *
+       cumulus__v1__discovered_user__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__discovered_user__free_unpacked
+                     (Cumulus__V1__DiscoveredUser *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__SetHandleRequest methods */
+void   cumulus__v1__set_handle_request__init
+                     (Cumulus__V1__SetHandleRequest         *message);
+size_t cumulus__v1__set_handle_request__get_packed_size
+                     (const Cumulus__V1__SetHandleRequest   *message);
+size_t cumulus__v1__set_handle_request__pack
+                     (const Cumulus__V1__SetHandleRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__set_handle_request__pack_to_buffer
+                     (const Cumulus__V1__SetHandleRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__SetHandleRequest *
+       cumulus__v1__set_handle_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__set_handle_request__free_unpacked
+                     (Cumulus__V1__SetHandleRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__SetHandleResponse methods */
+void   cumulus__v1__set_handle_response__init
+                     (Cumulus__V1__SetHandleResponse         *message);
+size_t cumulus__v1__set_handle_response__get_packed_size
+                     (const Cumulus__V1__SetHandleResponse   *message);
+size_t cumulus__v1__set_handle_response__pack
+                     (const Cumulus__V1__SetHandleResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__set_handle_response__pack_to_buffer
+                     (const Cumulus__V1__SetHandleResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__SetHandleResponse *
+       cumulus__v1__set_handle_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__set_handle_response__free_unpacked
+                     (Cumulus__V1__SetHandleResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__ListKeysRequest methods */
+void   cumulus__v1__list_keys_request__init
+                     (Cumulus__V1__ListKeysRequest         *message);
+size_t cumulus__v1__list_keys_request__get_packed_size
+                     (const Cumulus__V1__ListKeysRequest   *message);
+size_t cumulus__v1__list_keys_request__pack
+                     (const Cumulus__V1__ListKeysRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__list_keys_request__pack_to_buffer
+                     (const Cumulus__V1__ListKeysRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ListKeysRequest *
+       cumulus__v1__list_keys_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__list_keys_request__free_unpacked
+                     (Cumulus__V1__ListKeysRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__ListKeysResponse methods */
+void   cumulus__v1__list_keys_response__init
+                     (Cumulus__V1__ListKeysResponse         *message);
+size_t cumulus__v1__list_keys_response__get_packed_size
+                     (const Cumulus__V1__ListKeysResponse   *message);
+size_t cumulus__v1__list_keys_response__pack
+                     (const Cumulus__V1__ListKeysResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__list_keys_response__pack_to_buffer
+                     (const Cumulus__V1__ListKeysResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ListKeysResponse *
+       cumulus__v1__list_keys_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__list_keys_response__free_unpacked
+                     (Cumulus__V1__ListKeysResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__ServiceKey methods */
+void   cumulus__v1__service_key__init
+                     (Cumulus__V1__ServiceKey         *message);
+size_t cumulus__v1__service_key__get_packed_size
+                     (const Cumulus__V1__ServiceKey   *message);
+size_t cumulus__v1__service_key__pack
+                     (const Cumulus__V1__ServiceKey   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__service_key__pack_to_buffer
+                     (const Cumulus__V1__ServiceKey   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__ServiceKey *
+       cumulus__v1__service_key__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__service_key__free_unpacked
+                     (Cumulus__V1__ServiceKey *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__AddKeyRequest methods */
+void   cumulus__v1__add_key_request__init
+                     (Cumulus__V1__AddKeyRequest         *message);
+size_t cumulus__v1__add_key_request__get_packed_size
+                     (const Cumulus__V1__AddKeyRequest   *message);
+size_t cumulus__v1__add_key_request__pack
+                     (const Cumulus__V1__AddKeyRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__add_key_request__pack_to_buffer
+                     (const Cumulus__V1__AddKeyRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__AddKeyRequest *
+       cumulus__v1__add_key_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__add_key_request__free_unpacked
+                     (Cumulus__V1__AddKeyRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__AddKeyResponse methods */
+void   cumulus__v1__add_key_response__init
+                     (Cumulus__V1__AddKeyResponse         *message);
+size_t cumulus__v1__add_key_response__get_packed_size
+                     (const Cumulus__V1__AddKeyResponse   *message);
+size_t cumulus__v1__add_key_response__pack
+                     (const Cumulus__V1__AddKeyResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__add_key_response__pack_to_buffer
+                     (const Cumulus__V1__AddKeyResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__AddKeyResponse *
+       cumulus__v1__add_key_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__add_key_response__free_unpacked
+                     (Cumulus__V1__AddKeyResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__RevokeKeyRequest methods */
+void   cumulus__v1__revoke_key_request__init
+                     (Cumulus__V1__RevokeKeyRequest         *message);
+size_t cumulus__v1__revoke_key_request__get_packed_size
+                     (const Cumulus__V1__RevokeKeyRequest   *message);
+size_t cumulus__v1__revoke_key_request__pack
+                     (const Cumulus__V1__RevokeKeyRequest   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__revoke_key_request__pack_to_buffer
+                     (const Cumulus__V1__RevokeKeyRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__RevokeKeyRequest *
+       cumulus__v1__revoke_key_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__revoke_key_request__free_unpacked
+                     (Cumulus__V1__RevokeKeyRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__RevokeKeyResponse methods */
+void   cumulus__v1__revoke_key_response__init
+                     (Cumulus__V1__RevokeKeyResponse         *message);
+size_t cumulus__v1__revoke_key_response__get_packed_size
+                     (const Cumulus__V1__RevokeKeyResponse   *message);
+size_t cumulus__v1__revoke_key_response__pack
+                     (const Cumulus__V1__RevokeKeyResponse   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__revoke_key_response__pack_to_buffer
+                     (const Cumulus__V1__RevokeKeyResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__RevokeKeyResponse *
+       cumulus__v1__revoke_key_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__revoke_key_response__free_unpacked
+                     (Cumulus__V1__RevokeKeyResponse *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Cumulus__V1__SignInRequest_Closure)
@@ -609,6 +1230,57 @@ typedef void (*Cumulus__V1__SetPasswordRequest_Closure)
 typedef void (*Cumulus__V1__SetPasswordResponse_Closure)
                  (const Cumulus__V1__SetPasswordResponse *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__Handle_Closure)
+                 (const Cumulus__V1__Handle *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__ProfileRequest_Closure)
+                 (const Cumulus__V1__ProfileRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__ProfileResponse_Closure)
+                 (const Cumulus__V1__ProfileResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__SetProfileRequest_Closure)
+                 (const Cumulus__V1__SetProfileRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__SetProfileResponse_Closure)
+                 (const Cumulus__V1__SetProfileResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__DiscoverRequest_Closure)
+                 (const Cumulus__V1__DiscoverRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__DiscoverResponse_Closure)
+                 (const Cumulus__V1__DiscoverResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__DiscoveredUser_Closure)
+                 (const Cumulus__V1__DiscoveredUser *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__SetHandleRequest_Closure)
+                 (const Cumulus__V1__SetHandleRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__SetHandleResponse_Closure)
+                 (const Cumulus__V1__SetHandleResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__ListKeysRequest_Closure)
+                 (const Cumulus__V1__ListKeysRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__ListKeysResponse_Closure)
+                 (const Cumulus__V1__ListKeysResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__ServiceKey_Closure)
+                 (const Cumulus__V1__ServiceKey *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__AddKeyRequest_Closure)
+                 (const Cumulus__V1__AddKeyRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__AddKeyResponse_Closure)
+                 (const Cumulus__V1__AddKeyResponse *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__RevokeKeyRequest_Closure)
+                 (const Cumulus__V1__RevokeKeyRequest *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__RevokeKeyResponse_Closure)
+                 (const Cumulus__V1__RevokeKeyResponse *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -616,6 +1288,7 @@ typedef void (*Cumulus__V1__SetPasswordResponse_Closure)
 /* --- descriptors --- */
 
 extern const ProtobufCEnumDescriptor    cumulus__v1__session_kind__descriptor;
+extern const ProtobufCEnumDescriptor    cumulus__v1__handle_kind__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__sign_in_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__sign_in_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__register_request__descriptor;
@@ -631,6 +1304,23 @@ extern const ProtobufCMessageDescriptor cumulus__v1__set_user_state_request__des
 extern const ProtobufCMessageDescriptor cumulus__v1__set_user_state_response__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__set_password_request__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__set_password_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__handle__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__profile_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__profile_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__set_profile_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__set_profile_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__discover_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__discover_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__discovered_user__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__set_handle_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__set_handle_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__list_keys_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__list_keys_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__service_key__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__add_key_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__add_key_response__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__revoke_key_request__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__revoke_key_response__descriptor;
 
 PROTOBUF_C__END_DECLS
 

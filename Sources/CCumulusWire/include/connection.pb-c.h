@@ -71,8 +71,15 @@ typedef enum _Cumulus__V1__Method {
   CUMULUS__V1__METHOD__ACCOUNTS_SESSIONS = 35,
   CUMULUS__V1__METHOD__ACCOUNTS_REVOKE = 36,
   CUMULUS__V1__METHOD__ACCOUNTS_CHANGE_PASSWORD = 37,
+  CUMULUS__V1__METHOD__ACCOUNTS_PROFILE = 38,
+  CUMULUS__V1__METHOD__ACCOUNTS_SET_PROFILE = 39,
+  CUMULUS__V1__METHOD__KEYS_LIST = 40,
+  CUMULUS__V1__METHOD__KEYS_ADD = 41,
+  CUMULUS__V1__METHOD__KEYS_REVOKE = 42,
+  CUMULUS__V1__METHOD__ACCOUNTS_DISCOVER = 43,
   CUMULUS__V1__METHOD__OPERATOR_SET_USER_STATE = 44,
   CUMULUS__V1__METHOD__OPERATOR_SET_PASSWORD = 45,
+  CUMULUS__V1__METHOD__OPERATOR_SET_HANDLE = 46,
   CUMULUS__V1__METHOD__OPERATOR_STATUS = 48,
   CUMULUS__V1__METHOD__OPERATOR_LIST_CONTAINERS = 49,
   CUMULUS__V1__METHOD__OPERATOR_CREATE_CONTAINER = 50,
@@ -295,7 +302,7 @@ struct  Cumulus__V1__Hello
   ProtobufCBinaryData node_id;
   ProtobufCBinaryData cluster_id;
   /*
-   * 32 random bytes
+   * 32 random bytes; clients with a service key send it too
    */
   ProtobufCBinaryData nonce;
   /*
@@ -310,10 +317,18 @@ struct  Cumulus__V1__Hello
    * this run of the caller's process
    */
   uint64_t incarnation;
+  /*
+   * clients with a service key: 16 bytes; with nonce, without token
+   */
+  ProtobufCBinaryData key_id;
+  /*
+   * README.md, Service keys
+   */
+  ProtobufCBinaryData signature;
 };
 #define CUMULUS__V1__HELLO__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__hello__descriptor) \
-    , 0, CUMULUS__V1__ROLE__ROLE_UNKNOWN, {0,NULL}, {0,NULL}, {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, {0,NULL}, {0,NULL}, 0, 0, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, 0 }
+    , 0, CUMULUS__V1__ROLE__ROLE_UNKNOWN, {0,NULL}, {0,NULL}, {0,NULL}, CUMULUS__V1__ENVIRONMENT__ENVIRONMENT_UNKNOWN, {0,NULL}, {0,NULL}, 0, 0, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, 0, {0,NULL}, {0,NULL} }
 
 
 /*

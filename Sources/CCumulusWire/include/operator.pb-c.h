@@ -574,10 +574,14 @@ struct  Cumulus__V1__BackUpResponse
 struct  Cumulus__V1__TruncateRequest
 {
   ProtobufCMessage base;
+  /*
+   * of all users, and access tokens: those that were revoked since are back
+   */
+  protobuf_c_boolean ends_sessions;
 };
 #define CUMULUS__V1__TRUNCATE_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__truncate_request__descriptor) \
-     }
+    , 0 }
 
 
 struct  Cumulus__V1__TruncateResponse

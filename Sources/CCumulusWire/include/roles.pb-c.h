@@ -34,7 +34,7 @@ struct  Cumulus__V1__SetRoleRequest
 {
   ProtobufCMessage base;
   /*
-   * name, as the operator chose it
+   * name, as the operator chose it, or the record name of a service key
    */
   ProtobufCBinaryData user;
   ProtobufCBinaryData role;

@@ -3,7 +3,8 @@
 // A container keeps the access token that it began with: what opens a session returns the token for
 // another container. How long a session is good, and where, is said by proto/README.md (Accounts).
 //
-// Folder: signing in, and the sessions of users. Read `Container+Accounts`, then `AccessSession`.
+// Folder: signing in, sessions, keys of servers, and how users find each other. Read
+// `Container+Accounts`, then `AccessSession`, `ServiceKey` and `Container+People`.
 
 import Crypto
 import CumulusModel

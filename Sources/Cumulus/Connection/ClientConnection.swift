@@ -25,6 +25,11 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
     private let notify: @Sendable (ClientConnection, Event) -> Void
     private var connection: FrameConnection
     private let silenceMilliseconds: Int64
+    private let hello: Hello
+    /// nil once the greeting is sent.
+    private var signer: GreetingSigner?
+    /// 32 random bytes that are signed with the server's.
+    private let nonce: Bytes
     private var isOpen = false
     private var isClosed = false
     private var isRetired = false
@@ -49,6 +54,7 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
         _ settings: ClientSettings,
         link: any FrameLink,
         clock: @escaping @Sendable () -> Instant,
+        nonce: Bytes,
         notify: @escaping @Sendable (ClientConnection, Event) -> Void
     ) {
         self.link = link
@@ -56,10 +62,13 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
         self.notify = notify
         silenceMilliseconds = settings.silenceMilliseconds
         nextStream = settings.firstStream
+        hello = settings.hello
+        signer = settings.signer
+        self.nonce = nonce
         var limits = Limits.standard
         limits.greetingMilliseconds = settings.attemptMilliseconds
         connection = FrameConnection(limits: limits, now: clock())
-        connection.send(Frame(.hello, payload: settings.hello.encoded()))
+        if signer == nil { connection.send(Frame(.hello, payload: hello.encoded())) }
     }
 
     // MARK: Calls
@@ -213,7 +222,7 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
 
     private func handle(_ frame: Frame) throws(ProtocolFault) {
         switch frame.kind {
-        case .nonce: break
+        case .nonce: try greet(frame.payload)
         case .hello: try open(frame.payload)
         case .message: receive(frame)
         case .status: try end(frame)
@@ -225,6 +234,24 @@ final class ClientConnection: FrameHandler, @unchecked Sendable {
         case .call, .cancel, .ping, .pong:
             throw ProtocolFault("the server sent a frame that only clients send")
         }
+    }
+
+    /// Sends the greeting, if it had to wait for what the server wants signed.
+    private func greet(_ serverNonce: Bytes) throws(ProtocolFault) {
+        guard let signer else { return }
+        // Of another length it could stand for other parts of what is signed.
+        guard serverNonce.count == ServiceKeyProof.nonceBytes else {
+            throw ProtocolFault("the server's NONCE can't be signed")
+        }
+        self.signer = nil
+        let signed = try? signer.sign(
+            hello,
+            serverNonce: serverNonce,
+            nonce: nonce,
+            certificate: link.certificate
+        )
+        guard let signed else { throw ProtocolFault("the service key could not sign") }
+        connection.send(Frame(.hello, payload: signed.encoded()))
     }
 
     private func open(_ payload: Bytes) throws(ProtocolFault) {

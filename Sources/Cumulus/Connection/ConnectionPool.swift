@@ -312,12 +312,20 @@ final class ConnectionPool: Sendable {
         let endpoint = settings.endpoints[(slot + turn) % settings.endpoints.count]
         let settings = settings
         let clock = environment.now
+        var dice = ClientDice(random: environment.random)
+        let nonce = settings.signer == nil ? [] : dice.nonce()
         do {
             let notify: @Sendable (ClientConnection, ClientConnection.Event) -> Void = {
                 [weak self] in self?.handle($1, of: $0, at: endpoint, in: slot, attempt)
             }
             try await environment.dialer.connect(to: endpoint) { link, _ in
-                ClientConnection(settings, link: link, clock: clock, notify: notify)
+                ClientConnection(
+                    settings,
+                    link: link,
+                    clock: clock,
+                    nonce: nonce,
+                    notify: notify
+                )
             }
         } catch {
             if case NIOFrameDialer.Failure.untrusted(let reason) = error {

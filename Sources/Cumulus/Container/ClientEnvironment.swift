@@ -2,6 +2,7 @@
 //
 // `Container` makes the real one; tests and a simulator hand in theirs.
 
+import CumulusModel
 import CumulusTransport
 package import CumulusWire
 import Foundation
@@ -66,4 +67,9 @@ struct ClientDice: RandomNumberGenerator {
     let random: @Sendable () -> UInt64
 
     mutating func next() -> UInt64 { random() }
+
+    /// 32 random bytes, to be signed.
+    mutating func nonce() -> Bytes {
+        (0..<4).flatMap { _ in withUnsafeBytes(of: next().bigEndian, Array.init) }
+    }
 }

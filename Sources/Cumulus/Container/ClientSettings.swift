@@ -13,6 +13,8 @@ struct ClientSettings: Sendable {
     /// Other nodes that are to hold a change; nil means as the node is set up.
     var replicas: UInt32?
     var hello: Hello
+    /// Signs the greeting; nil means it goes out as it is.
+    var signer: GreetingSigner?
     var assetDirectory = ""
     var assetCacheBytes: UInt64 = 1 << 30
     /// What seals and opens encrypted fields.

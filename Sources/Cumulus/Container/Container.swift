@@ -23,6 +23,8 @@ public struct Container: Sendable {
         /// A user's token: of a session (``Container/signIn(name:password:label:)``), or made by an
         /// operator; nil means anonymous.
         public var accessToken: String?
+        /// What a server shows in place of a user's token; the container has one of the two.
+        public var serviceKey: ServiceKey?
         /// Names this device to the server; at most 64 bytes.
         public var deviceID: String = ""
         /// How long a call may take, retries included.
@@ -124,10 +126,23 @@ public struct Container: Sendable {
         hello.container = Array(identifier.utf8)
         hello.environment = UInt32(configuration.environment.rawValue)
         hello.deviceID = Array(configuration.deviceID.utf8)
+        // With both, the server refuses the caller and says why.
         hello.token = Array((configuration.accessToken ?? "").utf8)
         hello.features = .causalTokens
         core = ClientCore(
-            ClientSettings(configuration, hello: hello),
+            ClientSettings(
+                configuration,
+                hello: hello,
+                signer: configuration.serviceKey.map {
+                    GreetingSigner(
+                        key: $0,
+                        scope: ScopeID(
+                            container: identifier,
+                            environment: configuration.environment
+                        )
+                    )
+                }
+            ),
             environment: environment
         )
     }
@@ -164,7 +179,7 @@ public struct Container: Sendable {
         guard !name.isEmpty else {
             throw ServiceError(
                 .notAuthenticated,
-                "nobody is signed in; set an access token in the configuration"
+                "nobody is signed in; set an access token or a service key in the configuration"
             )
         }
         return Record.ID(recordName: name)
@@ -222,13 +237,18 @@ extension Container.Configuration {
 }
 
 extension ClientSettings {
-    init(_ configuration: Container.Configuration, hello: Hello) {
+    init(
+        _ configuration: Container.Configuration,
+        hello: Hello,
+        signer: GreetingSigner? = nil
+    ) {
         self.init(
             endpoints: configuration.endpoints.map { Endpoint.address(from: $0) ?? $0 },
             session: configuration.session?.tokens ?? [],
             connections: configuration.connections,
             replicas: configuration.writeConcern.replicas,
             hello: hello,
+            signer: signer,
             assetDirectory: configuration.assetDirectory
                 ?? AssetCache.standardDirectory(String(decoding: hello.container, as: UTF8.self)),
             assetCacheBytes: configuration.assetCacheBytes,

@@ -94,8 +94,14 @@ extension NodeOperator {
     /// Marks as lost what callers saw beyond the state to which the cluster went back.
     ///
     /// Returns how many scopes were marked.
-    package func truncate() async throws -> Int {
-        try await call(.operatorTruncate) { try OperatorMessages.truncated(wire: $0) }
+    ///
+    /// - Parameter endsSessions: Ends all sessions and access tokens of all users: a backup brings
+    ///   those back that were revoked after it.
+    package func truncate(endsSessions: Bool = false) async throws -> Int {
+        let request = OperatorMessages.truncate(endsSessions: endsSessions)
+        return try await call(.operatorTruncate, message: request) {
+            try OperatorMessages.truncated(wire: $0)
+        }
     }
 }
 

@@ -248,16 +248,20 @@ extension ClusterCommand {
             abstract: "After nodes went back to backups: let tokens of what nobody has expire.",
             discussion: help(
                 "cumulus cluster truncate-marker --yes --operator-token-file operator.token",
+                "cumulus cluster truncate-marker --yes --end-sessions",
                 note: """
                     Without --yes nothing is marked. \
                     A client that saw what the backup lacks waits for a node that has it. Run this \
                     once, on any node, when none will come: change tokens of what is lost then \
-                    expire, and the clients fetch anew. A cluster of one node needs no marker.
+                    expire, and the clients fetch anew. A cluster of one node needs no marker. \
+                    If all nodes went back, sessions and access tokens that were revoked since \
+                    are good again: --end-sessions ends those of all users.
                     """
             )
         )
 
         @Flag(help: "Mark what the cluster has now as all that there is.") var yes = false
+        @Flag(help: "End all sessions and access tokens of all users.") var endSessions = false
         @OptionGroup var connection: OperatorConnection
         @OptionGroup var output: OutputOptions
 
@@ -270,10 +274,13 @@ extension ClusterCommand {
         }
 
         func run() async throws {
-            let scopes = try await connection.withOperator { try await $0.truncate() }
+            let scopes = try await connection.withOperator {
+                try await $0.truncate(endsSessions: endSessions)
+            }
             try output.show(
-                ["scopes": .integer(Int64(scopes))],
+                ["scopes": .integer(Int64(scopes)), "endedSessions": .bool(endSessions)],
                 rows: [["marked \(scopes) scopes"]]
+                    + (endSessions ? [["ended all sessions and access tokens"]] : [])
             )
         }
     }

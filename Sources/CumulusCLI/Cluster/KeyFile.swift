@@ -25,6 +25,21 @@ enum KeyFile {
         return Bytes(code.prefix(16)).hex
     }
 
+    /// Reads a file of text; what is wrong with it names the file.
+    static func reading<Value>(
+        _ file: String,
+        _ read: (String) throws -> Value
+    ) throws -> Value {
+        guard let text = try? String(contentsOfFile: file, encoding: .utf8) else {
+            throw InputProblem("the key \(file) can't be read")
+        }
+        do {
+            return try read(text)
+        } catch let error as ServiceError {
+            throw InputProblem("\(file): \(error.message)")
+        }
+    }
+
     /// Writes a file whole or not at all; nobody else ever sees a secret one.
     static func write(_ text: String, to file: String, isSecret: Bool = false) throws {
         func check(_ result: Int32) throws {

@@ -30,9 +30,11 @@ struct SessionOwner: ParsableArguments {
             )
         }
         try connection.nodes.checkSingle()
-        guard connection.token == nil, connection.session == nil, !connection.scope.isNamed else {
+        guard connection.token == nil, connection.key == nil, connection.session == nil,
+            !connection.scope.isNamed
+        else {
             throw ValidationError(
-                "With --user the operator asks: --token, --session, --container and "
+                "With --user the operator asks: --token, --key, --session, --container and "
                     + "--environment go without it."
             )
         }

@@ -1,4 +1,5 @@
-// `cumulus user`: what the operator does about users, their passwords and their access tokens.
+// `cumulus user`: what the operator does about users, their passwords and their access tokens;
+// `HandleCommand` has how others find them.
 
 import ArgumentParser
 import Cumulus
@@ -9,6 +10,7 @@ struct UserCommand: AsyncParsableCommand {
         abstract: "Add users, let them in or not, list them, as the operator.",
         subcommands: [
             Add.self, Password.self, Token.self, Disable.self, Enable.self, List.self,
+            HandleCommand.self, ProfileCommand.self,
         ]
     )
 }

@@ -146,18 +146,52 @@ struct ScopeOptions: ParsableArguments {
 
 // MARK: Users
 
-/// For commands that ask as a user, or as nobody without a token.
+/// For commands that ask as a user or as a server, or as nobody without a token and a key.
 struct Connection: ParsableArguments {
     @OptionGroup var nodes: NodeOptions
     @OptionGroup var scope: ScopeOptions
     @Option(help: "Access token of a user.")
     var token: String?
+    @Option(help: "PEM file with a server's key, in place of a token.")
+    var key: String?
+    @Option(name: .customLong("key-id"), help: "The id of that key, of 'cumulus key list'.")
+    var keyID: String?
     @Option(help: "File that carries what was seen from one command to the next, on any node.")
     var session: String?
 
-    private var tokenSetting: Setting { Setting(.token, flag: token) }
+    /// A flag of the one goes before the other one in the environment.
+    private var tokenSetting: Setting {
+        key == nil && keyID == nil ? Setting(.token, flag: token) : Setting(.token, only: token)
+    }
 
+    private var keySetting: Setting {
+        token == nil ? Setting(.key, flag: key) : Setting(.key, only: key)
+    }
+
+    private var keyIDSetting: Setting {
+        token == nil ? Setting(.keyID, flag: keyID) : Setting(.keyID, only: keyID)
+    }
+
+    /// As a user; a server has no private database.
     var isSignedIn: Bool { !tokenSetting.value.isEmpty }
+
+    /// The key of a server; nil if the command asks as a user or as nobody.
+    private func serviceKey() throws -> ServiceKey? {
+        let (key, id) = (keySetting, keyIDSetting)
+        guard key.value.isEmpty == id.value.isEmpty else {
+            throw UsageProblem(
+                "a server's key needs both its file and its id: --key or CUMULUS_KEY, and "
+                    + "--key-id or CUMULUS_KEY_ID"
+            )
+        }
+        guard let file = key.file else { return nil }
+        guard !isSignedIn else {
+            throw UsageProblem(
+                "name a token (\(tokenSetting.origin)) or a server's key (\(key.origin)), not both"
+            )
+        }
+        return try KeyFile.reading(file) { try ServiceKey(id: id.value, pem: $0) }
+    }
 
     private var sessionSetting: Setting { Setting(.session, flag: session) }
 
@@ -169,7 +203,8 @@ struct Connection: ParsableArguments {
             let count = token.value.count
             token.value = token.value.prefix(count == 72 ? 12 : min(4, count / 2)) + "…"
         }
-        return nodes.settings + scope.settings + [token, sessionSetting]
+        return nodes.settings + scope.settings
+            + [token, keySetting, keyIDSetting, sessionSetting]
     }
 
     /// Runs with a container and closes it after.
@@ -189,6 +224,7 @@ struct Connection: ParsableArguments {
         configuration.assetDirectory = directory
         configuration.environment = try scope.environmentValue()
         configuration.accessToken = isSignedIn ? tokenSetting.value : nil
+        configuration.serviceKey = try serviceKey()
         configuration.connections = 1
         if let count = replicas?.replicas { configuration.writeConcern = .replicated(count) }
         configuration.session = try readSession()

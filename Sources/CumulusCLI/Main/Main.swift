@@ -25,7 +25,7 @@ struct Main: AsyncParsableCommand {
             ChangesCommand.self, SubscriptionCommand.self, WatchCommand.self,
             NotificationCommand.self,
             ImportCommand.self, ExportCommand.self, SignInCommand.self, SessionCommand.self,
-            UserCommand.self, RoleCommand.self, ClusterCommand.self,
+            UserCommand.self, RoleCommand.self, KeyCommand.self, ClusterCommand.self,
             ConflictsCommand.self, PolicyCommand.self, SchemaCommand.self, IndexCommand.self,
             BackupCommand.self, ContainerCommand.self,
             StatusCommand.self, Bench.self, ConfigCommand.self,

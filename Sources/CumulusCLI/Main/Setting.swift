@@ -11,6 +11,8 @@ struct Setting: Equatable {
     enum Name: String, CaseIterable, Comparable {
         case endpoint
         case token
+        case key
+        case keyID = "key-id"
         case container
         case environment
         case database
@@ -54,6 +56,12 @@ struct Setting: Equatable {
         } else {
             (value, origin) = (standard, "default")
         }
+    }
+
+    /// A value that no variable stands in for.
+    init(_ name: Name, only flag: String?) {
+        self.name = name
+        (value, origin) = (flag ?? "", flag == nil ? "default" : "flag")
     }
 
     /// Neither a flag nor the environment says it.

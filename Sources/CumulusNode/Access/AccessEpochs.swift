@@ -5,8 +5,8 @@
 // hot: one load per call.
 //
 // Folder: who callers are while they are connected, how they come in, and how much they may ask.
-// Read `AccessEpochs`, then `OpenCalls+Judging` and `SessionCalls`; of how much they may ask,
-// `TokenBucket`, `CallerBudget` and `CallerBudgets`.
+// Read `AccessEpochs`, then `OpenCalls+Judging` and `CallerConnection+ServiceKey`; of how much they
+// may ask, `TokenBucket`, `CallerBudget` and `CallerBudgets`.
 
 import Synchronization
 

@@ -32,7 +32,7 @@ final class CallerBudgets: Sendable {
         if identity.isPeer { return nil }
         switch identity.caller.role {
         case .operator: return nil
-        case .user(let name):
+        case .user(let name), .server(let name):
             let key = identity.account ?? Bytes(name.utf8)
             return users.withLock { $0.enter(key, now: now) }
         case .anonymous:

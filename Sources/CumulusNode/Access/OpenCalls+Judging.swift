@@ -48,7 +48,9 @@ extension OpenCalls {
         _ judged: Credential?,
         _ next: (OpenCalls, ServiceError?) -> Void
     ) {
-        guard let judged else { return next(self, Sessions.refusal) }
+        guard let judged else {
+            return next(self, identity.credential?.refusal ?? Sessions.refusal)
+        }
         // Of two that were looked up at once the one from the newer state counts.
         if let known = identity.credential, known.epoch <= judged.epoch {
             identity.credential = judged

@@ -58,8 +58,9 @@ enum OperatorCalls {
         }
     }
 
-    static func truncate(_ context: CallContext) {
-        context.change(.truncate) { answer in
+    static func truncate(_ context: CallContext) throws {
+        let endsSessions = try OperatorMessages.truncatedSessions(wire: context.message)
+        context.change(.truncate(endsSessions: endsSessions)) { answer in
             guard case .truncated(let scopes) = answer else { return [] }
             return [OperatorMessages.truncated(scopes: scopes)]
         }

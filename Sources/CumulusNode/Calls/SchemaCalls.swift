@@ -122,8 +122,9 @@ enum SchemaCalls {
         }
     }
 
+    /// A user's name, or the record name of a service key.
     private static func userName(_ raw: Bytes) throws(ServiceError) -> String {
-        try Names.checkIdentifier(raw[...], "user name")
+        try Names.checkRecordName(raw[...], "user name")
     }
 
     private static func roleName(_ raw: Bytes) throws(ServiceError) -> String {

@@ -1,7 +1,8 @@
 // Judging HELLO: who calls, and in which scope.
 //
-// A token is looked up in memory first, and on a reader thread if that doesn't decide. A peer
-// proves that it has the cluster's key, and is admitted if no other process with its id is alive.
+// A token is looked up in memory first, and on a reader thread if that doesn't decide; so is a
+// service key, see `CallerConnection+ServiceKey`. A peer proves that it has the cluster's key, and
+// is admitted if no other process with its id is alive.
 
 import CumulusModel
 import CumulusOperations
@@ -13,7 +14,7 @@ import Logging
 /// Who calls, and where.
 struct Identity: Sendable {
     var caller = Caller(role: .anonymous)
-    /// What a user showed; judged again when the accounts have changed.
+    /// What a user or a server showed; judged again when the accounts have changed.
     var credential: Credential?
     /// Clients have one for the connection; operators name one per call.
     var scope: ScopeID?
@@ -22,9 +23,16 @@ struct Identity: Sendable {
     var wantsTokens = false
     /// The id of the node that calls; nil means the caller is no node of this cluster.
     var peer: Bytes?
-    /// The user's id in all containers; nil means the caller is no user.
+    /// The user's id in all containers, or the service key's; nil means the caller is neither.
     var account: Bytes?
     var isPeer: Bool { peer != nil }
+
+    /// The caller's own session; refuses callers that are no users.
+    func session() throws(ServiceError) -> Credential.SessionOwner {
+        guard let credential else { throw Authorisation.signInNeeded }
+        guard let session = credential.session else { throw ServiceKeys.userNeeded }
+        return session
+    }
 }
 
 extension ScopeID {
@@ -96,9 +104,9 @@ extension CallerConnection {
     /// Secrets don't cross a network in the clear, and peers have the cluster's key.
     private func checkCredentials(of hello: Hello) throws(ServiceError) {
         let isPeer = hello.role == WireRole.peer.rawValue
-        guard node.takesSecrets(over: link) || (hello.token.isEmpty && !isPeer) else {
-            throw Node.notOverPlainTCP
-        }
+        let showsNothing = hello.token.isEmpty && hello.keyID.isEmpty && !isPeer
+        guard node.takesSecrets(over: link) || showsNothing else { throw Node.notOverPlainTCP }
+        try checkKey(of: hello)
         guard !isPeer || isProven(hello) else {
             node.warn(of: hello.endpoint, .claimed, "a peer is refused", why: Node.otherKey)
             throw ServiceError(.notAuthenticated, Node.otherKey)
@@ -160,6 +168,7 @@ extension CallerConnection {
             identity.wantsTokens = hello.features.contains(.causalTokens)
             identity.caller.device = hello.deviceID
             if !hello.token.isEmpty { try enter(&identity, with: hello.token, reader, epoch) }
+            if !hello.keyID.isEmpty { try enter(&identity, by: hello, scope, reader, epoch) }
         }
         return identity
     }
@@ -272,8 +281,8 @@ extension Node {
     static let notOverPlainTCP = ServiceError(
         .notAuthenticated,
         """
-        tokens, passwords and peers are refused over plain TCP from another machine; give the \
-        node a certificate (--tls-certificate), or allow it (--insecure-credentials)
+        tokens, passwords, service keys and peers are refused over plain TCP from another machine; \
+        give the node a certificate (--tls-certificate), or allow it (--insecure-credentials)
         """
     )
 }

@@ -71,7 +71,7 @@ package final class Node: Sendable {
     let attempts = Attempts()
     let passwords = PasswordThread()
     package let nodeID: Bytes
-    let clusterID: Bytes
+    package let clusterID: Bytes
     /// nil means this node has no peers.
     let peerProof: PeerProof?
     package let incarnation: Incarnation

@@ -1,7 +1,7 @@
 // Forgets, in the background, what nobody needs any more: log entries that every member has read,
 // or for which there is no room, tombstones that every member has read past, old entries of the
-// conflict log. And deletes what should be gone: children whose owner died when nobody was there to
-// see it.
+// conflict log, tokens that expired long ago. And deletes what should be gone: children whose owner
+// died when nobody was there to see it.
 //
 // Run by `cumulusd` beside the listener until it is cancelled. It reads on the reader threads and
 // gives the writer small jobs with pauses between them, so that callers hardly notice.
@@ -51,7 +51,7 @@ package struct Collector: Sendable {
     }
 
     /// Records that one step of a walk looks at.
-    private static let recordsAtOnce = 1_000
+    static let recordsAtOnce = 1_000
     /// Log entries, or increments, that one step looks at or drops.
     static let entriesAtOnce = 10_000
     /// Bytes of disk that dropped log entries may take, where there is enough of it.
@@ -91,6 +91,7 @@ package struct Collector: Sendable {
                     try await trying { try await sweep() }
                     try await trying { try await purge() }
                     try await trying { try await forgetFeeds() }
+                    try await trying { try await forgetTokens() }
                 }
             } catch {
                 return

@@ -8,7 +8,7 @@ package import CumulusStorage
 
 package enum AssignedRoles {
     package struct Change: Hashable, Sendable {
-        /// The user's name, as the operator chose it.
+        /// The user's name, as the operator chose it, or the record name of a service key.
         package var user: String
         package var role: String
         package var isGiven: Bool
@@ -22,7 +22,8 @@ package enum AssignedRoles {
 
     /// A role that a user has.
     package struct Entry: Hashable, Sendable {
-        /// The user's name, as the operator chose it; empty if it is not known here yet.
+        /// The user's name, as the operator chose it, or the record name of a service key; empty if
+        /// it is not known here yet.
         package var user: String
         /// The user's record name in the container.
         package var recordName: String
@@ -91,7 +92,7 @@ package enum AssignedRoles {
         if let role, !schema.has(role), !given.contains(where: { $0.role == role }) {
             throw unknown(role, schema, in: scope.environment)
         }
-        let names = try names(of: user, in: scope.container, reader)
+        let names = try names(of: user, in: scope, reader)
         return given.compactMap { found in
             guard role == nil || found.role == role, user == nil || names[found.user] != nil
             else { return nil }
@@ -107,15 +108,45 @@ package enum AssignedRoles {
     /// Users' names by their record names, of one or of all.
     private static func names(
         of user: String?,
-        in container: String,
+        in scope: ScopeID,
         _ reader: ReadTransaction
     ) throws -> [String: String] {
         guard let user else {
-            let all = try Users.all(in: reader).map { ($0.recordName(in: container), $0.name) }
-            return Dictionary(all) { first, _ in first }
+            let users = try Users.all(in: reader).map {
+                ($0.recordName(in: scope.container), $0.name)
+            }
+            let keys = try ServiceKeys.all(of: scope, in: reader).map {
+                ($0.recordName, $0.recordName)
+            }
+            return Dictionary(users + keys) { first, _ in first }
         }
-        guard let found = try Users.find(user, in: reader) else { throw Users.unknown(user) }
-        return [found.recordName(in: container): found.name]
+        guard let name = try recordName(of: user, in: scope, reader) else {
+            throw unknown(user: user)
+        }
+        return [name: user]
+    }
+
+    /// The record name of somebody who can have roles; nil if there is nobody of that name.
+    ///
+    /// - Parameter user: The name of a user, or the record name of a service key.
+    fileprivate static func recordName<Reader: RowReader & ~Copyable>(
+        of user: String,
+        in scope: ScopeID,
+        _ reader: borrowing Reader
+    ) throws(EngineError) -> String? {
+        guard Names.isUserRecordName(user) else {
+            return try Users.find(user, in: reader)?.recordName(in: scope.container)
+        }
+        let keys = try ServiceKeys.all(of: scope, in: reader)
+        return keys.contains { $0.recordName == user } ? user : nil
+    }
+
+    fileprivate static func unknown(user: String) -> ServiceError {
+        guard Names.isUserRecordName(user) else { return Users.unknown(user) }
+        return ServiceError(
+            .unknownItem,
+            "no service key has the record name '\(user)'; see 'cumulus key list'"
+        )
     }
 
     fileprivate static func unknown(
@@ -148,10 +179,9 @@ extension AssignedRoles.Change {
         guard let number = try transaction.scope(scope) else {
             return .failure(Containers.unknown(scope.container))
         }
-        guard let user = try Users.find(self.user, in: transaction) else {
-            return .failure(Users.unknown(self.user))
+        guard let name = try AssignedRoles.recordName(of: user, in: scope, transaction) else {
+            return .failure(AssignedRoles.unknown(user: user))
         }
-        let name = user.recordName(in: scope.container)
         let current = try transaction.roleAssignment(of: role, to: name, in: number)
         let schema = try transaction.schemaRoles(of: number)
         guard schema.has(role) || (current.isGiven && !isGiven) else {

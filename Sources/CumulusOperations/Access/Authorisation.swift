@@ -101,6 +101,7 @@ package enum Authorisation {
         switch (kind, caller.role) {
         case (.public, _): return .public
         case (_, .user(let name)): return DatabaseID(kind: kind, owner: name)
+        case (_, .server): throw ServiceKeys.userNeeded
         case (_, .anonymous):
             throw ServiceError(
                 .notAuthenticated,
@@ -130,7 +131,7 @@ package enum Authorisation {
     /// Why a caller changes nothing in the public database, whatever is granted; nil for users.
     static func changeRefusal(of caller: Caller) -> ServiceError? {
         switch caller.role {
-        case .user: nil
+        case .user, .server: nil
         case .anonymous:
             ServiceError(
                 .notAuthenticated,
@@ -187,6 +188,9 @@ package enum Authorisation {
 extension Caller {
     /// User record name; nil unless somebody is signed in.
     var signedInUser: String? {
-        if case .user(let name) = role { name } else { nil }
+        switch role {
+        case .user(let name), .server(let name): name
+        case .anonymous, .operator: nil
+        }
     }
 }

@@ -6,16 +6,22 @@
 // number than it saw, so that it stands on every node; see `RegisterRule`.
 
 package import CumulusModel
-import CumulusStorage
+package import CumulusStorage
 
 package enum AccountChange: Sendable {
     // Of operators.
     case setDisabled(Bool, user: String)
     case resetPassword(HashedPassword, user: String)
+    case addKey(ServiceKeys.Key)
+    /// By its id.
+    case revokeKey(Bytes)
+    case setHandle(Handle, user: String, isHeld: Bool)
     // Of anybody who proved a password, or may register.
-    case signIn(Proof, NewSession)
+    /// With the same password hashed anew, if the hash that was compared was weak.
+    case signIn(Proof, NewSession, rehashed: HashedPassword? = nil)
     case register(name: String, id: Bytes, HashedPassword, NewSession)
-    // Of a user. The first two also of operators, who name the user.
+    // Of a user. The first three also of operators, who name the user.
+    case setProfile(People.Profile, user: String?)
     case revoke(digest: Bytes, user: String?)
     case endSessions(user: String?)
     case changePassword(HashedPassword, Proof, NewSession)
@@ -38,14 +44,20 @@ package enum AccountChange: Sendable {
         case done(Bool)
         /// A session began; it expires at that time, in milliseconds since 1970 UTC.
         case opened(Users.User, expires: Int64)
+        /// A service key is registered.
+        case key(ServiceKeys.Key, existed: Bool)
+        /// Whether the user had the handle before, and whether another one had it.
+        case handle(existed: Bool, isMoved: Bool)
     }
 
     /// Whether nobody can do more after it than before.
     var onlyTakesAway: Bool {
         switch self {
         case .setDisabled(let isDisabled, _): isDisabled
-        case .revoke, .endSessions: true
-        case .resetPassword, .signIn, .register, .changePassword, .renew: false
+        case .setHandle(_, _, let isHeld): !isHeld
+        case .revoke, .endSessions, .revokeKey: true
+        case .resetPassword, .addKey, .setProfile, .signIn, .register, .changePassword, .renew:
+            false
         }
     }
 
@@ -94,7 +106,23 @@ extension AccountChange {
                 let ended = try transaction.accountNumber(AccountRegister.revoked, user.id, scope)
                 return [AccountRegister.number(AccountRegister.revoked, user.id, ended + 1)]
             }
-        case .signIn(let proof, let session): return try signIn(proof, session, scope, &transaction)
+        case .addKey(let key): return try add(key, request, scope, in: transaction)
+        case .revokeKey(let id): return try revokeKey(id, request, scope, in: transaction)
+        case .setHandle(let handle, let name, let isHeld):
+            return try setHandle(
+                handle,
+                of: name,
+                isHeld: isHeld,
+                request,
+                scope,
+                in: transaction
+            )
+        case .setProfile(let profile, let name):
+            return try planning(for: name, by: request, transaction) { user throws(EngineError) in
+                try setProfile(profile, of: user.id, scope, in: transaction)
+            }
+        case .signIn(let proof, let session, let rehashed):
+            return try signIn(proof, session, rehashed, scope, in: transaction)
         case .register(let name, let id, let hashed, let session):
             return try register(name, id, hashed, session, scope, &transaction)
         case .changePassword(let hashed, let proof, let session):
@@ -125,12 +153,12 @@ extension AccountChange {
         _ transaction: borrowing WriteTransaction
     ) throws(EngineError) -> Result<Users.User, ServiceError> {
         guard let name else {
-            guard let credential = request.credential,
+            guard let owner = request.credential?.session,
                 let session = try Sessions.find(
-                    credential.digest,
+                    owner.digest,
                     now: transaction.now,
                     in: transaction
-                ), session.user.id == credential.userID
+                ), session.user.id == owner.userID
             else { return .failure(Sessions.refusal) }
             return .success(session.user)
         }
@@ -182,15 +210,24 @@ extension AccountChange {
     private func signIn(
         _ proof: Proof,
         _ session: NewSession,
+        _ rehashed: HashedPassword?,
         _ scope: ScopeNumber,
-        _ transaction: inout WriteTransaction
+        in transaction: borrowing WriteTransaction
     ) throws(EngineError) -> Plan {
-        guard try isPresent(proof, scope, in: transaction) != nil else {
+        guard let known = try isPresent(proof, scope, in: transaction) else {
             return .failure(Passwords.refusal)
         }
-        return .success(
-            try open(session, of: proof.user, password: proof.password, scope, in: transaction)
+        let opened = try open(
+            session,
+            of: proof.user,
+            password: proof.password,
+            scope,
+            in: transaction
         )
+        // Another sign-in may have hashed it anew meanwhile.
+        guard let rehashed, known.hashed.isWeak else { return .success(opened) }
+        let register = Passwords.register(rehashed, of: proof.user.id, inPlaceOf: known)
+        return .success((opened.registers + [register], opened.outcome))
     }
 
     private func register(
@@ -229,7 +266,7 @@ extension AccountChange {
         _ scope: ScopeNumber,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Plan {
-        guard let credential = request.credential, credential.userID == proof.user.id else {
+        guard request.credential?.session?.userID == proof.user.id else {
             return .failure(Sessions.refusal)
         }
         guard let known = try isPresent(proof, scope, in: transaction) else {
@@ -290,15 +327,15 @@ extension AccountChange {
         in transaction: borrowing WriteTransaction
     ) throws(EngineError) -> Plan {
         let now = transaction.now
-        guard let credential = request.credential,
-            let session = try Sessions.find(credential.digest, now: now, in: transaction)
+        guard let owner = request.credential?.session,
+            let session = try Sessions.find(owner.digest, now: now, in: transaction)
         else { return .failure(Sessions.refusal) }
         guard session.isDue(now: now) else { return .success(([], .done(false))) }
         var token = session.token
         token.details?.expires = now + Sessions.lifetime
         let register = Commit.Register(
             namespace: AccountRegister.token,
-            key: [credential.digest],
+            key: [owner.digest],
             value: token.value
         )
         return .success(([register], .done(true)))

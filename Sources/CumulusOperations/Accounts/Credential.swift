@@ -1,5 +1,4 @@
-// What a signed-in caller showed when its connection began, and at which epoch of the accounts it
-// was judged.
+// What a caller showed when its connection began, and at which epoch of the accounts it was judged.
 //
 // Kept by a connection and carried by its requests. Once the accounts have moved on, it is judged
 // again by a few reads: by the connection before the next call and before what a stream tells, by
@@ -9,20 +8,42 @@ package import CumulusModel
 package import CumulusStorage
 
 package struct Credential: Hashable, Sendable {
-    /// SHA-256 of the token.
-    package let digest: Bytes
-    /// Whom it let in: a token never lets in somebody else on the same connection.
-    package let userID: Bytes
+    /// Whom it let in: it never lets in somebody else on the same connection.
+    package enum Subject: Hashable, Sendable {
+        /// A user, by a token.
+        case user(SessionOwner)
+        /// A server, by the service key with this id, in this scope.
+        case server(key: Bytes, ScopeID)
+    }
+
+    /// A user and the token of its session.
+    package struct SessionOwner: Hashable, Sendable {
+        package let userID: Bytes
+        /// SHA-256 of the token.
+        package let digest: Bytes
+    }
+
+    package let subject: Subject
     /// Milliseconds since 1970 UTC; 0: never.
     package let expires: Int64
     /// `WriterState.accountsVersion` of the state in which it was judged.
     package let epoch: UInt64
 
     package init(_ session: Sessions.Session, epoch: UInt64) {
-        digest = session.digest
-        userID = session.user.id
+        subject = .user(SessionOwner(userID: session.user.id, digest: session.digest))
         expires = session.token.expires
         self.epoch = epoch
+    }
+
+    package init(_ key: ServiceKeys.Key, epoch: UInt64) {
+        subject = .server(key: key.id, key.scope)
+        expires = key.expires
+        self.epoch = epoch
+    }
+
+    /// The user and its session; nil if the caller is a server.
+    package var session: SessionOwner? {
+        if case .user(let owner) = subject { owner } else { nil }
     }
 
     /// The same, judged again; nil if it lets nobody in any more.
@@ -35,10 +56,24 @@ package struct Credential: Hashable, Sendable {
         now: Int64,
         in reader: borrowing Reader
     ) throws(EngineError) -> Credential? {
-        guard let session = try Sessions.find(digest, now: now, in: reader),
-            session.user.id == userID
-        else { return nil }
-        return Credential(session, epoch: epoch)
+        switch subject {
+        case .user(let owner):
+            guard let session = try Sessions.find(owner.digest, now: now, in: reader),
+                session.user.id == owner.userID
+            else { return nil }
+            return Credential(session, epoch: epoch)
+        case .server(let id, let scope):
+            let key = try ServiceKeys.find(id, of: scope, now: now, in: reader)
+            return key.map { Credential($0, epoch: epoch) }
+        }
+    }
+
+    /// What a caller is told whom it doesn't let in any more.
+    package var refusal: ServiceError {
+        switch subject {
+        case .user: Sessions.refusal
+        case .server: ServiceKeys.refusal
+        }
     }
 }
 
@@ -50,6 +85,6 @@ extension WriteRequest {
         let epoch = transaction.state.accountsVersion
         guard let credential, credential.epoch != epoch else { return nil }
         let judged = try credential.judged(at: epoch, now: transaction.now, in: transaction)
-        return judged == nil ? Sessions.refusal : nil
+        return judged == nil ? credential.refusal : nil
     }
 }

@@ -11,9 +11,24 @@ package import CumulusStorage
 /// What is kept of a password: enough to recognise it.
 package struct HashedPassword: Hashable, Sendable {
     /// scrypt's N, r and p; each hash keeps its own.
-    var rounds: UInt64 = 1 << 15
-    var blockSize: UInt64 = 8
-    var parallelism: UInt64 = 1
+    package struct Cost: Hashable, Sendable {
+        package var rounds: UInt64
+        package var blockSize: UInt64
+        package var parallelism: UInt64
+
+        package init(rounds: UInt64, blockSize: UInt64 = 8, parallelism: UInt64 = 1) {
+            self.rounds = rounds
+            self.blockSize = blockSize
+            self.parallelism = parallelism
+        }
+
+        /// What new hashes cost.
+        package static let standard = Cost(rounds: 1 << 15)
+
+        fileprivate var work: UInt64 { rounds * blockSize * parallelism }
+    }
+
+    package private(set) var cost = Cost.standard
     var salt: Bytes
     var hash: Bytes
 
@@ -22,12 +37,17 @@ package struct HashedPassword: Hashable, Sendable {
 
     /// Takes about 100 ms; nil if there is no memory for it.
     ///
-    /// - Parameter salt: `saltBytes` random bytes.
-    package init?(_ password: Bytes, salt: Bytes) {
-        self.init(salt: salt, hash: [])
+    /// - Parameters:
+    ///   - salt: `saltBytes` random bytes.
+    ///   - cost: Less than the standard one only in tests.
+    package init?(_ password: Bytes, salt: Bytes, cost: Cost = .standard) {
+        self.init(salt: salt, hash: [], cost: cost)
         guard let hash = derive(from: password) else { return nil }
         self.hash = hash
     }
+
+    /// A guesser has less work with it than with a new hash: a release before made it.
+    package var isWeak: Bool { cost.work < Cost.standard.work }
 
     /// Whether that is the password; takes about 100 ms, whatever the answer is.
     package func matches(_ password: Bytes) -> Bool {
@@ -41,9 +61,10 @@ package struct HashedPassword: Hashable, Sendable {
     )
 
     /// A hash that was made before.
-    package init(salt: Bytes, hash: Bytes) {
+    package init(salt: Bytes, hash: Bytes, cost: Cost = .standard) {
         self.salt = salt
         self.hash = hash
+        self.cost = cost
     }
 
     /// nil if scrypt does not take the parameters.
@@ -52,9 +73,9 @@ package struct HashedPassword: Hashable, Sendable {
             from: password,
             salt: salt,
             outputByteCount: HashedPassword.hashBytes,
-            rounds: Int(rounds),
-            blockSize: Int(blockSize),
-            parallelism: Int(parallelism)
+            rounds: Int(cost.rounds),
+            blockSize: Int(cost.blockSize),
+            parallelism: Int(cost.parallelism)
         )
         return key.map { $0.withUnsafeBytes { Bytes($0) } }
     }
@@ -62,22 +83,25 @@ package struct HashedPassword: Hashable, Sendable {
     // MARK: Bytes
 
     func write(to writer: inout CanonicalWriter) {
-        writer.varint(rounds)
-        writer.varint(blockSize)
-        writer.varint(parallelism)
+        writer.varint(cost.rounds)
+        writer.varint(cost.blockSize)
+        writer.varint(cost.parallelism)
         writer.delimited(salt)
         writer.delimited(hash)
     }
 
     init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
-        rounds = try reader.varint()
-        blockSize = try reader.varint()
-        parallelism = try reader.varint()
+        cost = Cost(
+            rounds: try reader.varint(),
+            blockSize: try reader.varint(),
+            parallelism: try reader.varint()
+        )
         salt = try reader.delimitedBytes()
         hash = try reader.delimitedBytes()
         // 1 GiB of memory at most, and hashes that something can be equal to.
-        guard (2...1 << 20).contains(rounds), (1...8).contains(blockSize),
-            (1...16).contains(parallelism), !salt.isEmpty, hash.count == HashedPassword.hashBytes
+        guard (2...1 << 20).contains(cost.rounds), (1...8).contains(cost.blockSize),
+            (1...16).contains(cost.parallelism), !salt.isEmpty,
+            hash.count == HashedPassword.hashBytes
         else { throw MalformedBytes("a password's hash has parameters that nobody writes") }
     }
 }
@@ -135,11 +159,12 @@ package enum Passwords {
         return try reader.decoding(userID) { () throws(MalformedBytes) in
             var reader = CanonicalReader(value)
             let order = try reader.bigEndian()
+            let hashed = try HashedPassword(reading: &reader)
             return Stored(
                 resets: order >> 32,
                 changes: order & 0xFFFF_FFFF,
-                hashed: try HashedPassword(reading: &reader),
-                version: row.stamp.dot
+                hashed: hashed,
+                version: reader.isAtEnd ? row.stamp.dot : try reader.dot()
             )
         }
     }
@@ -160,9 +185,30 @@ package enum Passwords {
         } else if known != nil {
             changes = min(last, changes + 1)
         }
+        return register(hashed, of: userID, order: resets << 32 | changes, version: nil)
+    }
+
+    /// The register that keeps a password, hashed anew: no session ends.
+    static func register(
+        _ hashed: HashedPassword,
+        of userID: Bytes,
+        inPlaceOf known: Stored
+    ) -> Commit.Register {
+        let order = known.resets << 32 | known.changes
+        return register(hashed, of: userID, order: order, version: known.version)
+    }
+
+    /// - Parameter version: nil means that the register's own commit is the password's version.
+    private static func register(
+        _ hashed: HashedPassword,
+        of userID: Bytes,
+        order: UInt64,
+        version: Dot?
+    ) -> Commit.Register {
         var writer = CanonicalWriter()
-        writer.bigEndian(resets << 32 | changes)
+        writer.bigEndian(order)
         hashed.write(to: &writer)
+        if let version { writer.dot(version) }
         return Commit.Register(
             namespace: AccountRegister.password,
             key: [userID],

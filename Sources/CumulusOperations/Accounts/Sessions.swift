@@ -5,7 +5,7 @@
 // accounts have changed (`Credential`), and by the writer. Written by `AccountChange`.
 //
 // Folder: who may come in, and what users and operators change about that. Read `Sessions`, then
-// `Credential`, `Passwords` and `AccountChange`.
+// `Credential`, `Passwords`, `ServiceKeys`, `People` and `AccountChange`.
 
 import Crypto
 package import CumulusModel
@@ -120,6 +120,15 @@ package enum Sessions {
         }
         valid.sort { ($0.opened, $0.digest.hex) < ($1.opened, $1.digest.hex) }
         return (valid, over)
+    }
+
+    /// Ends the sessions and access tokens of all users, also those that other nodes open now.
+    static func endAll(in transaction: inout WriteTransaction) throws(EngineError) {
+        let scope = try transaction.makeScope(.cluster)
+        let (namespace, key) = (AccountRegister.revoked, AccountRegister.everybody)
+        let ended = try transaction.accountNumber(namespace, key, scope)
+        let next = min(ended, .max - 1) + 1
+        try transaction.set([AccountRegister.number(namespace, key, next)], in: scope)
     }
 
     /// The commits that last ended all sessions of a user.

@@ -42,7 +42,7 @@ package struct FollowChanges: Sendable {
             self =
                 switch caller.role {
                 case .anonymous: .anonymous
-                case .user: .signedIn(roles.names)
+                case .user, .server: .signedIn(roles.names)
                 case .operator: .operator
                 }
         }

@@ -341,6 +341,7 @@ extension Authorisation {
     static func checkFeed(of caller: Caller) throws(ServiceError) {
         switch caller.role {
         case .user: return
+        case .server: throw ServiceKeys.userNeeded
         case .anonymous:
             throw ServiceError(
                 .notAuthenticated,

@@ -82,6 +82,9 @@ extension QueryCursor {
         case .user(let name):
             writer.varint(2)
             writer.delimited(name.utf8)
+        case .server(let name):
+            writer.varint(3)
+            writer.delimited(name.utf8)
         }
     }
 
@@ -92,6 +95,7 @@ extension QueryCursor {
         case 0: return .anonymous
         case 1: return .operator
         case 2: return .user(try reader.text())
+        case 3: return .server(try reader.text())
         default: throw MalformedBytes("a cursor is of a caller of another kind")
         }
     }

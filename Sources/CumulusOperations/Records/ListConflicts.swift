@@ -109,7 +109,7 @@ package struct ListConflicts: Sendable {
             return item
         case .user(let name):
             return database == DatabaseID(kind: .private, owner: name) ? item : nil
-        case .anonymous: return nil
+        case .server, .anonymous: return nil
         }
     }
 }

@@ -7,13 +7,16 @@ package struct Caller: Hashable, Sendable {
         case anonymous
         /// User record name in the connection's container.
         case user(String)
+        /// A program with a service key, by its own user record name; for the public database only.
+        case server(String)
         /// Administers the node and reads public data.
         case `operator`
     }
 
     package var role: Role
     package var device: Bytes
-    /// When the user was made, in milliseconds since 1970 UTC; 0 unless somebody is signed in.
+    /// When the user was made or the key registered, in milliseconds since 1970 UTC; 0 unless
+    /// somebody is signed in.
     package var registered: Int64
 
     package init(role: Role, device: Bytes = [], registered: Int64 = 0) {
@@ -24,7 +27,10 @@ package struct Caller: Hashable, Sendable {
 
     /// User record name; empty unless somebody is signed in.
     package var user: String {
-        if case .user(let name) = role { name } else { "" }
+        switch role {
+        case .user(let name), .server(let name): name
+        case .anonymous, .operator: ""
+        }
     }
 
     /// Whether an owner's name, as it stands in a zone id, means this caller.

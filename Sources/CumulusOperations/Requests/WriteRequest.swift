@@ -26,7 +26,7 @@ package struct WriteRequest: Sendable {
         case account(AccountChange)
         /// By its node id.
         case removeMember(Bytes)
-        case truncate
+        case truncate(endsSessions: Bool)
         // Of an operator, about a container's environment.
         case setMergePolicy(MergePolicies.Entry)
         case importSchema(SchemaImport)
@@ -363,7 +363,8 @@ package struct WriteRequest: Sendable {
         case .removeMember(let nodeID):
             let existed = try Members.remove(nodeID, in: &transaction)
             return (.success(.member(existed: existed)), existed)
-        case .truncate:
+        case .truncate(let endsSessions):
+            if endsSessions { try Sessions.endAll(in: &transaction) }
             return (.success(.truncated(scopes: try Truncation.mark(in: &transaction))), true)
         case .modifyRecords, .modifyZones, .modifySubscriptions, .markRead, .account,
             .setMergePolicy, .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks:

@@ -98,6 +98,7 @@ extension Authorisation {
     ) throws(ServiceError) -> DatabaseID {
         switch caller.role {
         case .user: return try database(kind, for: caller)
+        case .server: throw ServiceKeys.userNeeded
         case .anonymous:
             throw ServiceError(
                 .notAuthenticated,

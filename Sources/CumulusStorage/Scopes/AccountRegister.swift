@@ -1,8 +1,8 @@
 // The registers of the cluster's scope that say who a caller is and whether it may come in.
 //
-// Written and read by `Users`, `Sessions` and `Passwords` of CumulusOperations. `RegisterRule` says
-// which of two values stands. Numbers in them are big-endian, so that the greater one has the
-// greater bytes.
+// Written and read by `Users`, `Sessions`, `Passwords`, `ServiceKeys` and `People` of
+// CumulusOperations. `RegisterRule` says which of two values stands. Numbers in them are
+// big-endian, so that the greater one has the greater bytes.
 
 package import CumulusModel
 
@@ -18,9 +18,19 @@ package enum AccountRegister {
     /// (user's id) → how often an operator reset the password and how often it was changed since,
     /// then the hash.
     package static let password = "password"
-    /// (SHA-256 of a token) → nothing; (user's id) or (`everybody`) → how often all sessions were
-    /// ended, 8 bytes.
+    /// (SHA-256 of a token, or id of a service key) → nothing; (user's id) or (`everybody`) → how
+    /// often all sessions were ended, 8 bytes.
     package static let revoked = "revoked"
+
+    /// (id of a service key, 16 bytes) → its public key, where it is good, label and times.
+    package static let key = "key"
+
+    /// (user's id) → display name, and whether others find the user by its handles.
+    package static let profile = "profile"
+    /// (kind, handle) → `HandleHolder`: who has it.
+    package static let handle = "handle"
+    /// (user's id, kind, handle): the handles of a user, so that they can be listed.
+    package static let held = "held"
 
     /// The key of what is revoked for all users.
     package static let everybody = Bytes("*".utf8)
@@ -30,7 +40,7 @@ package enum AccountRegister {
 
     /// Whether the greatest value stands: taking away beats giving, whatever the clocks say.
     static func isNumber(_ namespace: String) -> Bool {
-        namespace == state || namespace == revoked
+        namespace == state || namespace == revoked || namespace == handle
     }
 
     /// Whether a register that changed may end somebody's session.
@@ -39,8 +49,8 @@ package enum AccountRegister {
     static func endsSessions(_ namespace: String, isNew: Bool) -> Bool {
         switch namespace {
         case state, revoked: true
-        // With a name that nobody had and a first password nobody has come in yet.
-        case user, password: !isNew
+        // With a name that nobody had, a first password or a new key nobody has come in yet.
+        case user, password, key: !isNew
         default: false
         }
     }

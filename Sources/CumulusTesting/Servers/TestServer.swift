@@ -94,6 +94,7 @@ package final class TestServer: Sendable {
         let collector = Collector(node, schedule: schedule)
         try await collector.truncateLogs()
         try await collector.purge()
+        try await collector.forgetTokens()
         try await collector.collectAssets()
     }
 
@@ -169,13 +170,15 @@ package final class TestServer: Sendable {
         encryptionKeys: [EncryptionKey] = [],
         assetDirectory: String? = nil,
         assetCacheBytes: UInt64? = nil,
-        deviceID: String = ""
+        deviceID: String = "",
+        serviceKey: ServiceKey? = nil
     ) -> Container {
         var configuration = Container.Configuration(endpoints: [endpoint])
         configuration.accessToken = token
         configuration.timeout = timeout
         configuration.connections = connections
         configuration.deviceID = deviceID
+        configuration.serviceKey = serviceKey
         configuration.encryptionKeys = encryptionKeys
         configuration.assetDirectory = assetDirectory
         if let assetCacheBytes { configuration.assetCacheBytes = assetCacheBytes }

@@ -40,15 +40,20 @@ package struct Hello: Hashable, Sendable {
     package var largestFrame: UInt32 = 0
     /// What the caller understands beyond the first release.
     package var features: Features = []
-    /// Peers only, like all that follows.
+    /// Peers only, like all that follows but for `nonce` and what belongs to a service key.
     package var nodeID: Bytes = []
     package var clusterID: Bytes = []
+    /// Of callers that prove something: peers, and clients with a service key.
     package var nonce: Bytes = []
     package var proof: Bytes = []
     /// Where others reach the caller; empty: they can't.
     package var endpoint = ""
     /// This run of the caller's process.
     package var incarnation: UInt64 = 0
+    /// Of a service key; empty: the caller shows none.
+    package var keyID: Bytes = []
+    /// By the service key: ECDSA, DER.
+    package var signature: Bytes = []
 
     package init() {}
 
@@ -70,6 +75,8 @@ package struct Hello: Hashable, Sendable {
         writer.field(14, bytes: proof)
         writer.field(15, text: endpoint)
         writer.field(16, fixed64: incarnation)
+        writer.field(17, bytes: keyID)
+        writer.field(18, bytes: signature)
         return writer.bytes
     }
 
@@ -92,6 +99,8 @@ package struct Hello: Hashable, Sendable {
         proof = raw.proof.swiftBytes
         endpoint = raw.endpoint.swiftText
         incarnation = raw.incarnation
+        keyID = raw.key_id.swiftBytes
+        signature = raw.signature.swiftBytes
     }
 }
 
@@ -217,8 +226,15 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case accountsSessions = 35
     case accountsRevoke = 36
     case accountsChangePassword = 37
+    case accountsProfile = 38
+    case accountsSetProfile = 39
+    case keysList = 40
+    case keysAdd = 41
+    case keysRevoke = 42
+    case accountsDiscover = 43
     case operatorSetUserState = 44
     case operatorSetPassword = 45
+    case operatorSetHandle = 46
     case operatorStatus = 48
     case operatorListContainers = 49
     case operatorCreateContainer = 50

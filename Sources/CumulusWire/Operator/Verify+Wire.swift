@@ -156,6 +156,18 @@ extension WireVerdict.Difference {
 }
 
 extension OperatorMessages {
+    /// `TruncateRequest`.
+    package static func truncate(endsSessions: Bool) -> Bytes {
+        var writer = CanonicalWriter()
+        writer.field(1, varint: endsSessions ? 1 : 0)
+        return writer.bytes
+    }
+
+    /// Whether all sessions are to end.
+    package static func truncatedSessions(wire bytes: Bytes) throws(MalformedMessage) -> Bool {
+        try CMessage(bytes[...], cumulus__v1__truncate_request__unpack).raw.ends_sessions != 0
+    }
+
     /// `TruncateResponse`.
     package static func truncated(scopes: Int) -> Bytes {
         var writer = CanonicalWriter()

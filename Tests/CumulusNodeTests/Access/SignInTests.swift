@@ -32,6 +32,59 @@ import Testing
         )
     }
 
+    /// As if a release with lower settings had hashed it.
+    @Test func aWeakHashIsMadeAnewBySigningIn() async throws {
+        try await withAda { server, _, nobody in
+            let gate = server.node.gate
+            let weak = try #require(
+                HashedPassword(
+                    Bytes(Self.password.utf8),
+                    salt: Bytes(repeating: 5, count: HashedPassword.saltBytes),
+                    cost: HashedPassword.Cost(rounds: 1 << 10)
+                )
+            )
+            let request = WriteRequest(
+                .account(.resetPassword(weak, user: "ada")),
+                scope: .cluster,
+                caller: Caller(role: .operator)
+            )
+            let token = CallToken(deadline: server.node.environment.now() + 60_000)
+            let work = StoreGate.Work.request(request, token) { _ in }
+            #expect(
+                gate.submit(StoreGate.QueuedWrite(work, byteCount: 0, loop: InPlaceLoop.shared))
+            )
+            func stored() throws -> HashedPassword? {
+                let reader = gate.latest(reach: .disk)
+                return try Users.find("ada", in: reader).flatMap {
+                    try Passwords.find(of: $0.id, in: reader)?.hashed
+                }
+            }
+            #expect(try await eventually { try stored() == weak })
+            let wrong = try error { _ = try nobody.signIn("ada", "wrong horse") }
+            #expect(wrong.code == .notAuthenticated)
+            #expect(try stored() == weak)
+            let first = try connect(try nobody.signIn("ada", Self.password), server)
+            let strong = try #require(try stored())
+            #expect(!strong.isWeak && strong.matches(Bytes(Self.password.utf8)))
+            let second = try connect(try nobody.signIn("ada", Self.password), server)
+            #expect(try stored() == strong)
+            for client in [first, second] { _ = try client.save([Record("note")])[0].get() }
+        }
+    }
+
+    @Test func anOperatorEndsTheSessionsOfAllAfterARestore() async throws {
+        try await withAda { server, _, nobody in
+            let ada = try connect(try nobody.signIn("ada", Self.password), server)
+            let admin = server.nodeOperator()
+            _ = try await admin.truncate()
+            _ = try ada.save([Record("note")])[0].get()
+            _ = try await admin.truncate(endsSessions: true)
+            #expect(try error { _ = try ada.fetch("note") }.code == .notAuthenticated)
+            _ = try connect(try nobody.signIn("ada", Self.password), server)
+            await admin.close()
+        }
+    }
+
     @Test func aPasswordOpensASession() async throws {
         try await withAda { server, admin, nobody in
             let session = try nobody.signIn("ada", Self.password)

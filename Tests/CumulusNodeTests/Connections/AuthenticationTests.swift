@@ -230,7 +230,8 @@ import Testing
                 .operatorStatus, .operatorListContainers, .operatorCreateContainer,
                 .operatorListUsers, .operatorAddUser, .operatorAddToken,
                 .operatorListMergePolicies, .operatorSetMergePolicy, .operatorSetUserState,
-                .operatorSetPassword, .rolesList, .rolesSet,
+                .operatorSetPassword, .operatorSetHandle, .rolesList, .rolesSet, .keysList,
+                .keysAdd, .keysRevoke,
             ]
             for method in methods {
                 let error = try error { _ = try client.perform(method) }

@@ -21,6 +21,28 @@ import Testing
         #expect(!HashedPassword.ofNobody.matches(Bytes("correct horse".utf8)))
     }
 
+    /// As a release with lower settings made it; also by Python's `hashlib.scrypt`.
+    @Test func aHashKeepsItsOwnCost() throws {
+        let (password, cost) = (Bytes("correct horse".utf8), HashedPassword.Cost(rounds: 1 << 10))
+        let weak = try #require(HashedPassword(password, salt: Self.salt, cost: cost))
+        let known = "9df923deed5f4531c279af9f56bd37b1657bef4929e702ce2e811a93388a86a1"
+        let hash = try #require(Bytes(hex: known))
+        #expect(weak == HashedPassword(salt: Self.salt, hash: hash, cost: cost))
+        #expect(weak != HashedPassword(salt: Self.salt, hash: hash))
+        let store = try TestStore()
+        let operations: [WriteRequest.Operation] = [
+            .addUser(name: "ada", id: Self.salt), .account(.resetPassword(weak, user: "ada")),
+        ]
+        for operation in operations {
+            _ = try store.run(
+                WriteRequest(operation, scope: .cluster, caller: .administrator)
+            ).get()
+        }
+        let stored = try #require(try Passwords.find(of: Self.salt, in: store.reader)).hashed
+        #expect(stored == weak && stored.isWeak && !HashedPassword.ofNobody.isWeak)
+        #expect(stored.matches(password) && !stored.matches(Bytes("correct horsf".utf8)))
+    }
+
     @Test func noPasswordIsStored() throws {
         let store = try TestStore()
         let operations: [WriteRequest.Operation] = [

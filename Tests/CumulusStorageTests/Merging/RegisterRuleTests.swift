@@ -41,6 +41,14 @@ import Testing
         number(resets << 32 | changes) + [hash]
     }
 
+    private static func handle(_ number: UInt64, _ user: UInt8?) -> Bytes {
+        HandleHolder(
+            number: number,
+            userID: user.map { Bytes(repeating: $0, count: 16) },
+            verifiedBy: "operator"
+        ).value
+    }
+
     static let cases: [Case] = [
         Case("names", [1], [2], .newer, "the newest stands"),
         Case("names", [1], nil, .newer, "also if it removes"),
@@ -57,6 +65,13 @@ import Testing
         Case("password", password(1, 0, 7), password(0, 9, 8), .older, "a reset beats changes"),
         Case("password", password(0, 2, 7), password(0, 1, 8), .older, "more changes beat fewer"),
         Case("password", password(0, 1, 9), password(0, 1, 8), .newer, "then the newest stands"),
+        Case("key", [2], [1], .newer, "the newest label and expiry stand"),
+        Case("profile", [2], [1], .newer, "the newest profile stands"),
+        Case("handle", handle(2, 1), handle(1, 2), .older, "the greater number stands"),
+        Case("handle", handle(2, nil), handle(2, 1), .older, "then taking away, if it is older"),
+        Case("handle", handle(2, 1), handle(2, nil), .newer, "then taking away, if it is newer"),
+        Case("handle", handle(2, nil), handle(3, 1), .newer, "given again by who knew that"),
+        Case("handle", handle(1, 2), handle(1, 1), .older, "of two users always the same one"),
         Case("member", nil, Bytes("a:1".utf8), .older, "a member that was removed stays so"),
         Case("member", Bytes("a:1".utf8), nil, .newer, "whenever that was"),
     ]
@@ -135,6 +150,9 @@ import Testing
         #expect(try !isMoved("password", by: [Self.password(0, 0, 1)]), "nobody used it yet")
         #expect(try !isMoved("user", by: [[1]]), "nobody had the name")
         #expect(try !isMoved("token", by: [[1], [2]]))
+        #expect(try isMoved("key", by: [[1], [2]]), "it may expire earlier")
+        #expect(try !isMoved("key", by: [[1]]), "nobody used it yet")
+        #expect(try !isMoved("profile", by: [[1], [2]]))
         var store = try ScratchStore()
         for stamp in Self.stamps.reversed() {
             try apply(RegisterRow(stamp: stamp, value: [1]), "user", to: &store)

@@ -144,7 +144,7 @@ extension SimulatedWorld {
         marks = load
         if let node {
             addUser(0, at: node)
-            administer(.truncate, at: node) { [weak self] in
+            administer(.truncate(endsSessions: false), at: node) { [weak self] in
                 self?.tell("what is lost is marked at node \(node.machine)")
                 self?.count("marks")
                 self?.marks?.made += 1

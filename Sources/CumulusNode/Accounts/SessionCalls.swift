@@ -2,6 +2,9 @@
 // operator keeps a user out.
 //
 // Called through `MethodTable`. `SignInCalls` has the calls that take passwords.
+//
+// Folder: what users and operators ask about accounts. Read `SessionCalls`, then `SignInCalls`,
+// `PeopleCalls` and `KeyCalls`.
 
 import CumulusModel
 import CumulusOperations
@@ -11,13 +14,13 @@ import CumulusWire
 enum SessionCalls {
     static func list(_ context: CallContext) throws {
         let name = try user(try AccountMessages.sessionsUser(wire: context.message), context)
-        let credential = context.identity.credential
+        let caller = context.identity.credential?.session
         try context.readFromDisk(in: .cluster) { context in
             let named = try name.map { try user(named: $0, in: context.reader).id }
-            guard let userID = named ?? credential?.userID else { throw Sessions.refusal }
+            guard let userID = named ?? caller?.userID else { throw Sessions.refusal }
             let now = context.node.environment.wallClock()
             let sessions = try Sessions.all(of: userID, now: now, in: context.reader).map {
-                WireSession($0, isThis: $0.digest == credential?.digest)
+                WireSession($0, isThis: $0.digest == caller?.digest)
             }
             return Page(sessions[...], encode: WireSession.answer)
         }
@@ -46,30 +49,30 @@ enum SessionCalls {
         context.change(.account(change), SessionCalls.done)
     }
 
-    private static func done(_ answer: WriteRequest.Answer) -> [Bytes] {
+    static func done(_ answer: WriteRequest.Answer) -> [Bytes] {
         guard case .account(.done(let isChanged)) = answer else { return [] }
         return [AccountMessages.done(isChanged)]
     }
 
     /// The name of the user whom an operator means; nil: the caller itself.
-    private static func user(
+    static func user(
         _ raw: Bytes,
         _ context: CallContext
     ) throws(ServiceError) -> String? {
         if context.caller.role == .operator {
             return try Names.checkIdentifier(raw[...], "user name")
         }
-        guard context.identity.credential != nil else { throw Authorisation.signInNeeded }
+        _ = try context.identity.session()
         guard raw.isEmpty else {
             throw ServiceError(
                 .permissionFailure,
-                "only an operator names a user; leave the name out for your own sessions"
+                "only an operator names a user; leave the name out: it is about yourself"
             )
         }
         return nil
     }
 
-    private static func user(
+    static func user(
         named name: String,
         in reader: ReadTransaction
     ) throws -> Users.User {

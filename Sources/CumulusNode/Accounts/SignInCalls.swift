@@ -15,11 +15,16 @@ enum SignInCalls {
         let request = try SignInRequest(wire: context.message)
         let name = try Names.checkIdentifier(request.name[...], "user name")
         context.task { _, time in
-            let proof = try await desk.prove(
+            let proven = try await desk.prove(
                 request.password,
                 of: Bytes(name.utf8)
             ) { reader in try Users.find(name, in: reader) }
-            return try await desk.open(request.label, time) { .signIn(proof, $0) }
+            // Nobody is refused for it: the next sign-in tries again.
+            let rehashed: HashedPassword? =
+                if proven.isWeak { try? await desk.hash(request.password) } else { nil }
+            return try await desk.open(request.label, time) {
+                .signIn(proven.proof, $0, rehashed: rehashed)
+            }
         }
     }
 
@@ -47,20 +52,18 @@ enum SignInCalls {
 
     static func changePassword(_ context: CallContext) throws {
         let desk = try SignInDesk(context)
-        guard let credential = context.identity.credential else {
-            throw Authorisation.signInNeeded
-        }
+        let owner = try context.identity.session()
         let request = try ChangePasswordRequest(wire: context.message)
         try Passwords.check(request.newPassword)
         context.task { node, time in
             let now = node.environment.wallClock()
-            let proof = try await desk.prove(
+            let proven = try await desk.prove(
                 request.oldPassword,
-                of: credential.userID
-            ) { reader in try Sessions.find(credential.digest, now: now, in: reader)?.user }
+                of: owner.userID
+            ) { reader in try Sessions.find(owner.digest, now: now, in: reader)?.user }
             let hashed = try await desk.hash(request.newPassword)
             return try await desk.open(request.label, time) {
-                .changePassword(hashed, proof, $0)
+                .changePassword(hashed, proven.proof, $0)
             }
         }
     }
@@ -101,6 +104,8 @@ private struct SignInDesk: Sendable {
 
     /// Proves that a caller knows a user's password; takes as long for one that nobody has.
     ///
+    /// Returns also whether the hash that it was compared with is weak.
+    ///
     /// - Parameters:
     ///   - key: By which attempts are counted.
     ///   - find: Looks the user up; returns nil if no user has that name.
@@ -108,7 +113,7 @@ private struct SignInDesk: Sendable {
         _ password: Bytes,
         of key: Bytes,
         _ find: @escaping @Sendable (ReadTransaction) throws -> Users.User?
-    ) async throws -> AccountChange.Proof {
+    ) async throws -> (proof: AccountChange.Proof, isWeak: Bool) {
         try node.attempts.begin(key, from: address, now: node.environment.now())
         let found = try await node.gate.reading(.prompt) { reader in
             try find(reader).flatMap { user in
@@ -119,7 +124,8 @@ private struct SignInDesk: Sendable {
         let isRight = try await node.passwords.run { hashed.matches(password) }
         guard isRight, let (user, stored) = found else { throw Passwords.refusal }
         node.attempts.succeed(key, from: address)
-        return AccountChange.Proof(user: user, password: stored.version)
+        let proof = AccountChange.Proof(user: user, password: stored.version)
+        return (proof, stored.hashed.isWeak)
     }
 
     func hash(_ password: Bytes) async throws -> HashedPassword {

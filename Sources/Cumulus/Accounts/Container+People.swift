@@ -1,0 +1,138 @@
+// Whether somebody is signed in, what the user says of itself, and looking others up.
+
+import CumulusModel
+import CumulusWire
+
+/// Whether a container has a caller that its nodes let in.
+public enum AccountStatus: String, Sendable {
+    /// No node could be asked.
+    case couldNotDetermine
+    /// A user is signed in, or a server with its key.
+    case available
+    /// The container has no access token and no service key, or one that lets nobody in.
+    case noAccount
+    /// The nodes that could be asked don't serve now.
+    case temporarilyUnavailable
+}
+
+extension Container {
+    /// Asks a node whether this container's caller is let in.
+    ///
+    /// A container has one caller for life. To be told when another one takes its place, use a
+    /// ``SyncEngine``, whose state remembers the last one (``SyncEngine/Event/accountChange(_:)``).
+    public func accountStatus() async -> AccountStatus {
+        guard !core.settings.isAnonymous else { return .noAccount }
+        do {
+            let answer = try await core.read(.accountsWhoAmI, [])
+            let caller = try decoding { try WireCaller(wire: answer.first ?? []) }
+            return caller.user.isEmpty ? .noAccount : .available
+        } catch let error as ServiceError {
+            switch error.code {
+            case .notAuthenticated: return .noAccount
+            case .serviceUnavailable, .requestRateLimited, .zoneBusy:
+                return .temporarilyUnavailable
+            default: return .couldNotDetermine
+            }
+        } catch {
+            return .couldNotDetermine
+        }
+    }
+
+    // MARK: Oneself
+
+    /// What the signed-in user says of itself, in all containers.
+    ///
+    /// - Throws: `notAuthenticated` without an access token.
+    public func userProfile() async throws -> UserProfile {
+        UserProfile(try await core.profile(of: []))
+    }
+
+    /// Sets what the signed-in user says of itself, in all containers.
+    ///
+    /// - Throws: `notAuthenticated` without an access token; `invalidArguments` for a name of more
+    ///   than 255 bytes.
+    public func setUserProfile(_ profile: UserProfile) async throws {
+        let request = SetProfileRequest(
+            displayName: Bytes(profile.displayName.utf8),
+            isDiscoverable: profile.isDiscoverable
+        )
+        _ = try await core.read(.accountsSetProfile, request.encoded())
+    }
+
+    // MARK: Others
+
+    /// The user with an e-mail address; nil if nobody has it who wants to be found.
+    ///
+    /// - Throws: `notAuthenticated` without an access token; `invalidArguments` for what is no
+    ///   address.
+    public func userIdentity(forEmailAddress address: String) async throws -> UserIdentity? {
+        try await userIdentities(for: [.emailAddress(address)]).values.first
+    }
+
+    /// The user with a telephone number; nil if nobody has it who wants to be found.
+    ///
+    /// - Throws: `notAuthenticated` without an access token; `invalidArguments` for what is no
+    ///   number with its country.
+    public func userIdentity(forPhoneNumber number: String) async throws -> UserIdentity? {
+        try await userIdentities(for: [.phoneNumber(number)]).values.first
+    }
+
+    /// The users with these e-mail addresses, without those who don't want to be found.
+    ///
+    /// - Throws: As ``userIdentity(forEmailAddress:)``, for all of them if one can't be looked up.
+    public func userIdentities(
+        forEmailAddresses addresses: [String]
+    ) async throws -> [String: UserIdentity] {
+        let found = try await userIdentities(for: addresses.map { .emailAddress($0) })
+        return found.reduce(into: [:]) { found, entry in
+            if case .emailAddress(let address) = entry.key { found[address] = entry.value }
+        }
+    }
+
+    /// The users with these telephone numbers, without those who don't want to be found.
+    ///
+    /// - Throws: As ``userIdentity(forPhoneNumber:)``, for all of them if one can't be looked up.
+    public func userIdentities(
+        forPhoneNumbers numbers: [String]
+    ) async throws -> [String: UserIdentity] {
+        let found = try await userIdentities(for: numbers.map { .phoneNumber($0) })
+        return found.reduce(into: [:]) { found, entry in
+            if case .phoneNumber(let number) = entry.key { found[number] = entry.value }
+        }
+    }
+
+    private func userIdentities(
+        for infos: [UserIdentity.LookupInfo]
+    ) async throws -> [UserIdentity.LookupInfo: UserIdentity] {
+        var found: [UserIdentity.LookupInfo: UserIdentity] = [:]
+        var rest = infos[...]
+        while !rest.isEmpty {
+            let asked = rest.prefix(Container.handlesAtOnce)
+            rest = rest.dropFirst(asked.count)
+            let request = DiscoverRequest(handles: asked.map(\.wire))
+            let answer = try await core.read(.accountsDiscover, request.encoded())
+            let users = try decoding { try answer.flatMap { try DiscoveredUser.list(wire: $0) } }
+            for (info, user) in zip(asked, users) {
+                if let identity = UserIdentity(user, by: info) { found[info] = identity }
+            }
+        }
+        return found
+    }
+
+    /// Handles that a node looks up in one call.
+    private static let handlesAtOnce = 100
+}
+
+extension ClientSettings {
+    /// The caller shows nothing.
+    fileprivate var isAnonymous: Bool { hello.token.isEmpty && signer == nil }
+}
+
+extension ClientCore {
+    /// - Parameter user: A name, of operators; empty: the caller's own.
+    func profile(of user: Bytes) async throws -> WireProfile {
+        let request = ProfileMessages.request(ofUser: user)
+        let answer = try await read(.accountsProfile, request)
+        return try decoding { try WireProfile(wire: answer.first ?? []) }
+    }
+}

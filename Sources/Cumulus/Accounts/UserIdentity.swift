@@ -1,0 +1,79 @@
+// Users as others find them, and what a user says of itself.
+//
+// Made by `Container+People`, and listed by `NodeOperator` too.
+
+public import CumulusModel
+import CumulusWire
+import Foundation
+
+/// A user who wants to be found, as others find it.
+public struct UserIdentity: Hashable, Sendable {
+    /// What a user is looked up by.
+    public enum LookupInfo: Hashable, Sendable {
+        /// An e-mail address; case makes no difference.
+        case emailAddress(String)
+        /// A telephone number with its country, such as "+49 30 1234567".
+        case phoneNumber(String)
+    }
+
+    /// The user's record in the container that asked.
+    public let userRecordID: Record.ID
+    /// What the user calls itself; may be empty.
+    public let displayName: String
+    /// By what it was found.
+    public let lookupInfo: LookupInfo
+
+    /// nil for the answer that says nothing.
+    init?(_ found: DiscoveredUser, by info: LookupInfo) {
+        guard !found.user.isEmpty else { return nil }
+        userRecordID = Record.ID(recordName: found.user)
+        displayName = found.displayName
+        lookupInfo = info
+    }
+}
+
+/// What a user says of itself.
+public struct UserProfile: Hashable, Sendable {
+    /// For people; may be empty.
+    public var displayName: String
+    /// Whether others find the user by its handles.
+    public var isDiscoverable: Bool
+
+    /// A profile to be set.
+    public init(displayName: String = "", isDiscoverable: Bool = false) {
+        self.displayName = displayName
+        self.isDiscoverable = isDiscoverable
+    }
+}
+
+extension UserProfile {
+    init(_ wire: WireProfile) {
+        self.init(displayName: wire.displayName, isDiscoverable: wire.isDiscoverable)
+    }
+}
+
+extension UserIdentity.LookupInfo {
+    /// As it is sent: one spelling for all that readers take for the same.
+    var wire: WireHandle {
+        switch self {
+        case .emailAddress(let address):
+            let plain = address.precomposedStringWithCompatibilityMapping.lowercased()
+                .precomposedStringWithCompatibilityMapping
+                .trimmingCharacters(in: .whitespacesAndNewlines)
+            return WireHandle(kind: 1, value: Bytes(plain.utf8))
+        case .phoneNumber(let number):
+            let plain = number.filter { !" -()./".contains($0) }
+            return WireHandle(kind: 2, value: Bytes(plain.utf8))
+        }
+    }
+
+    /// nil for a kind that this release of the library doesn't know.
+    init?(_ wire: WireHandle) {
+        let text = String(decoding: wire.value, as: UTF8.self)
+        switch wire.kind {
+        case 1: self = .emailAddress(text)
+        case 2: self = .phoneNumber(text)
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,76 @@
+// The service keys of a container's environment.
+
+package import CumulusModel
+import CumulusWire
+
+extension NodeOperator {
+    package struct RegisteredKey: Hashable, Sendable {
+        /// As ``ServiceKey/id``.
+        package var id: String
+        /// For people.
+        package var label: String
+        package var created: Timestamp
+        /// nil: never.
+        package var expires: Timestamp?
+        /// The user record name, by which roles are given.
+        package var recordName: String
+    }
+
+    /// Registers a public key, or gives one that is registered another label and time.
+    ///
+    /// - Parameter publicKey: In X9.63 form, as `ServiceKey.publicKey(ofPEM:)` gives it.
+    package func addKey(
+        _ publicKey: Bytes,
+        label: String,
+        expires: Timestamp?,
+        in container: String,
+        _ environment: Environment
+    ) async throws -> (key: RegisteredKey, existed: Bool) {
+        let request = AddKeyRequest(
+            publicKey: publicKey,
+            label: label,
+            expires: expires?.millisecondsSince1970 ?? 0
+        )
+        let cluster = try await core.hello().clusterID
+        return try await call(
+            .keysAdd,
+            message: request.encoded(),
+            container: container,
+            environment
+        ) {
+            let response = try AddKeyResponse(wire: $0)
+            return (RegisteredKey(response.key, of: cluster), response.existed)
+        }
+    }
+
+    /// The keys that were not revoked, expired ones too, oldest first.
+    package func keys(
+        in container: String,
+        _ environment: Environment
+    ) async throws -> [RegisteredKey] {
+        let cluster = try await core.hello().clusterID
+        return try await list(.keysList, container: container, environment) {
+            try WireServiceKey.list(wire: $0).map { RegisteredKey($0, of: cluster) }
+        }
+    }
+
+    /// Revokes a key for good; returns false if there is none with that id in this cluster, or if
+    /// it was revoked before.
+    package func revokeKey(_ id: String) async throws -> Bool {
+        let (cluster, key) = try ServiceKey.split(id)
+        guard try await core.hello().clusterID == cluster else { return false }
+        return try await call(.keysRevoke, message: RevokeKey.request(key)) {
+            try RevokeKey.existed(wire: $0)
+        }
+    }
+}
+
+extension NodeOperator.RegisteredKey {
+    fileprivate init(_ wire: WireServiceKey, of cluster: Bytes) {
+        id = ServiceKey.text(cluster: cluster, key: wire.id)
+        label = wire.label
+        created = Timestamp(millisecondsSince1970: wire.created)
+        expires = Timestamp(wire: wire.expires)
+        recordName = wire.user
+    }
+}

@@ -1,0 +1,102 @@
+// The calls by which users find each other: a user's profile and handles, and the look-up of
+// handles.
+//
+// Called through `MethodTable`. What a look-up may tell is decided by `People`.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+
+enum PeopleCalls {
+    /// Handles of one look-up.
+    static let mostHandles = 100
+
+    static func profile(_ context: CallContext) throws {
+        let name = try SessionCalls.user(try ProfileMessages.user(wire: context.message), context)
+        let caller = context.identity.credential?.session
+        try context.readFromDisk(in: .cluster) { context in
+            let named = try name.map { try SessionCalls.user(named: $0, in: context.reader).id }
+            guard let userID = named ?? caller?.userID else { throw Sessions.refusal }
+            let profile = try People.profile(of: userID, in: context.reader)
+            let handles = try People.handles(of: userID, in: context.reader)
+            let answer = WireProfile(
+                displayName: profile.displayName,
+                isDiscoverable: profile.isDiscoverable,
+                handles: handles.map(WireHandle.init)
+            )
+            return Page(message: answer.encoded())
+        }
+    }
+
+    static func setProfile(_ context: CallContext) throws {
+        let request = try SetProfileRequest(wire: context.message)
+        let name = try SessionCalls.user(request.user, context)
+        let displayName = request.displayName
+        let profile = People.Profile(
+            displayName: displayName.isEmpty
+                ? "" : try Names.checkText(displayName[...], "display name"),
+            isDiscoverable: request.isDiscoverable
+        )
+        context.change(.account(.setProfile(profile, user: name)), SessionCalls.done)
+    }
+
+    static func discover(_ context: CallContext) throws {
+        _ = try context.identity.session()
+        let request = try DiscoverRequest(wire: context.message)
+        guard request.handles.count <= mostHandles else {
+            throw ServiceError.tooManyItems(request.handles.count, limit: mostHandles)
+        }
+        let handles = try request.handles.map { try Handle($0) }
+        let container = try context.scope().container
+        try context.readFromDisk(in: .cluster) { context in
+            let users = try handles.map {
+                try People.discover($0, in: container, context.reader)
+            }
+            return Page(message: DiscoveredUser.answer(users.map(DiscoveredUser.init)))
+        }
+    }
+
+    static func setHandle(_ context: CallContext) throws {
+        let request = try SetHandleRequest(wire: context.message)
+        let name = try Names.checkIdentifier(request.user[...], "user name")
+        let change = AccountChange.setHandle(
+            try Handle(request.handle),
+            user: name,
+            isHeld: request.isHeld
+        )
+        context.change(.account(change)) { answer in
+            guard case .account(.handle(let existed, let isMoved)) = answer else { return [] }
+            return [SetHandleResponse(existed: existed, isMoved: isMoved).encoded()]
+        }
+    }
+}
+
+extension Handle {
+    fileprivate init(_ wire: WireHandle) throws(ServiceError) {
+        guard let kind = UInt8(exactly: wire.kind).flatMap(Kind.init(rawValue:)) else {
+            throw ServiceError(
+                .invalidArguments,
+                .invalidValue,
+                "a handle is of kind 1 (e-mail) or 2 (telephone), and not \(wire.kind)"
+            )
+        }
+        try self.init(kind, wire.value)
+    }
+}
+
+extension WireHandle {
+    fileprivate init(_ held: People.HeldHandle) {
+        self.init(
+            kind: UInt32(held.handle.kind.rawValue),
+            value: Bytes(held.handle.text.utf8),
+            verifiedBy: held.verifiedBy
+        )
+    }
+}
+
+extension DiscoveredUser {
+    fileprivate init(_ person: People.Person?) {
+        self.init(user: person?.user ?? "", displayName: person?.displayName ?? "")
+    }
+}

@@ -1,0 +1,188 @@
+// How users find each other: what each says of itself, the handles that are theirs, and the look-up
+// from a handle to a user who wants to be found.
+//
+// Read by `PeopleCalls` of the node, written through `AccountChange`. Somebody who looks for a
+// handle learns nothing of users who don't want that: the same reads, and the same answer as for a
+// handle that nobody has.
+
+package import CumulusModel
+package import CumulusStorage
+
+package enum People {
+    package struct Profile: Hashable, Sendable {
+        /// For people; may be empty.
+        package var displayName: String
+        /// Others find the user by its handles.
+        package var isDiscoverable: Bool
+
+        package init(displayName: String = "", isDiscoverable: Bool = false) {
+            self.displayName = displayName
+            self.isDiscoverable = isDiscoverable
+        }
+    }
+
+    /// A handle and who said that it is the user's.
+    package struct HeldHandle: Hashable, Sendable {
+        package var handle: Handle
+        package var verifiedBy: String
+    }
+
+    /// A user as others find it.
+    package struct Person: Hashable, Sendable {
+        /// User record name.
+        package var user: String
+        package var displayName: String
+    }
+
+    /// What a user says of itself; an empty profile if it never did.
+    package static func profile<Reader: RowReader & ~Copyable>(
+        of userID: Bytes,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> Profile {
+        guard let scope = try reader.scope(.cluster) else { return Profile() }
+        return try stored(userID, scope, in: reader) ?? Profile()
+    }
+
+    /// The handles that are a user's.
+    package static func handles<Reader: RowReader & ~Copyable>(
+        of userID: Bytes,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> [HeldHandle] {
+        guard let scope = try reader.scope(.cluster) else { return [] }
+        var handles: [HeldHandle] = []
+        for (key, _) in try reader.registers(scope, AccountRegister.held, below: [userID]) {
+            let handle = try reader.decoding(userID) { () throws(MalformedBytes) in
+                try Handle(key: key)
+            }
+            // The list may be older than the handle's own register.
+            guard let holder = try holder(of: handle, scope, in: reader), holder.userID == userID
+            else { continue }
+            handles.append(HeldHandle(handle: handle, verifiedBy: holder.verifiedBy))
+        }
+        return handles
+    }
+
+    /// The user of a handle; nil if nobody has it, or its user doesn't want to be found or is
+    /// disabled.
+    package static func discover<Reader: RowReader & ~Copyable>(
+        _ handle: Handle,
+        in container: String,
+        _ reader: borrowing Reader
+    ) throws(EngineError) -> Person? {
+        guard let scope = try reader.scope(.cluster) else { return nil }
+        let holder = try holder(of: handle, scope, in: reader)
+        // The rest is done in any case, so that it takes as long.
+        let id = holder?.userID ?? nobody
+        let profile = try stored(id, scope, in: reader)
+        let isDisabled = try Users.isDisabled(id, scope, in: reader)
+        let name = Users.User(name: "", id: id, created: 0).recordName(in: container)
+        guard holder?.userID != nil, let profile, profile.isDiscoverable, !isDisabled else {
+            return nil
+        }
+        return Person(user: name, displayName: profile.displayName)
+    }
+
+    /// No user has this id.
+    private static let nobody = Bytes(repeating: 0, count: 16)
+
+    private static func stored<Reader: RowReader & ~Copyable>(
+        _ userID: Bytes,
+        _ scope: ScopeNumber,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> Profile? {
+        guard let value = try reader.register(scope, AccountRegister.profile, [userID])?.value
+        else { return nil }
+        return try reader.decoding(userID) { () throws(MalformedBytes) in
+            var reader = CanonicalReader(value)
+            return Profile(
+                displayName: try reader.text(),
+                isDiscoverable: try reader.varint() != 0
+            )
+        }
+    }
+
+    fileprivate static func holder<Reader: RowReader & ~Copyable>(
+        of handle: Handle,
+        _ scope: ScopeNumber,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> HandleHolder? {
+        guard let value = try reader.register(scope, AccountRegister.handle, handle.key)?.value
+        else { return nil }
+        return try reader.decoding(handle.key[1]) { () throws(MalformedBytes) in
+            try HandleHolder(value: value)
+        }
+    }
+}
+
+// MARK: - Changes
+
+extension AccountChange {
+    func setProfile(
+        _ profile: People.Profile,
+        of userID: Bytes,
+        _ scope: ScopeNumber,
+        in transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> [Commit.Register] {
+        guard try People.profile(of: userID, in: transaction) != profile else { return [] }
+        var value = CanonicalWriter()
+        value.delimited(profile.displayName.utf8)
+        value.varint(profile.isDiscoverable ? 1 : 0)
+        return [
+            Commit.Register(namespace: AccountRegister.profile, key: [userID], value: value.bytes)
+        ]
+    }
+
+    /// Gives a handle to a user, also if another one has it, or takes it away from the user.
+    func setHandle(
+        _ handle: Handle,
+        of name: String,
+        isHeld: Bool,
+        _ request: WriteRequest,
+        _ scope: ScopeNumber,
+        in transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> Plan {
+        if let refusal = AccountChange.operatorNeeded(request) { return .failure(refusal) }
+        guard let user = try Users.find(name, in: transaction) else {
+            return .failure(Users.unknown(name))
+        }
+        let known = try People.holder(of: handle, scope, in: transaction)
+        let existed = known?.userID == user.id
+        // To give it again changes nothing, nor to take away what the user doesn't have.
+        guard existed != isHeld else {
+            return .success(([], .handle(existed: existed, isMoved: false)))
+        }
+        let next = HandleHolder(
+            number: min(known?.number ?? 0, .max - 1) + 1,
+            userID: isHeld ? user.id : nil,
+            verifiedBy: isHeld ? People.byOperator : ""
+        )
+        var registers = [
+            Commit.Register(
+                namespace: AccountRegister.handle,
+                key: handle.key,
+                value: next.value
+            ),
+            AccountRegister.listed(handle, of: user.id, isHeld: isHeld),
+        ]
+        let former = isHeld ? known?.userID : nil
+        if let former {
+            registers.append(AccountRegister.listed(handle, of: former, isHeld: false))
+        }
+        return .success((registers, .handle(existed: existed, isMoved: former != nil)))
+    }
+}
+
+extension People {
+    /// What stands for an operator as the one who verified a handle.
+    fileprivate static let byOperator = "operator"
+}
+
+extension AccountRegister {
+    fileprivate static func listed(
+        _ handle: Handle,
+        of userID: Bytes,
+        isHeld: Bool
+    ) -> Commit.Register {
+        Commit.Register(namespace: held, key: [userID] + handle.key, value: isHeld ? [] : nil)
+    }
+}

@@ -1,0 +1,223 @@
+// Service keys: with which servers, which are nobody's device, come into one environment of a
+// container, to its public database.
+//
+// An operator registers a P-256 public key; the server keeps the private one and signs each
+// greeting (`ServiceKeyProof` of CumulusWire). Asked like `Sessions`, through `Credential`. A key
+// is a user of its own: it has a record name, the role of everybody who is signed in, and the
+// roles that operators give to it. The newest register of a key counts; what revokes it stays.
+
+import Crypto
+package import CumulusModel
+package import CumulusStorage
+
+package enum ServiceKeys {
+    package struct Key: Hashable, Sendable {
+        /// Uncompressed point in X9.63 form, 65 bytes.
+        package var publicKey: Bytes
+        /// The only scope in which it is good.
+        package var scope: ScopeID
+        /// For people.
+        package var label: String
+        /// Milliseconds since 1970 UTC.
+        package var created: Int64
+        /// Milliseconds since 1970 UTC; 0: never.
+        package var expires: Int64
+
+        package init(
+            publicKey: Bytes,
+            scope: ScopeID,
+            label: String,
+            created: Int64 = 0,
+            expires: Int64 = 0
+        ) {
+            self.publicKey = publicKey
+            self.scope = scope
+            self.label = label
+            self.created = created
+            self.expires = expires
+        }
+
+        /// 16 bytes, told from the public key and the scope: registered twice, it is the same key.
+        package var id: Bytes {
+            var input = CanonicalWriter()
+            input.raw(Bytes("cumulus service key id".utf8))
+            input.scope(scope)
+            input.raw(publicKey)
+            return Bytes(SHA256.hash(data: input.bytes).prefix(16))
+        }
+
+        /// The name of its own record: `_` and 32 hexadecimal digits.
+        package var recordName: String {
+            let input = Bytes("cumulus service key user".utf8) + id
+            return "_" + Bytes(SHA256.hash(data: input).prefix(16)).hex
+        }
+
+        func isExpired(now: Int64) -> Bool { expires != 0 && expires <= now }
+    }
+
+    package static let idBytes = 16
+
+    /// What a caller is told whose key doesn't let it in, whatever the cause.
+    package static let refusal = ServiceError(
+        .notAuthenticated,
+        """
+        the service key is not valid: it is unknown or of another container or environment, has \
+        expired or was revoked, or the signature is wrong; 'cumulus key list' shows an operator \
+        which ones are good
+        """
+    )
+
+    /// What a caller with a service key is told where only a user is served.
+    package static let userNeeded = ServiceError(
+        .permissionFailure,
+        """
+        a service key works in the public database only, and has no sessions, subscriptions or \
+        feed; use a user's access token
+        """
+    )
+
+    /// The key of an id, if it lets its bearer into a scope.
+    ///
+    /// - Parameter now: Milliseconds since 1970 UTC.
+    package static func find<Reader: RowReader & ~Copyable>(
+        _ id: Bytes,
+        of scope: ScopeID,
+        now: Int64,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> Key? {
+        guard let cluster = try reader.scope(.cluster),
+            try !isRevoked(id, cluster, in: reader),
+            let key = try stored(id, cluster, in: reader),
+            key.scope == scope, !key.isExpired(now: now)
+        else { return nil }
+        return key
+    }
+
+    /// The keys of a scope that were not revoked, expired ones too, oldest first.
+    package static func all<Reader: RowReader & ~Copyable>(
+        of scope: ScopeID,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> [Key] {
+        guard let cluster = try reader.scope(.cluster) else { return [] }
+        var keys: [Key] = []
+        for (parts, _) in try reader.registers(cluster, AccountRegister.key) {
+            guard let id = parts.first, try !isRevoked(id, cluster, in: reader),
+                let key = try stored(id, cluster, in: reader), key.scope == scope
+            else { continue }
+            keys.append(key)
+        }
+        return keys.sorted { ($0.created, $0.recordName) < ($1.created, $1.recordName) }
+    }
+
+    static func isRevoked<Reader: RowReader & ~Copyable>(
+        _ id: Bytes,
+        _ cluster: ScopeNumber,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> Bool {
+        try reader.register(cluster, AccountRegister.revoked, [id])?.value != nil
+    }
+
+    /// What the register of an id holds; nil without one.
+    static func stored<Reader: RowReader & ~Copyable>(
+        _ id: Bytes,
+        _ cluster: ScopeNumber,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> Key? {
+        guard let value = try reader.register(cluster, AccountRegister.key, [id])?.value else {
+            return nil
+        }
+        return try reader.decoding(id) { () throws(MalformedBytes) in try Key(value) }
+    }
+
+    /// Whether bytes are a public key that can be registered.
+    package static func check(publicKey: Bytes) throws(ServiceError) {
+        guard (try? P256.Signing.PublicKey(x963Representation: publicKey)) != nil else {
+            throw ServiceError(
+                .invalidArguments,
+                .invalidValue,
+                "a service key is a public key on the curve P-256, of 65 bytes in X9.63 form"
+            )
+        }
+    }
+}
+
+// MARK: - Bytes
+
+extension ServiceKeys.Key {
+    var value: Bytes {
+        var writer = CanonicalWriter()
+        writer.delimited(publicKey)
+        writer.scope(scope)
+        writer.delimited(label.utf8)
+        writer.varint(zigzag(created))
+        writer.varint(zigzag(expires))
+        return writer.bytes
+    }
+
+    /// What follows the known parts is a later release's.
+    init(_ value: Bytes) throws(MalformedBytes) {
+        var reader = CanonicalReader(value)
+        publicKey = try reader.delimitedBytes()
+        scope = try reader.scope()
+        label = try reader.text()
+        created = try reader.signed()
+        expires = try reader.signed()
+    }
+}
+
+// MARK: - Changes
+
+extension AccountChange {
+    /// A key that is registered already gets the new label and time, and keeps its age.
+    func add(
+        _ key: ServiceKeys.Key,
+        _ request: WriteRequest,
+        _ cluster: ScopeNumber,
+        in transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> Plan {
+        if let refusal = AccountChange.operatorNeeded(request) { return .failure(refusal) }
+        guard try transaction.scope(key.scope) != nil else {
+            return .failure(Containers.unknown(key.scope.container))
+        }
+        guard try !ServiceKeys.isRevoked(key.id, cluster, in: transaction) else {
+            return .failure(
+                ServiceError(
+                    .invalidArguments,
+                    .invalidValue,
+                    "this key was revoked and stays so; make a new one"
+                )
+            )
+        }
+        let known = try ServiceKeys.stored(key.id, cluster, in: transaction)
+        var key = key
+        key.created = known?.created ?? transaction.now
+        let outcome = Outcome.key(key, existed: known != nil)
+        guard key != known else { return .success(([], outcome)) }
+        let register = Commit.Register(
+            namespace: AccountRegister.key,
+            key: [key.id],
+            value: key.value
+        )
+        return .success(([register], outcome))
+    }
+
+    /// Nothing for a key that is unknown or was revoked.
+    func revokeKey(
+        _ id: Bytes,
+        _ request: WriteRequest,
+        _ cluster: ScopeNumber,
+        in transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> Plan {
+        if let refusal = AccountChange.operatorNeeded(request) { return .failure(refusal) }
+        guard try ServiceKeys.stored(id, cluster, in: transaction) != nil,
+            try !ServiceKeys.isRevoked(id, cluster, in: transaction)
+        else { return .success(([], .done(false))) }
+        let register = Commit.Register(namespace: AccountRegister.revoked, key: [id], value: [])
+        return .success(([register], .done(true)))
+    }
+
+    static func operatorNeeded(_ request: WriteRequest) -> ServiceError? {
+        if request.caller.role == .operator { return nil }
+        return ServiceError(.permissionFailure, "only an operator may do this")
+    }
+}

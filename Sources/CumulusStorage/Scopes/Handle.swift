@@ -1,0 +1,131 @@
+// What people know each other by: an e-mail address or a telephone number, in one spelling.
+//
+// Made of what callers send; the register of a handle says which user has it, see `HandleHolder`.
+// Two spellings that a reader takes for the same are the same handle; letters of another script
+// that only look alike are another one.
+
+package import CumulusModel
+@_spi(_Unicode) import Swift
+
+package struct Handle: Hashable, Sendable {
+    /// Numbers as in `accounts.proto`.
+    package enum Kind: UInt8, CaseIterable, Sendable {
+        case email = 1
+        case phone = 2
+    }
+
+    package let kind: Kind
+    package let text: String
+
+    /// An address in Unicode's form NFKC and in lower case, or a number in the form E.164.
+    ///
+    /// Clients bring it into that form. Whatever is not in it is refused, but for case and
+    /// composition, which are settled here.
+    package init(_ kind: Kind, _ raw: Bytes) throws(ServiceError) {
+        self.kind = kind
+        switch kind {
+        case .email: text = try Handle.email(raw)
+        case .phone: text = try Handle.phone(raw)
+        }
+    }
+
+    private static func email(_ raw: Bytes) throws(ServiceError) -> String {
+        let given = try Names.checkText(raw[...], "e-mail address")
+        var scalars = String.UnicodeScalarView()
+        for scalar in given.lowercased()._nfc { scalars.append(scalar) }
+        let parts = scalars.split(separator: "@", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }), scalars.allSatisfy(isPlain)
+        else {
+            throw invalid(
+                """
+                '\(given)' is no e-mail address in plain form: name@domain, without spaces, \
+                invisible characters, and compatibility forms of Unicode (send NFKC)
+                """
+            )
+        }
+        // What is composed may be longer.
+        return try Names.checkText(Bytes(String(scalars).utf8)[...], "e-mail address")
+    }
+
+    /// Whether a scalar stands for itself: NFKC leaves it as it is, and it is neither a space nor
+    /// invisible.
+    private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
+        // Case folding changes these two letters, NFKC doesn't.
+        if scalar == "ß" || scalar == "ς" { return true }
+        let properties = scalar.properties
+        return !properties.changesWhenNFKCCaseFolded && !properties.isWhitespace
+            && properties.generalCategory != .control
+    }
+
+    private static func phone(_ raw: Bytes) throws(ServiceError) -> String {
+        let digits = raw.dropFirst()
+        guard raw.first == UInt8(ascii: "+"), (7...15).contains(digits.count),
+            digits.allSatisfy({ (0x30...0x39).contains($0) }), digits.first != 0x30
+        else {
+            throw invalid(
+                "a telephone number has the form E.164: a plus sign, then 7 to 15 digits, country "
+                    + "first"
+            )
+        }
+        return String(decoding: raw, as: UTF8.self)
+    }
+
+    private static func invalid(_ message: String) -> ServiceError {
+        ServiceError(.invalidArguments, .invalidValue, message)
+    }
+
+    // MARK: Keys
+
+    /// Of the registers that say who holds it.
+    package var key: [Bytes] { [[kind.rawValue], Bytes(text.utf8)] }
+
+    /// - Parameter key: As `key` gives it.
+    package init(key: [Bytes]) throws(MalformedBytes) {
+        guard key.count == 2, key[0].count == 1, let kind = Kind(rawValue: key[0][0]) else {
+            throw MalformedBytes("it is no handle")
+        }
+        self.kind = kind
+        text = String(decoding: key[1], as: UTF8.self)
+    }
+}
+
+/// Who has a handle: the value of its register.
+///
+/// Each change raises the number, and the greater bytes stand on every node: the greater number,
+/// at equal numbers nobody, and then the greater user id. Clocks decide nothing.
+package struct HandleHolder: Hashable, Sendable {
+    package let number: UInt64
+    /// nil: nobody has it any more.
+    package let userID: Bytes?
+    /// Who said that the handle is this user's.
+    package let verifiedBy: String
+
+    package init(number: UInt64, userID: Bytes?, verifiedBy: String = "") {
+        self.number = number
+        self.userID = userID
+        self.verifiedBy = verifiedBy
+    }
+
+    /// Number big-endian, then 0, user id and who verified it; or 1: nobody has it.
+    package var value: Bytes {
+        var writer = CanonicalWriter()
+        writer.bigEndian(number)
+        writer.raw([userID == nil ? 1 : 0])
+        if let userID {
+            writer.delimited(userID)
+            writer.delimited(verifiedBy.utf8)
+        }
+        return writer.bytes
+    }
+
+    package init(value: Bytes) throws(MalformedBytes) {
+        var reader = CanonicalReader(value)
+        number = try reader.bigEndian()
+        guard try reader.varint() == 0 else {
+            (userID, verifiedBy) = (nil, "")
+            return
+        }
+        userID = try reader.delimitedBytes()
+        verifiedBy = try reader.text()
+    }
+}

@@ -1,0 +1,202 @@
+// Who is found by a handle, and what those learn who look for others.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@Suite struct PeopleTests {
+    private let engine = CountingEngine()
+    private let store: TestStore
+    private static let container = "iCloud.dev.cumulus"
+
+    init() throws {
+        store = try TestStore(engine: engine)
+        for (number, name) in ["ada", "bob"].enumerated() {
+            let id = Bytes(repeating: UInt8(number + 1), count: 16)
+            let request = WriteRequest(
+                .addUser(name: name, id: id),
+                scope: .cluster,
+                caller: .administrator
+            )
+            _ = try store.run(request).get()
+        }
+    }
+
+    private func email(_ text: String = "ada@example.org") throws -> Handle {
+        try Handle(.email, Bytes(text.utf8))
+    }
+
+    private func change(
+        _ change: AccountChange,
+        by caller: Caller = .administrator
+    ) throws -> TestStore.Answer {
+        try store.run(WriteRequest(.account(change), scope: .cluster, caller: caller))
+    }
+
+    private func set(
+        _ handle: Handle,
+        of user: String,
+        isHeld: Bool = true
+    ) throws -> AccountChange.Outcome {
+        let answer = try change(.setHandle(handle, user: user, isHeld: isHeld)).get()
+        guard case .account(let outcome) = answer else { throw Unexpected() }
+        return outcome
+    }
+
+    private struct Unexpected: Error {}
+
+    private func show(_ name: String, isDiscoverable: Bool = true) throws {
+        let profile = People.Profile(
+            displayName: name == "ada" ? "Ada" : "Bob",
+            isDiscoverable: isDiscoverable
+        )
+        _ = try change(.setProfile(profile, user: name)).get()
+    }
+
+    private func find(_ handle: Handle) throws -> String? {
+        try People.discover(handle, in: Self.container, store.reader)?.displayName
+    }
+
+    private func handles(_ name: String) throws -> [String] {
+        let user = try #require(try Users.find(name, in: store.reader))
+        return try People.handles(of: user.id, in: store.reader).map(\.handle.text)
+    }
+
+    @Test func whoWantsToIsFound() throws {
+        let handle = try email()
+        #expect(try set(handle, of: "ada") == .handle(existed: false, isMoved: false))
+        #expect(try set(handle, of: "ada") == .handle(existed: true, isMoved: false))
+        #expect(try find(handle) == nil, "nobody asked to be found")
+        try show("ada")
+        let ada = try #require(try Users.find("ada", in: store.reader))
+        let found = try #require(try People.discover(handle, in: Self.container, store.reader))
+        #expect(found.displayName == "Ada" && found.user == ada.recordName(in: Self.container))
+        // In another container the user has another name.
+        let elsewhere = try People.discover(handle, in: "iCloud.other", store.reader)
+        #expect(elsewhere?.user == ada.recordName(in: "iCloud.other"))
+        #expect(elsewhere?.user != found.user)
+        #expect(try find(email("eve@example.org")) == nil)
+        try show("ada", isDiscoverable: false)
+        #expect(try find(handle) == nil)
+        try show("ada")
+        _ = try change(.setDisabled(true, user: "ada")).get()
+        #expect(try find(handle) == nil)
+        _ = try change(.setDisabled(false, user: "ada")).get()
+        #expect(try find(handle) == "Ada")
+        #expect(try set(handle, of: "ada", isHeld: false) == .handle(existed: true, isMoved: false))
+        #expect(try find(handle) == nil)
+        #expect(try handles("ada").isEmpty)
+    }
+
+    @Test func aHandleLeadsToOneUser() throws {
+        let handle = try email()
+        for name in ["ada", "bob"] { try show(name) }
+        _ = try set(handle, of: "ada")
+        #expect(try set(handle, of: "bob") == .handle(existed: false, isMoved: true))
+        #expect(try find(handle) == "Bob")
+        #expect(try handles("ada").isEmpty)
+        #expect(try handles("bob") == ["ada@example.org"])
+        // What is not ada's any more can't be taken away from her.
+        #expect(
+            try set(handle, of: "ada", isHeld: false) == .handle(existed: false, isMoved: false)
+        )
+        #expect(try find(handle) == "Bob")
+        _ = try set(handle, of: "bob", isHeld: false)
+        #expect(try set(handle, of: "ada") == .handle(existed: false, isMoved: false))
+        #expect(try find(handle) == "Ada")
+    }
+
+    @Test func aLookAlikeLeadsToNobody() throws {
+        try show("ada")
+        _ = try set(try email(), of: "ada")
+        // A Cyrillic letter in the first place.
+        let alike = try email("\u{430}da@example.org")
+        #expect(try find(alike) == nil)
+        #expect(try find(email("ADA@EXAMPLE.ORG")) == "Ada")
+        try show("bob")
+        _ = try set(alike, of: "bob")
+        #expect(try find(alike) == "Bob")
+        #expect(try find(email()) == "Ada")
+    }
+
+    /// Reads of a look-up in a store that holds nothing in memory.
+    private func reads(_ handle: Handle) throws -> Int {
+        try store.restart()
+        let before = engine.reads
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            _ = try People.discover(handle, in: Self.container, transaction)
+        }
+        return engine.reads - before
+    }
+
+    @Test func nobodyCostsAsMuchAsSomebodyHidden() throws {
+        _ = try set(try email(), of: "ada")
+        _ = try set(try email("bob@example.org"), of: "bob")
+        try show("ada")
+        try show("bob", isDiscoverable: false)
+        let found = try reads(email())
+        #expect(found > 0)
+        #expect(try reads(email("bob@example.org")) == found)
+        #expect(try reads(email("eve@example.org")) == found)
+        _ = try set(try email("bob@example.org"), of: "bob", isHeld: false)
+        #expect(try reads(email("bob@example.org")) == found)
+    }
+
+    /// The list of a user's handles may be older than the handle's own register.
+    @Test func aListThatIsOldTellsNothing() throws {
+        let handle = try email()
+        _ = try set(handle, of: "ada")
+        let moved = HandleHolder(number: 9, userID: Bytes(repeating: 2, count: 16))
+        let register = Commit.Register(
+            namespace: AccountRegister.handle,
+            key: handle.key,
+            value: moved.value
+        )
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            let scope = try transaction.makeScope(.cluster)
+            _ = try transaction.perform(
+                [.register(register)],
+                in: scope,
+                zone: nil,
+                author: Author()
+            )
+        }
+        #expect(try handles("ada").isEmpty)
+        _ = try set(handle, of: "bob", isHeld: false)
+        #expect(try set(handle, of: "ada") == .handle(existed: false, isMoved: false))
+        #expect(try handles("ada") == ["ada@example.org"])
+    }
+
+    @Test func onlyAnOperatorGivesHandlesAndNamesUsers() throws {
+        let handle = try email()
+        for caller in [Caller.alice, .anonymous] {
+            let answers = [
+                try change(.setHandle(handle, user: "ada", isHeld: true), by: caller),
+                try change(.setProfile(People.Profile(), user: "ada"), by: caller),
+            ]
+            for answer in answers {
+                guard case .failure(let error) = answer else {
+                    Issue.record("\(answer)")
+                    continue
+                }
+                #expect(error.code == .permissionFailure)
+            }
+        }
+        guard case .failure(let error) = try change(.setProfile(People.Profile(), user: nil)) else {
+            Issue.record("nobody has no profile")
+            return
+        }
+        #expect(error.code == .notAuthenticated)
+        guard
+            case .failure(let unknown) = try change(
+                .setHandle(handle, user: "eve", isHeld: true)
+            )
+        else {
+            Issue.record("a handle without a user")
+            return
+        }
+        #expect(unknown.code == .unknownItem)
+    }
+}
