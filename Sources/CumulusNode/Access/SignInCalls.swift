@@ -14,6 +14,7 @@ enum SignInCalls {
         let desk = try SignInDesk(context)
         let request = try SignInRequest(wire: context.message)
         let name = try Names.checkIdentifier(request.name[...], "user name")
+        context.concerns(name)
         context.task { _, time in
             let proof = try await desk.prove(
                 request.password,
@@ -33,6 +34,7 @@ enum SignInCalls {
         }
         let request = try SignInRequest(wire: context.message)
         let name = try Names.checkIdentifier(request.name[...], "user name")
+        context.concerns(name)
         try Passwords.check(request.password)
         context.task { node, time in
             try node.attempts.begin([], from: desk.address, now: node.environment.now())
@@ -69,6 +71,7 @@ enum SignInCalls {
         let desk = try SignInDesk(context)
         let request = try SetPasswordRequest(wire: context.message)
         let name = try Names.checkIdentifier(request.user[...], "user name")
+        context.concerns(name)
         try Passwords.check(request.password)
         context.task { _, time in
             let hashed = try await desk.hash(request.password)

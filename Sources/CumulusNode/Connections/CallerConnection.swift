@@ -237,6 +237,7 @@ final class CallerConnection: FrameHandler, @unchecked Sendable {
 
     /// Refuses the caller, and ends the connection.
     func close(_ error: ServiceError) {
+        audit(error)
         frames.refuse(0, error)
         phase = .closing
     }

@@ -124,6 +124,7 @@ final class OpenCalls: @unchecked Sendable {
     /// The connection has ended.
     func close() {
         isClosed = true
+        for (_, call) in inOrder(where: { _ in node.audit != nil }) { audit(call, .unanswered) }
         for call in calls.values { call.token.cancel() }
         closeBudget()
         node.meter.callsInProgress.add(-calls.count)
@@ -210,6 +211,7 @@ final class OpenCalls: @unchecked Sendable {
             call.stallDeadline = call.stallDeadline ?? node.environment.now() + patience
         }
         if call.isComplete && call.waiting.isEmpty {
+            audit(call)
             end(stream)
         } else if call.waiting.isEmpty, call.credit > 0 {
             readOn(stream)
@@ -243,6 +245,7 @@ final class OpenCalls: @unchecked Sendable {
         }
         call.pause = nil
         call.hasAnswered = true
+        call.refused = call.refused ?? page.refused
         tellCausalToken()
         if showsNothing { return fail(stream, Node.isLeaving) }
         if !page.isSilent {
@@ -290,6 +293,7 @@ final class OpenCalls: @unchecked Sendable {
         )
         // It may say what was done, or what is there.
         tellCausalToken()
+        audit(call, error)
         frames.refuse(stream, error)
         end(stream)
     }

@@ -70,6 +70,8 @@ package final class Node: Sendable {
     package let meter = NodeMeter()
     let attempts = Attempts()
     let passwords = PasswordThread()
+    /// nil means that none is kept.
+    let audit: AuditLog?
     package let nodeID: Bytes
     let clusterID: Bytes
     /// nil means this node has no peers.
@@ -134,6 +136,8 @@ package final class Node: Sendable {
         self.configuration = configuration
         self.environment = environment
         handedStates = HandedStates(meter)
+        let began = environment.now()
+        audit = environment.audit.map { AuditLog(now: began, $0) }
         budgets = CallerBudgets(configuration.limits.perCaller, now: environment.now())
         peerProof = configuration.clusterKey.map { PeerProof(key: $0) }
         var dice = NodeDice(environment)

@@ -138,6 +138,14 @@ struct Configuration {
             help: "trace, debug, info, notice, warning or error"
         ),
         Setting(
+            name: "audit-megabytes",
+            standard: "16",
+            help: """
+                disk for the audit log, which is audit.log in the data directory and the file \
+                before it; 0: none is kept
+                """
+        ),
+        Setting(
             name: "tls-certificate",
             standard: "",
             help: "PEM file with the node's certificate; empty: plain TCP"

@@ -97,6 +97,8 @@ struct Flags: ParsableArguments {
     @Option(help: "Threads that read from the disk (default: 2).") var readers: String?
     @Option(help: "trace, debug, info, notice, warning or error (default: info).")
     var logLevel: String?
+    @Option(help: "Megabytes of disk for the audit log, audit.log; 0: none (default: 16).")
+    var auditMegabytes: String?
     @Option(help: "PEM file with the node's certificate (default: plain TCP).")
     var tlsCertificate: String?
     @Option(help: "PEM file with the certificate's key.") var tlsKey: String?
@@ -141,6 +143,7 @@ struct Flags: ParsableArguments {
         flags["threads"] = threads
         flags["readers"] = readers
         flags["log-level"] = logLevel
+        flags["audit-megabytes"] = auditMegabytes
         flags["tls-certificate"] = tlsCertificate
         flags["tls-key"] = tlsKey
         flags["tls-authority"] = tlsAuthority
