@@ -22,6 +22,8 @@ extension Configuration {
             "notificationBytes": \.notificationBytes,
             "assetBytes": \.assetBytes,
             "userAssetBytes": \.userAssetBytes,
+            "privateDatabaseBytes": \.privateDatabaseBytes,
+            "publicDatabaseBytes": \.publicDatabaseBytes,
             "assetsPerRequest": \.assetsPerRequest,
             "streamsPerConnection": \.streamsPerConnection,
             "unansweredBytes": \.unansweredBytes,
@@ -50,7 +52,8 @@ extension Configuration {
     static let largest = 1 << 40
     /// Limits that HELLO tells with 64 bits, or not at all; for others it has 32.
     private static let wide: Set = [
-        "assetBytes", "userAssetBytes", "nodeUnansweredBytes", "offeredStateBytes", "queuedWrites",
+        "assetBytes", "userAssetBytes", "privateDatabaseBytes", "publicDatabaseBytes",
+        "nodeUnansweredBytes", "offeredStateBytes", "queuedWrites",
         "writesPerBatch",
     ]
 
