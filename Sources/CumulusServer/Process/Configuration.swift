@@ -138,6 +138,19 @@ struct Configuration {
             help: "trace, debug, info, notice, warning or error"
         ),
         Setting(
+            name: "access-lease",
+            standard: "0",
+            help: """
+                seconds without a report of another member after which users are let in to their \
+                private databases only, the same on all nodes; 0: never
+                """
+        ),
+        Setting(
+            name: "access-lease-all",
+            standard: "false",
+            help: "with access-lease: then users are not let in at all"
+        ),
+        Setting(
             name: "audit-megabytes",
             standard: "16",
             help: """

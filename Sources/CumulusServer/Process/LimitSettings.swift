@@ -103,6 +103,23 @@ extension Configuration {
         return limits
     }
 
+    /// How old reports of other members may be, in milliseconds; 0: nobody asks.
+    func accessLease() throws -> Int64 {
+        let seconds = try number("access-lease", in: 0...86_400)
+        guard seconds == 0 || seconds >= Configuration.shortestLease else {
+            throw Problem(
+                message: """
+                    access-lease: \(seconds) seconds are too few for reports to come in time; set \
+                    \(Configuration.shortestLease) or more, or 0 for none
+                    """
+            )
+        }
+        return Int64(seconds) * 1_000
+    }
+
+    /// Nodes report three times as often.
+    private static let shortestLease = 3
+
     /// What one caller may do in a time.
     private func callerLimits() throws -> CallerLimits {
         // Told with 32 bits, and a burst at this rate still fits into a bucket.

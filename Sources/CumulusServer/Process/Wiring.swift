@@ -326,7 +326,11 @@ struct Wiring {
         settings.replicas = try configuration.replicas()
         settings.readers = try configuration.number("readers", in: 1...256)
         settings.profile = try configuration.profile().rawValue
-        settings.reportMilliseconds = min(10_000, try configuration.schedule().logMilliseconds)
+        let lease = try configuration.accessLease()
+        (settings.accessLeaseMilliseconds, settings.accessLeaseClosesAll) =
+            (lease, try configuration.flag("access-lease-all"))
+        let report = min(10_000, try configuration.schedule().logMilliseconds)
+        settings.reportMilliseconds = lease == 0 ? report : min(report, lease / 3)
         settings.limits = try configuration.limits()
         settings.acceptsInsecureCredentials = try configuration.flag("insecure-credentials")
         settings.takesRegistrations = try configuration.flag("registration")

@@ -41,6 +41,7 @@ package final class TestServer: Sendable {
         clockLead: Int64 = 0,
         paysCascades: Bool = true,
         takesRegistrations: Bool = false,
+        accessLease: Int64 = 0,
         audit: (@Sendable ([UInt8]) -> Void)? = nil,
         onFailure fail: @escaping @Sendable (String) -> Void = TestServer.endTest
     ) async throws {
@@ -57,6 +58,7 @@ package final class TestServer: Sendable {
         configuration.clusterKey = clusterKey
         configuration.reportMilliseconds = 20
         configuration.takesRegistrations = takesRegistrations
+        configuration.accessLeaseMilliseconds = accessLease
         var environment = TestServer.environment(lead, onFailure: fail)
         environment.audit = audit
         let node = try Node(configuration, engine: engine, packs: packs, environment: environment)
