@@ -2061,7 +2061,7 @@ const ProtobufCMessageDescriptor cumulus__v1__node_status_request__descriptor =
   (ProtobufCMessageInit) cumulus__v1__node_status_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__node_status_response__field_descriptors[19] =
+static const ProtobufCFieldDescriptor cumulus__v1__node_status_response__field_descriptors[21] =
 {
   {
     "node_id",
@@ -2291,6 +2291,30 @@ static const ProtobufCFieldDescriptor cumulus__v1__node_status_response__field_d
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "private_quota",
+    20,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__NodeStatusResponse, private_quota),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "public_quota",
+    21,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__NodeStatusResponse, public_quota),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__node_status_response__field_indices_by_name[] = {
   15,   /* field[15] = asset_bytes */
@@ -2306,7 +2330,9 @@ static const unsigned cumulus__v1__node_status_response__field_indices_by_name[]
   18,   /* field[18] = log_limit */
   0,   /* field[0] = node_id */
   14,   /* field[14] = peers */
+  19,   /* field[19] = private_quota */
   11,   /* field[11] = profile */
+  20,   /* field[20] = public_quota */
   13,   /* field[13] = scopes */
   3,   /* field[3] = software_version */
   5,   /* field[5] = started */
@@ -2316,7 +2342,7 @@ static const unsigned cumulus__v1__node_status_response__field_indices_by_name[]
 static const ProtobufCIntRange cumulus__v1__node_status_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 19 }
+  { 0, 21 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__node_status_response__descriptor =
 {
@@ -2326,7 +2352,7 @@ const ProtobufCMessageDescriptor cumulus__v1__node_status_response__descriptor =
   "Cumulus__V1__NodeStatusResponse",
   "cumulus.v1",
   sizeof(Cumulus__V1__NodeStatusResponse),
-  19,
+  21,
   cumulus__v1__node_status_response__field_descriptors,
   cumulus__v1__node_status_response__field_indices_by_name,
   1,  cumulus__v1__node_status_response__number_ranges,
@@ -4340,7 +4366,7 @@ const ProtobufCMessageDescriptor cumulus__v1__zone_status_response__descriptor =
   (ProtobufCMessageInit) cumulus__v1__zone_status_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__zone_status__field_descriptors[7] =
+static const ProtobufCFieldDescriptor cumulus__v1__zone_status__field_descriptors[8] =
 {
   {
     "database",
@@ -4426,8 +4452,21 @@ static const ProtobufCFieldDescriptor cumulus__v1__zone_status__field_descriptor
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "asset_bytes",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ZoneStatus, asset_bytes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__zone_status__field_indices_by_name[] = {
+  7,   /* field[7] = asset_bytes */
   4,   /* field[4] = bytes */
   0,   /* field[0] = database */
   5,   /* field[5] = digest */
@@ -4439,7 +4478,7 @@ static const unsigned cumulus__v1__zone_status__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__zone_status__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 7 }
+  { 0, 8 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__zone_status__descriptor =
 {
@@ -4449,7 +4488,7 @@ const ProtobufCMessageDescriptor cumulus__v1__zone_status__descriptor =
   "Cumulus__V1__ZoneStatus",
   "cumulus.v1",
   sizeof(Cumulus__V1__ZoneStatus),
-  7,
+  8,
   cumulus__v1__zone_status__field_descriptors,
   cumulus__v1__zone_status__field_indices_by_name,
   1,  cumulus__v1__zone_status__number_ranges,

@@ -552,6 +552,7 @@ import Testing
             status.started = Int64(bitPattern: dice.next())
             status.calls = dice.next()
             status.callsInProgress = Self.number(using: &dice)
+            (status.privateQuota, status.publicQuota) = (dice.next(), dice.next())
             status.scopes = Self.list(using: &dice) { dice in
                 NodeStatus.Scope(
                     container: Self.text(using: &dice),

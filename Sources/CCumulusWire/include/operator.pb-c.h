@@ -219,10 +219,18 @@ struct  Cumulus__V1__NodeStatusResponse
    * what they may take; beyond it the oldest go, though a member lacks them
    */
   uint64_t log_limit;
+  /*
+   * bytes that a user's private database may take; 0: no limit
+   */
+  uint64_t private_quota;
+  /*
+   * the same of a container's public database
+   */
+  uint64_t public_quota;
 };
 #define CUMULUS__V1__NODE_STATUS_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__node_status_response__descriptor) \
-    , {0,NULL}, 0, {0,NULL}, {0,NULL}, {0,NULL}, 0, 0, 0, 0, 0, 0, {0,NULL}, 0, 0,NULL, 0,NULL, 0, 0, 0, 0 }
+    , {0,NULL}, 0, {0,NULL}, {0,NULL}, {0,NULL}, 0, 0, 0, 0, 0, 0, {0,NULL}, 0, 0,NULL, 0,NULL, 0, 0, 0, 0, 0, 0 }
 
 
 /*
@@ -878,10 +886,14 @@ struct  Cumulus__V1__ZoneStatus
    */
   size_t n_horizon;
   Cumulus__V1__VectorEntry **horizon;
+  /*
+   * of the assets that the records name, each as often as it is named
+   */
+  uint64_t asset_bytes;
 };
 #define CUMULUS__V1__ZONE_STATUS__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__zone_status__descriptor) \
-    , 0, {0,NULL}, {0,NULL}, 0, 0, {0,NULL}, 0,NULL }
+    , 0, {0,NULL}, {0,NULL}, 0, 0, {0,NULL}, 0,NULL, 0 }
 
 
 /*

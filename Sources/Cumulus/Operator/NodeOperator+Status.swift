@@ -26,6 +26,8 @@ extension NodeOperator {
         package var wantedAssets: Int
         /// What the logs of commits take of the disk, and what they may take.
         package var (logBytes, logLimit): (UInt64, UInt64)
+        /// Bytes that a user's private database and a container's public one may take; 0: no limit.
+        package var (privateQuota, publicQuota): (UInt64, UInt64)
         package var profile: String
         package var scopes: [Scope]
         package var peers: [Peer]
@@ -60,6 +62,8 @@ extension NodeOperator {
         package var zone: String
         package var records: UInt64
         package var bytes: UInt64
+        /// Of the assets that the records name.
+        package var assetBytes: UInt64
         /// In hexadecimal digits; equal on nodes that have applied the same commits.
         package var digest: String
         /// The commits of each run up to which deletions are forgotten.
@@ -85,6 +89,8 @@ extension NodeOperator {
             wantedAssets: Int(wire.wantedAssets),
             logBytes: wire.logBytes,
             logLimit: wire.logLimit,
+            privateQuota: wire.privateQuota,
+            publicQuota: wire.publicQuota,
             profile: wire.profile,
             scopes: wire.scopes.map { scope in
                 let environment = Environment(rawValue: UInt8(clamping: scope.environment))
@@ -131,6 +137,7 @@ extension NodeOperator.ZoneStatus {
         zone = wire.zone
         records = wire.records
         bytes = wire.bytes
+        assetBytes = wire.assetBytes
         digest = wire.digest.hex
         horizon = wire.horizon.byRun
     }

@@ -48,7 +48,9 @@ extension ClusterCommand {
                     that came second is refused, until one of them is stopped. --json tells \
                     how many commits of each run a member has read. --zones shows instead \
                     what the node that is asked holds of each zone of the container: where nodes \
-                    that have read as much show another digest, they differ. FORGETS is how many \
+                    that have read as much show another digest, they differ. BYTES are those of \
+                    the records' fields, ASSETS those of the assets that they name: both \
+                    count for the quotas that 'cumulus status' shows. FORGETS is how many \
                     commits lie before the horizon of a zone, whose deletions are forgotten.
                     """
             )
@@ -92,7 +94,9 @@ extension ClusterCommand {
 extension ClusterCommand.Status {
     private func showZones() async throws {
         let (name, environment) = (scope.containerName, try scope.environmentValue())
-        let columns = ["DATABASE", "OWNER", "ZONE", "RECORDS", "BYTES", "FORGETS", "DIGEST"]
+        let columns = [
+            "DATABASE", "OWNER", "ZONE", "RECORDS", "BYTES", "ASSETS", "FORGETS", "DIGEST",
+        ]
         var listing = Listing(columns, isJSON: output.json)
         try await connection.withOperator { node in
             try await node.zones(of: name, environment) { try listing.add($0.json, row: $0.row) }
@@ -104,7 +108,10 @@ extension ClusterCommand.Status {
 extension NodeOperator.ZoneStatus {
     fileprivate var row: [String] {
         let forgets = horizon.values.reduce(0, +)
-        return [database.name, owner, zone, "\(records)", "\(bytes)", "\(forgets)", digest]
+        return [
+            database.name, owner, zone, "\(records)", "\(bytes)", "\(assetBytes)", "\(forgets)",
+            digest,
+        ]
     }
 
     fileprivate var json: JSON {
@@ -113,6 +120,7 @@ extension NodeOperator.ZoneStatus {
             JSON.Member("zone", .string(zone)),
             JSON.Member("records", .integer(Int64(clamping: records))),
             JSON.Member("bytes", .integer(Int64(clamping: bytes))),
+            JSON.Member("assetBytes", .integer(Int64(clamping: assetBytes))),
             JSON.Member("digest", .string(digest)), JSON.Member("horizon", .runs(horizon)),
         ])
     }

@@ -48,6 +48,8 @@ extension NodeOperator.Status {
             JSON.Member("assetsNotWhole", count(wantedAssets)),
             JSON.Member("logBytes", count(logBytes)),
             JSON.Member("logLimit", count(logLimit)),
+            JSON.Member("privateQuota", count(privateQuota)),
+            JSON.Member("publicQuota", count(publicQuota)),
         ]
     }
 }

@@ -42,6 +42,13 @@ package struct Limits: Hashable, Sendable {
     package var assetBytes = 1 << 30
     /// Plain bytes of all assets of one user in one database.
     package var userAssetBytes = 100 << 30
+    /// Bytes of one user's private database, and of a container's public one; 0: no limit.
+    ///
+    /// Those of the records' fields, and of the assets that they name.
+    ///
+    /// Saves are held to them where they are made, by what the node knows: two nodes may go beyond.
+    package var privateDatabaseBytes = 0
+    package var publicDatabaseBytes = 0
     /// Chunk lists in one request.
     package var assetsPerRequest = 1_000
     /// How long an asset is kept that nothing names.
@@ -128,6 +135,14 @@ package struct Limits: Hashable, Sendable {
     package var perCaller = CallerLimits.none
 
     package init() {}
+
+    /// What a database may hold; 0 means there is no limit.
+    package func quota(of database: DatabaseScope) -> Int {
+        switch database {
+        case .public: publicDatabaseBytes
+        case .private, .shared: privateDatabaseBytes
+        }
+    }
 
     /// Two limits that can't both be kept; nil means all can.
     ///

@@ -36,6 +36,8 @@ enum SessionCalls {
                 "a session's id has 32 bytes, and not \(request.id.count); list the sessions"
             )
         }
+        let what = request.id.isEmpty ? "all sessions" : "session \(request.id.hex)"
+        context.concerns(name.map { "\($0): \(what)" } ?? what)
         let change: AccountChange =
             request.id.isEmpty
             ? .endSessions(user: name) : .revoke(digest: request.id, user: name)
@@ -45,6 +47,7 @@ enum SessionCalls {
     static func setUserState(_ context: CallContext) throws {
         let request = try SetUserStateRequest(wire: context.message)
         let name = try Names.checkIdentifier(request.user[...], "user name")
+        context.concerns("\(name): \(request.isDisabled ? "disabled" : "enabled")")
         let change = AccountChange.setDisabled(request.isDisabled, user: name)
         context.change(.account(change), SessionCalls.done)
     }

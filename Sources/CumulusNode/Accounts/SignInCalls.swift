@@ -14,6 +14,7 @@ enum SignInCalls {
         let desk = try SignInDesk(context)
         let request = try SignInRequest(wire: context.message)
         let name = try Names.checkIdentifier(request.name[...], "user name")
+        context.concerns(name)
         context.task { _, time in
             let proven = try await desk.prove(
                 request.password,
@@ -38,6 +39,7 @@ enum SignInCalls {
         }
         let request = try SignInRequest(wire: context.message)
         let name = try Names.checkIdentifier(request.name[...], "user name")
+        context.concerns(name)
         try Passwords.check(request.password)
         context.task { node, time in
             try node.attempts.begin([], from: desk.address, now: node.environment.now())
@@ -72,6 +74,7 @@ enum SignInCalls {
         let desk = try SignInDesk(context)
         let request = try SetPasswordRequest(wire: context.message)
         let name = try Names.checkIdentifier(request.user[...], "user name")
+        context.concerns(name)
         try Passwords.check(request.password)
         context.task { _, time in
             let hashed = try await desk.hash(request.password)

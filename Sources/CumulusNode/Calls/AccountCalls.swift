@@ -27,6 +27,7 @@ enum AccountCalls {
     static func createContainer(_ context: CallContext) throws {
         let raw = try OperatorMessages.containerName(wire: context.message)
         let name = try Names.checkIdentifier(raw[...], "container")
+        context.concerns(name)
         context.change(.createContainer(name)) { answer in
             guard case .container(let existed) = answer else { return [] }
             return [OperatorMessages.container(existed: existed)]
@@ -47,6 +48,7 @@ enum AccountCalls {
         let raw = try OperatorMessages.newUserName(wire: context.message)
         let name = try Names.checkIdentifier(raw[...], "user name")
         let container = try container(context.header)
+        context.concerns(name)
         var dice = NodeDice(context.node.environment)
         context.change(.addUser(name: name, id: dice.bytes(16))) { answer in
             guard case .user(let user, let existed) = answer else { return [] }
@@ -57,6 +59,7 @@ enum AccountCalls {
     static func addToken(_ context: CallContext) throws {
         let raw = try OperatorMessages.tokenUserName(wire: context.message)
         let name = try Names.checkIdentifier(raw[...], "user name")
+        context.concerns(name)
         var dice = NodeDice(context.node.environment)
         let token = dice.accessToken()
         context.change(.addToken(token, user: name)) { _ in [OperatorMessages.token(token)] }

@@ -29,7 +29,16 @@ struct CallContext: Sendable {
     var header: CallHeader { call.header }
     var caller: Caller { identity.caller }
     var limits: Limits { node.configuration.limits }
-    var parser: RequestParser { RequestParser(caller: caller, limits: limits) }
+    var parser: RequestParser {
+        var parser = RequestParser(caller: caller, limits: limits)
+        if node.lease != nil { parser.refusal = mayUse }
+        return parser
+    }
+
+    /// Why a database is closed to the caller now, see `AccessLease`.
+    var mayUse: @Sendable (DatabaseScope) -> ServiceError? {
+        { [node, identity] database in node.leaseRefusal(of: identity, in: database) }
+    }
 
     /// The scope of the connection, or the one that an operator's call names.
     func scope() throws(ServiceError) -> ScopeID {

@@ -35,6 +35,9 @@ struct MethodEntry: Sendable {
         static let `operator` = Needs(rawValue: 8)
         /// Another node of the cluster.
         static let peer = Needs(rawValue: 16)
+        /// A line in the audit log, however it ends: a sign-in, or an act of an operator.
+        static let audit = Needs(rawValue: 32)
+        static let act: Needs = [.operator, .audit]
     }
 
     typealias Handler = @Sendable (CallContext) throws -> Void
@@ -94,45 +97,50 @@ enum MethodTable {
         .init(.zonesModify, .message, .requestID, begin: ZoneCalls.modify),
 
         .init(.accountsWhoAmI, .message, begin: AccountCalls.whoAmI),
-        .init(.accountsSignIn, .message, begin: SignInCalls.signIn),
-        .init(.accountsRegister, .message, begin: SignInCalls.register),
+        .init(.accountsSignIn, .message, .audit, begin: SignInCalls.signIn),
+        .init(.accountsRegister, .message, .audit, begin: SignInCalls.register),
         .init(.accountsSessions, .parts, .token, begin: SessionCalls.list),
-        .init(.accountsRevoke, .message, .token, begin: SessionCalls.revoke),
-        .init(.accountsChangePassword, .message, .token, begin: SignInCalls.changePassword),
+        .init(.accountsRevoke, .message, [.token, .audit], begin: SessionCalls.revoke),
+        .init(
+            .accountsChangePassword,
+            .message,
+            [.token, .audit],
+            begin: SignInCalls.changePassword
+        ),
         .init(.accountsProfile, .message, .token, begin: PeopleCalls.profile),
         .init(.accountsSetProfile, .message, .token, begin: PeopleCalls.setProfile),
         .init(.keysList, .parts, .operator, begin: KeyCalls.list),
-        .init(.keysAdd, .message, .operator, begin: KeyCalls.add),
-        .init(.keysRevoke, .message, .operator, begin: KeyCalls.revoke),
+        .init(.keysAdd, .message, .act, begin: KeyCalls.add),
+        .init(.keysRevoke, .message, .act, begin: KeyCalls.revoke),
         .init(.accountsDiscover, .message, .token, begin: PeopleCalls.discover),
-        .init(.operatorSetUserState, .message, .operator, begin: SessionCalls.setUserState),
-        .init(.operatorSetPassword, .message, .operator, begin: SignInCalls.setPassword),
-        .init(.operatorSetHandle, .message, .operator, begin: PeopleCalls.setHandle),
+        .init(.operatorSetUserState, .message, .act, begin: SessionCalls.setUserState),
+        .init(.operatorSetPassword, .message, .act, begin: SignInCalls.setPassword),
+        .init(.operatorSetHandle, .message, .act, begin: PeopleCalls.setHandle),
 
         .init(.operatorStatus, .message, .operator, begin: OperatorCalls.status),
         .init(.operatorListContainers, .parts, .operator, begin: AccountCalls.listContainers),
-        .init(.operatorCreateContainer, .message, .operator, begin: AccountCalls.createContainer),
+        .init(.operatorCreateContainer, .message, .act, begin: AccountCalls.createContainer),
         .init(.operatorListUsers, .parts, .operator, begin: AccountCalls.listUsers),
-        .init(.operatorAddUser, .message, .operator, begin: AccountCalls.addUser),
-        .init(.operatorAddToken, .message, .operator, begin: AccountCalls.addToken),
+        .init(.operatorAddUser, .message, .act, begin: AccountCalls.addUser),
+        .init(.operatorAddToken, .message, .act, begin: AccountCalls.addToken),
         .init(.operatorListMembers, .parts, .operator, begin: OperatorCalls.listMembers),
-        .init(.operatorRemoveMember, .message, .operator, begin: OperatorCalls.removeMember),
-        .init(.operatorBackUp, .message, .operator, begin: OperatorCalls.backUp),
-        .init(.operatorTruncate, .message, .operator, begin: OperatorCalls.truncate),
-        .init(.operatorVerify, .parts, .operator, begin: OperatorCalls.verify),
-        .init(.operatorLeave, .message, .operator, begin: OperatorCalls.leave),
+        .init(.operatorRemoveMember, .message, .act, begin: OperatorCalls.removeMember),
+        .init(.operatorBackUp, .message, .act, begin: OperatorCalls.backUp),
+        .init(.operatorTruncate, .message, .act, begin: OperatorCalls.truncate),
+        .init(.operatorVerify, .parts, .act, begin: OperatorCalls.verify),
+        .init(.operatorLeave, .message, .act, begin: OperatorCalls.leave),
         .init(
             .operatorListMergePolicies,
             .message,
             .operator,
             begin: SchemaCalls.listMergePolicies
         ),
-        .init(.operatorSetMergePolicy, .message, .operator, begin: SchemaCalls.setMergePolicy),
+        .init(.operatorSetMergePolicy, .message, .act, begin: SchemaCalls.setMergePolicy),
         .init(.operatorZoneStatus, .parts, [.operator, .credit], begin: ZoneCalls.status),
         .init(
             .operatorRescue,
             .message,
-            .operator,
+            .act,
             takesCommits: true,
             begin: OperatorCalls.rescue
         ),
@@ -149,14 +157,14 @@ enum MethodTable {
         .init(.changesFollowZone, .endlessParts, .credit, begin: FollowCalls.zone),
 
         .init(.schemaRead, .message, .operator, begin: SchemaCalls.read),
-        .init(.schemaImport, .message, .operator, begin: SchemaCalls.importFile),
-        .init(.schemaDeploy, .message, .operator, begin: SchemaCalls.deploy),
+        .init(.schemaImport, .message, .act, begin: SchemaCalls.importFile),
+        .init(.schemaDeploy, .message, .act, begin: SchemaCalls.deploy),
         .init(.indexesList, .message, .operator, begin: IndexCalls.list),
-        .init(.indexesRebuild, .message, .operator, begin: IndexCalls.rebuild),
+        .init(.indexesRebuild, .message, .act, begin: IndexCalls.rebuild),
         .init(.indexesVerify, .message, .operator, begin: IndexCalls.verify),
-        .init(.schemaReset, .message, .operator, begin: SchemaCalls.reset),
+        .init(.schemaReset, .message, .act, begin: SchemaCalls.reset),
         .init(.rolesList, .parts, .operator, begin: SchemaCalls.listRoles),
-        .init(.rolesSet, .message, .operator, begin: SchemaCalls.setRole),
+        .init(.rolesSet, .message, .act, begin: SchemaCalls.setRole),
 
         .init(.assetsPrepare, .message, begin: AssetCalls.prepare),
         .init(.assetsUpload, .message, .credit, takesMessages: true, begin: AssetCalls.upload),

@@ -28,6 +28,7 @@ enum OperatorCalls {
 
     static func removeMember(_ context: CallContext) throws {
         let nodeID = try OperatorMessages.removedMember(wire: context.message)
+        context.concerns(nodeID.hex)
         guard nodeID != context.node.nodeID else {
             throw ServiceError(
                 .invalidArguments,
@@ -52,6 +53,7 @@ enum OperatorCalls {
     static func backUp(_ context: CallContext) throws {
         let raw = try OperatorMessages.backUpPath(wire: context.message)
         let path = try Names.checkText(raw[...], "path")
+        context.concerns(path)
         try context.readFromDisk(in: .cluster) { context in
             let made = try context.node.backUp(to: path)
             return Page(message: OperatorMessages.backUp(bytes: made.bytes, files: made.files))

@@ -141,6 +141,7 @@ enum PeerCalls {
         )
         node.judgeClock()
         node.replicas.note(vector, of: peer, scope)
+        node.noteForLease(report, of: peer, scope)
         if report.isAnswer { return context.finish([[]]) }
         // If too many reads are waiting, the next report is compared.
         _ = node.gate.read(.bulk) { try? node.compare(report, of: peer, scope) }

@@ -20,6 +20,7 @@ enum QueryCalls {
         let cursor = try cursor(request.cursor, try context.scope(), context)
         let query = try context.parser.queryRecords(request, from: cursor)
         guard context.reaches(cursor?.seen) else { return }
+        context.concerns("\(query.database.name)/\(query.query.recordType)")
         let token = context.token
         try context.readFromDisk { try page(of: query, token, explains: request.explains, $0) }
     }

@@ -34,9 +34,15 @@ enum RecordCalls {
         )
         let end = start + results.count
         let message = Answers.fetched(results, for: request.ids[start..<end])
-        guard end < request.ids.count else { return Page(message: message) }
+        var answer = Page(message: message)
+        if context.node.audit != nil, request.database != .private {
+            let ids = request.ids[start..<end]
+            answer.refused = RefusedItem(among: results, of: ids, in: request.database)
+        }
+        guard end < request.ids.count else { return answer }
         let rest = context.reaching(.disk)
-        return Page(message: message) { try page(of: request, from: end, rest) }
+        answer.next = { try page(of: request, from: end, rest) }
+        return answer
     }
 
     static func modify(_ context: CallContext) throws {
@@ -47,6 +53,7 @@ enum RecordCalls {
         } then: { request in
             try context.write(.modifyRecords(request)) { answer in
                 guard case .modified(let outcome) = answer else { return [] }
+                context.noteRefusal(among: outcome, of: request)
                 return Answers.modified(outcome, request, limit: context.limits.answerBytes)
             }
         }

@@ -116,6 +116,7 @@ enum SchemaCalls {
             role: try roleName(request.role),
             isGiven: request.isGiven
         )
+        context.concerns("\(change.user): \(change.role) \(change.isGiven ? "given" : "taken")")
         context.change(.changeRole(change), in: try context.scope()) { answer in
             guard case .role(let existed) = answer else { return [] }
             return [SetRoleResponse.encoded(existed: existed)]

@@ -65,7 +65,7 @@ final class CallerConnection: FrameHandler, @unchecked Sendable {
     /// Handles the frames that have arrived, as far as it is their turn.
     func takeFrames(now: Instant) {
         do throws(ProtocolFault) {
-            while isTakingFrames, let frame = try frames.connection.next() {
+            while isTakingFrames(now: now), let frame = try frames.connection.next() {
                 try handle(frame, now: now)
                 room.hold(keptBytes)
             }
@@ -80,7 +80,7 @@ final class CallerConnection: FrameHandler, @unchecked Sendable {
         // Frames may be left for which there was no room in the last turn.
         takeFrames(now: now)
         calls.readForPeer()
-        let isTaking = isTakingFrames
+        let isTaking = isTakingFrames(now: now)
         let isMute = frames.connection.isSilent && !isClosing
         let output = isMute ? FrameOutput() : frames.connection.takeOutput()
         let hasRoom = takeRoom(keptBytes + output.count)
@@ -167,12 +167,13 @@ final class CallerConnection: FrameHandler, @unchecked Sendable {
         return isAdmitted
     }
 
-    /// Whether the next frame is handled now: nobody is being judged, and the connection does not
-    /// hold too much.
+    /// Whether the next frame is handled now: nobody is being judged, the connection does not hold
+    /// too much, and its caller comes when it was told to.
     ///
     /// Answers that wait for credit don't count: a frame has to bring it.
-    private var isTakingFrames: Bool {
-        switch phase {
+    private func isTakingFrames(now: Instant) -> Bool {
+        if calls.restraint.isPausing(now: now) { return false }
+        return switch phase {
         case .greeting, .open:
             keptBytes + room.queuedBytes - calls.waitingBytes <= limits.unansweredBytes
                 && (calls.waitingBytes > 0 || room.allows(keptBytes))
@@ -237,6 +238,7 @@ final class CallerConnection: FrameHandler, @unchecked Sendable {
 
     /// Refuses the caller, and ends the connection.
     func close(_ error: ServiceError) {
+        audit(error)
         frames.refuse(0, error)
         phase = .closing
     }

@@ -50,6 +50,12 @@ final class OpenCall {
     /// nil if this release does not know the method.
     let method: Method?
     let requestID: Bytes
+    /// That an operator named.
+    let container: Bytes
+    /// What the call is about, for the audit log.
+    var target = ""
+    /// An item that the caller had no right to.
+    var refused: RefusedItem?
     /// It counts for what its caller may do at once.
     var isInBudget = true
     /// It has no deadline and goes on until its caller cancels it.
@@ -83,6 +89,7 @@ final class OpenCall {
         self.token = token
         method = Method(rawValue: header.method)
         requestID = header.requestID
+        container = header.container
         self.requestBytes = requestBytes
         self.credit = credit
     }
@@ -157,6 +164,8 @@ struct Page: Sendable {
     var news: AwaitedNews?
     /// There is nothing to tell: the message is not sent.
     var isSilent = false
+    /// An item of it that the caller had no right to.
+    var refused: RefusedItem?
 }
 
 extension Page {

@@ -22,8 +22,10 @@ extension OpenCalls {
             return frames.refuse(frame.stream, .oneMessageOnly)
         }
         if let refusal = budgetRefusal(of: frame, now: now) {
+            restraint.refused(retryAfter: refusal.retryAfterMilliseconds, now: now)
             return frames.refuse(frame.stream, refusal)
         }
+        restraint.taken()
         let open = OpenCall(
             token: CallToken(deadline: now + milliseconds(for: split.header)),
             of: split.header,

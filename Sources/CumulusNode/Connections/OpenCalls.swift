@@ -20,6 +20,8 @@ final class OpenCalls: @unchecked Sendable {
     var identity = Identity()
     /// What the caller may still do; nil means there is no limit.
     var budget: CallerBudget?
+    /// Of a caller that ignores its budget.
+    var restraint = Restraint()
     /// Bytes of credit by stream that wait until the caller's bytes are within its budget.
     var withheldCredit: [UInt32: Int] = [:]
     private(set) var calls: [UInt32: OpenCall] = [:]
@@ -124,6 +126,7 @@ final class OpenCalls: @unchecked Sendable {
     /// The connection has ended.
     func close() {
         isClosed = true
+        for (_, call) in inOrder(where: { _ in node.audit != nil }) { audit(call, .unanswered) }
         for call in calls.values { call.token.cancel() }
         closeBudget()
         node.meter.callsInProgress.add(-calls.count)
@@ -210,6 +213,7 @@ final class OpenCalls: @unchecked Sendable {
             call.stallDeadline = call.stallDeadline ?? node.environment.now() + patience
         }
         if call.isComplete && call.waiting.isEmpty {
+            audit(call)
             end(stream)
         } else if call.waiting.isEmpty, call.credit > 0 {
             readOn(stream)
@@ -243,6 +247,7 @@ final class OpenCalls: @unchecked Sendable {
         }
         call.pause = nil
         call.hasAnswered = true
+        call.refused = call.refused ?? page.refused
         tellCausalToken()
         if showsNothing { return fail(stream, Node.isLeaving) }
         if !page.isSilent {
@@ -290,6 +295,7 @@ final class OpenCalls: @unchecked Sendable {
         )
         // It may say what was done, or what is there.
         tellCausalToken()
+        audit(call, error)
         frames.refuse(stream, error)
         end(stream)
     }

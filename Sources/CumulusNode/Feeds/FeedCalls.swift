@@ -24,7 +24,7 @@ enum FeedCalls {
         let scope = try context.scope()
         let token = try token(request.token, scope, context)
         guard context.reaches(token?.needed) else { return }
-        let (node, caller) = (context.node, context.caller)
+        let (node, caller, mayUse) = (context.node, context.caller, context.mayUse)
         // While there are other nodes to wait for, missing changes may still arrive.
         let isFinal = node.isAlone || context.hasWaited
         let isLost =
@@ -45,6 +45,7 @@ enum FeedCalls {
                 scope: scope,
                 number: number,
                 caller: caller,
+                mayUse: mayUse,
                 isEndless: !request.untilCheckpoint
             )
             return try feed.page(of: fetch, told: nil)

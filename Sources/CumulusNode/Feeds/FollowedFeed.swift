@@ -13,6 +13,8 @@ struct FollowedFeed: Sendable {
     let scope: ScopeID
     let number: ScopeNumber
     let caller: Caller
+    /// Why a database is closed to the caller by now.
+    let mayUse: @Sendable (DatabaseScope) -> ServiceError?
     /// Whether the feed goes on when the device is up to date.
     let isEndless: Bool
 
@@ -26,6 +28,8 @@ struct FollowedFeed: Sendable {
     /// - Parameter told: When the device last got a page that made it up to date; nil if it is not
     ///   up to date.
     func page(of fetch: FetchFeed, told: Instant?) throws -> Page {
+        // A feed tells of the public database too.
+        if let refusal = mayUse(.public) { throw refusal }
         let now = node.environment.now()
         // Count before the store is read: later rings are news.
         let rings = node.gate.bell.count(of: number)

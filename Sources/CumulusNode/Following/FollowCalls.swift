@@ -39,11 +39,18 @@ enum FollowCalls {
     ) throws {
         guard ChangeCalls.mayGoOn(from: token, context) else { return }
         let (node, scope, caller) = (context.node, try context.scope(), context.caller)
+        let mayUse = context.mayUse
         try context.follow {
             guard let number = try node.gate.latest(reach: .disk).scope(scope) else {
                 throw Containers.unknown(scope.container)
             }
-            let changes = FollowedChanges(node: node, scope: scope, number: number, caller: caller)
+            let changes = FollowedChanges(
+                node: node,
+                scope: scope,
+                number: number,
+                caller: caller,
+                mayUse: mayUse
+            )
             return try changes.page(of: FollowChanges(fetch))
         }
     }
@@ -66,9 +73,12 @@ private struct FollowedChanges: Sendable {
     let scope: ScopeID
     let number: ScopeNumber
     let caller: Caller
+    /// Why a database is closed to the caller by now.
+    let mayUse: @Sendable (DatabaseScope) -> ServiceError?
 
     /// The next page of a follower, with the function that reads the page after it.
     func page(of follower: FollowChanges) throws -> Page {
+        if let refusal = mayUse(follower.fetch.database) { throw refusal }
         // Count before the store is read: later rings are news.
         let rings = node.gate.bell.count(of: number)
         let (view, version) = node.gate.latestVersion()
@@ -131,6 +141,15 @@ private struct FollowedChanges: Sendable {
             try reader.database(number, database).map { .database($0) }
         case .records(let zone):
             try reader.database(number, zone.database).map { .zone($0, zone.name) }
+        }
+    }
+}
+
+extension FollowChanges.Fetch {
+    fileprivate var database: DatabaseScope {
+        switch self {
+        case .database(let fetch): fetch.database
+        case .zone(let fetch): fetch.database
         }
     }
 }

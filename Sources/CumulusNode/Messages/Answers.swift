@@ -128,7 +128,8 @@ enum Answers {
                     records: $0.records,
                     bytes: $0.bytes,
                     digest: $0.digest,
-                    horizon: $0.horizon
+                    horizon: $0.horizon,
+                    assetBytes: $0.assetBytes
                 )
             }
         )

@@ -17,6 +17,8 @@ import CumulusWire
 struct RequestParser {
     let caller: Caller
     let limits: Limits
+    /// Why a database is closed to the caller now; nil means that none is.
+    var refusal: (@Sendable (DatabaseScope) -> ServiceError?)?
 
     // MARK: Requests
 
@@ -175,6 +177,7 @@ struct RequestParser {
                 "the request names no database; use 1 (public), 2 (private) or 3 (shared)"
             )
         }
+        if let refusal = refusal?(scope) { throw refusal }
         return scope
     }
 

@@ -68,6 +68,9 @@ extension Node {
         status.callsInProgress = UInt32(clamping: meter.callsInProgress.value)
         status.assetBytes = UInt64(clamping: assets.storedBytes.value)
         (status.logBytes, status.logLimit) = logBudget.withLock { ($0.bytes, $0.limit) }
+        let limits = configuration.limits
+        status.privateQuota = UInt64(limits.privateDatabaseBytes)
+        status.publicQuota = UInt64(limits.publicDatabaseBytes)
         let wanted = try reader.rows(.log, .all(.wantedAsset), limit: Node.wantedAtMost)
         status.wantedAssets = UInt32(clamping: wanted.count)
         return status

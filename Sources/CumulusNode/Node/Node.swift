@@ -43,6 +43,12 @@ package final class Node: Sendable {
         package var reportMilliseconds: Int64 = 10_000
         /// Makes a directory with all that a node needs; nil means this one can't be backed up.
         package var backUp: BackUp?
+        /// How old the reports of all other members may be; 0: nobody asks.
+        ///
+        /// Users are let in to their private databases only when one is older.
+        package var accessLeaseMilliseconds: Int64 = 0
+        /// They are not let in there either.
+        package var accessLeaseClosesAll = false
         /// Other nodes that are to hold a change before its answer, unless its caller says.
         package var replicas = 0
         /// Always empty but in simulations that show that their checkers notice.
@@ -70,6 +76,10 @@ package final class Node: Sendable {
     package let meter = NodeMeter()
     let attempts = Attempts()
     let passwords = PasswordThread()
+    /// nil means that none is kept.
+    let audit: AuditLog?
+    /// nil means that there is none.
+    let lease: AccessLease?
     package let nodeID: Bytes
     package let clusterID: Bytes
     /// nil means this node has no peers.
@@ -134,6 +144,9 @@ package final class Node: Sendable {
         self.configuration = configuration
         self.environment = environment
         handedStates = HandedStates(meter)
+        let began = environment.now()
+        audit = environment.audit.map { AuditLog(now: began, $0) }
+        lease = AccessLease(configuration)
         budgets = CallerBudgets(configuration.limits.perCaller, now: environment.now())
         peerProof = configuration.clusterKey.map { PeerProof(key: $0) }
         var dice = NodeDice(environment)
@@ -215,6 +228,8 @@ package final class Node: Sendable {
 
     /// Starts the store's threads.
     package func start() {
+        // A node without others has its lease from the beginning.
+        try? lookAtLease()
         gate.start(readers: configuration.readers)
         passwords.start()
         // Half of them may wait for the disk.

@@ -18,6 +18,10 @@ package struct NodeEnvironment: Sendable {
     /// Waits that many milliseconds; throws when the task is cancelled.
     package var sleep: @Sendable (Int64) async throws -> Void
     package var logger: Logger
+    /// Keeps a line of the audit log; called by any thread, which it does not hold up.
+    ///
+    /// nil means that there is no such log.
+    package var audit: (@Sendable (_ line: [UInt8]) -> Void)?
     /// The store can't go on: its state is unknown.
     ///
     /// Ends the process.

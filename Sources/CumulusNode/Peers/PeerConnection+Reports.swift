@@ -34,8 +34,8 @@ extension PeerConnection {
         checkMembership()
         guard unsentBytes < node.configuration.limits.initialCredit else { return reportSoon() }
         let now = node.environment.now()
-        let known = reported.filter { now < $0.value.time + PeerConnection.oldReportMilliseconds }
-            .mapValues(\.vector)
+        let again = node.reportAgainMilliseconds
+        let known = reported.filter { now < $0.value.time + again }.mapValues(\.vector)
         onReader { [node] in
             try node.state(unless: known)
         } then: { connection, found in

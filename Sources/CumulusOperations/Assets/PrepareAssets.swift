@@ -122,6 +122,15 @@ package struct PrepareAssets: Sendable {
         } else if try transaction.asset(list.digest, in: database) != nil {
             return nil
         }
+        let kind: DatabaseScope = claims == nil ? .private : .public
+        let quota = limits.quota(of: kind)
+        if quota > 0 {
+            let used = try transaction.knownUsage(of: database).total
+            let size = Int(clamping: list.size)
+            if used.addingReportingOverflow(size).overflow || used + size > quota {
+                return .quotaExceeded(kind, used, of: quota, by: size)
+            }
+        }
         let usage: AssetUsageRow? = try transaction.row(.assetUsage(database, caller.user))
         let taken = usage?.bytes ?? 0
         guard taken + list.size <= limits.userAssetBytes else {

@@ -21,6 +21,38 @@ extension SavePlanner {
         )
     }
 
+    /// Bounds what a database holds, as far as this node knows it.
+    ///
+    /// What does not grow is always saved.
+    func checkQuota(
+        _ put: Commit.Put,
+        _ row: RecordRow?,
+        _ plan: inout ZoneBatch.Plan,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) {
+        let most = RecordBody.mostQuotaBytes
+        let quota = min(request.limits.quota(of: found.zone.database.kind), most)
+        guard quota > 0 else { return }
+        let body = row?.body.merging(put.fields) ?? put.fields
+        let growth = try malformed { () throws(MalformedBytes) in
+            try body.quotaBytes() - (row?.body.quotaBytes() ?? 0)
+        }
+        if plan.used == nil {
+            plan.used = try engine { () throws(EngineError) in try usedBytes(&transaction) }
+        }
+        let used = plan.used ?? 0
+        guard growth <= 0 || used + plan.growth + growth <= quota else {
+            let taken = max(0, used + plan.growth)
+            throw .item(.quotaExceeded(found.zone.database.kind, taken, of: quota, by: growth))
+        }
+        plan.growth = max(plan.growth + growth, -most)
+    }
+
+    private func usedBytes(_ transaction: inout WriteTransaction) throws(EngineError) -> Int {
+        guard let number = try transaction.database(scope, found.zone.database) else { return 0 }
+        return min(try transaction.knownUsage(of: number).total, RecordBody.mostQuotaBytes)
+    }
+
     /// A commit travels in one frame, and with whole records it can be larger than its request.
     func checkCommitSize(
         _ put: Commit.Put,
@@ -67,6 +99,48 @@ extension SavePlanner {
                 .tooManyItems,
                 "the record would have more than \(limit) fields, counting those that were removed"
             )
+        )
+    }
+}
+
+extension RecordBody {
+    /// More than any disk holds, and so little that some of them can be added up.
+    ///
+    /// A caller can say of an asset that it is larger.
+    fileprivate static let mostQuotaBytes = Int.max / 8
+
+    /// What a record with these fields takes of a quota.
+    fileprivate func quotaBytes() throws(MalformedBytes) -> Int {
+        var sum = bytes.count
+        for entry in entries where entry.type?.holdsAssets == true {
+            for asset in try assets(entry) {
+                let most = RecordBody.mostQuotaBytes
+                sum = min(sum + min(Int(clamping: asset.size), most), most)
+            }
+        }
+        return sum
+    }
+}
+
+extension ServiceError {
+    /// A database has no room for so many bytes more.
+    static func quotaExceeded(
+        _ database: DatabaseScope,
+        _ taken: Int,
+        of quota: Int,
+        by growth: Int
+    ) -> ServiceError {
+        let whose =
+            database == .public ? "the public database takes" : "your private database takes"
+        let advice =
+            database == .public
+            ? "delete records or assets, or ask an operator to raise publicDatabaseBytes"
+            : "delete records or assets that you don't need; their space is free at once"
+        return ServiceError(
+            .quotaExceeded,
+            """
+            \(whose) \(taken) of \(quota) bytes, which leaves no room for \(growth) more; \(advice)
+            """
         )
     }
 }

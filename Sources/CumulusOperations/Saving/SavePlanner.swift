@@ -40,7 +40,7 @@ struct SavePlanner {
         put.increments = content.increments
         let planned = (
             registers: plan.registers.count, bytes: plan.putBytes,
-            schema: plan.schemas[content.type], owned: plan.owned
+            schema: plan.schemas[content.type], owned: plan.owned, growth: plan.growth
         )
         do throws(PlanFailure) {
             try planSchema(content, &put, &plan, in: &transaction)
@@ -59,6 +59,7 @@ struct SavePlanner {
             if put.targets.count > targets { plan.bringsBack = true }
             try checkSize(put, row)
             try checkFieldCount(put, row, in: &transaction)
+            try checkQuota(put, row, &plan, in: &transaction)
             try checkCommitSize(put, &plan)
         } catch {
             switch error {
@@ -68,6 +69,7 @@ struct SavePlanner {
                 plan.putBytes = planned.bytes
                 plan.schemas[content.type] = planned.schema
                 plan.owned = planned.owned
+                plan.growth = planned.growth
                 return ModifyOutcome.Failure(error)
             case .engine(let error): throw error
             }

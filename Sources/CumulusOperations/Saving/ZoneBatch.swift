@@ -136,6 +136,10 @@ struct ZoneBatch {
         var owned: [String: OwnerCount] = [:]
         /// Puts take references along as they stand.
         var bringsBack = false
+        /// What the database held before; nil: nobody asked, as where it has no quota.
+        var used: Int?
+        /// Bytes by which the puts make it grow, about.
+        var growth = 0
         /// Which assets the saves may name, in the public database.
         var claims: AssetClaims?
 

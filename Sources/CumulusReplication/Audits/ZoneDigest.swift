@@ -11,6 +11,8 @@ package struct ZoneDigest: Equatable, Sendable {
     package var records: UInt64
     /// Of the records' fields.
     package var bytes: UInt64
+    /// Plain bytes of the assets that they name.
+    package var assetBytes: UInt64
     /// 16 bytes, big-endian: the sum of the records' digests modulo 2^128.
     package var digest: Bytes
     /// Deletions up to there are forgotten.
@@ -62,6 +64,7 @@ package struct ZoneDigest: Equatable, Sendable {
         zone = name
         records = UInt64(clamping: state.records)
         bytes = UInt64(clamping: state.bytes)
+        assetBytes = UInt64(clamping: state.assetBytes)
         digest = state.digest.bigEndianBytes
         horizon = row.horizon
     }

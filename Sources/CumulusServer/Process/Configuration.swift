@@ -138,6 +138,27 @@ struct Configuration {
             help: "trace, debug, info, notice, warning or error"
         ),
         Setting(
+            name: "access-lease",
+            standard: "0",
+            help: """
+                seconds without a report of another member after which users are let in to their \
+                private databases only, the same on all nodes; 0: never
+                """
+        ),
+        Setting(
+            name: "access-lease-all",
+            standard: "false",
+            help: "with access-lease: then users are not let in at all"
+        ),
+        Setting(
+            name: "audit-megabytes",
+            standard: "16",
+            help: """
+                disk for the audit log, which is audit.log in the data directory and the file \
+                before it; 0: none is kept
+                """
+        ),
+        Setting(
             name: "tls-certificate",
             standard: "",
             help: "PEM file with the node's certificate; empty: plain TCP"

@@ -7,6 +7,12 @@ import CumulusSystem
 import RocksDBStorage
 
 extension Configuration {
+    /// Disk for the audit log; nil if none is kept, as where nothing is to be changed.
+    func auditBytes() throws -> Int? {
+        let megabytes = try number("audit-megabytes", in: 0...1 << 20)
+        return try megabytes == 0 || flag("read-only") ? nil : megabytes << 20
+    }
+
     /// Free bytes below which only deletes are taken; at least what the profile needs.
     func diskReserve() throws -> UInt64 {
         let profile = try profile()

@@ -22,6 +22,8 @@ extension Configuration {
             "notificationBytes": \.notificationBytes,
             "assetBytes": \.assetBytes,
             "userAssetBytes": \.userAssetBytes,
+            "privateDatabaseBytes": \.privateDatabaseBytes,
+            "publicDatabaseBytes": \.publicDatabaseBytes,
             "assetsPerRequest": \.assetsPerRequest,
             "streamsPerConnection": \.streamsPerConnection,
             "unansweredBytes": \.unansweredBytes,
@@ -50,7 +52,8 @@ extension Configuration {
     static let largest = 1 << 40
     /// Limits that HELLO tells with 64 bits, or not at all; for others it has 32.
     private static let wide: Set = [
-        "assetBytes", "userAssetBytes", "nodeUnansweredBytes", "offeredStateBytes", "queuedWrites",
+        "assetBytes", "userAssetBytes", "privateDatabaseBytes", "publicDatabaseBytes",
+        "nodeUnansweredBytes", "offeredStateBytes", "queuedWrites",
         "writesPerBatch",
     ]
 
@@ -99,6 +102,23 @@ extension Configuration {
         limits.perCaller = try callerLimits()
         return limits
     }
+
+    /// How old reports of other members may be, in milliseconds; 0: nobody asks.
+    func accessLease() throws -> Int64 {
+        let seconds = try number("access-lease", in: 0...86_400)
+        guard seconds == 0 || seconds >= Configuration.shortestLease else {
+            throw Problem(
+                message: """
+                    access-lease: \(seconds) seconds are too few for reports to come in time; set \
+                    \(Configuration.shortestLease) or more, or 0 for none
+                    """
+            )
+        }
+        return Int64(seconds) * 1_000
+    }
+
+    /// Nodes report three times as often.
+    private static let shortestLease = 3
 
     /// What one caller may do in a time.
     private func callerLimits() throws -> CallerLimits {

@@ -97,6 +97,12 @@ struct Flags: ParsableArguments {
     @Option(help: "Threads that read from the disk (default: 2).") var readers: String?
     @Option(help: "trace, debug, info, notice, warning or error (default: info).")
     var logLevel: String?
+    @Option(help: "Seconds without a member's report until users are shut out; 0: never (default).")
+    var accessLease: String?
+    @Flag(help: "With --access-lease: shut them out of their private databases too.")
+    var accessLeaseAll = false
+    @Option(help: "Megabytes of disk for the audit log, audit.log; 0: none (default: 16).")
+    var auditMegabytes: String?
     @Option(help: "PEM file with the node's certificate (default: plain TCP).")
     var tlsCertificate: String?
     @Option(help: "PEM file with the certificate's key.") var tlsKey: String?
@@ -141,6 +147,9 @@ struct Flags: ParsableArguments {
         flags["threads"] = threads
         flags["readers"] = readers
         flags["log-level"] = logLevel
+        flags["access-lease"] = accessLease
+        flags["access-lease-all"] = accessLeaseAll ? "true" : nil
+        flags["audit-megabytes"] = auditMegabytes
         flags["tls-certificate"] = tlsCertificate
         flags["tls-key"] = tlsKey
         flags["tls-authority"] = tlsAuthority

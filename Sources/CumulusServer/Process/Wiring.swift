@@ -53,11 +53,15 @@ struct Wiring {
             throw cannotListen(error)
         }
         let directory = try DataHome(configuration.data)
+        let audit = plan.auditBytes.map {
+            AuditFile(directory: directory.path, byteLimit: $0, logger: logger)
+        }
         let node: Node
         let bound: String
         let signals: UnixSignalsSequence
         do {
-            node = try open(directory, plan.settings)
+            node = try open(directory, plan.settings, audit)
+            audit?.start()
             signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
             bound = try await listen(listener, for: node)
         } catch {
@@ -76,14 +80,19 @@ struct Wiring {
         await waitForSignal(signals)
         for task in tasks { task.cancel() }
         try await drain(node, listener, tasks, plan.patience)
+        audit?.stop()
     }
 
     // MARK: Parts
 
-    private func open(_ directory: DataHome, _ settings: Node.Configuration) throws -> Node {
+    private func open(
+        _ directory: DataHome,
+        _ settings: Node.Configuration,
+        _ audit: AuditFile?
+    ) throws -> Node {
         let key = try prepare(directory)
         let engine = try openEngine(directory)
-        return try openNode(settings, engine, directory, clusterKey: key)
+        return try openNode(settings, engine, directory, audit, clusterKey: key)
     }
 
     /// Starts the node's threads and accepts connections; returns the address that was bound.
@@ -148,6 +157,8 @@ struct Wiring {
         let identity: TLSIdentity?
         let trust: TLSTrust
         let advertised: String?
+        /// Of disk for the audit log; nil means that none is kept.
+        let auditBytes: Int?
     }
 
     /// Throws where a setting can't be used; nothing is opened or made.
@@ -168,7 +179,8 @@ struct Wiring {
             schedule: try configuration.schedule(),
             identity: try identity(),
             trust: try trust(),
-            advertised: try advertised(address.host)
+            advertised: try advertised(address.host),
+            auditBytes: try configuration.auditBytes()
         )
     }
 
@@ -314,7 +326,11 @@ struct Wiring {
         settings.replicas = try configuration.replicas()
         settings.readers = try configuration.number("readers", in: 1...256)
         settings.profile = try configuration.profile().rawValue
-        settings.reportMilliseconds = min(10_000, try configuration.schedule().logMilliseconds)
+        let lease = try configuration.accessLease()
+        (settings.accessLeaseMilliseconds, settings.accessLeaseClosesAll) =
+            (lease, try configuration.flag("access-lease-all"))
+        let report = min(10_000, try configuration.schedule().logMilliseconds)
+        settings.reportMilliseconds = lease == 0 ? report : min(report, lease / 3)
         settings.limits = try configuration.limits()
         settings.acceptsInsecureCredentials = try configuration.flag("insecure-credentials")
         settings.takesRegistrations = try configuration.flag("registration")
@@ -334,9 +350,11 @@ struct Wiring {
         _ settings: Node.Configuration,
         _ engine: RocksDBEngine,
         _ directory: DataHome,
+        _ audit: AuditFile?,
         clusterKey: [UInt8]
     ) throws -> Node {
-        let environment = environment()
+        var environment = environment()
+        if let audit { environment.audit = { audit.keep($0) } }
         let token = try directory.operatorToken(environment)
         var settings = settings
         settings.operatorToken = token

@@ -137,6 +137,15 @@ extension RecordBody {
         return found
     }
 
+    /// The sizes of all assets in it, one that is named twice counted twice, modulo 2^64.
+    package func assetBytes() throws(MalformedBytes) -> Int64 {
+        var sum: Int64 = 0
+        for entry in entries where entry.type?.holdsAssets == true {
+            for asset in try assets(entry) { sum &+= Int64(truncatingIfNeeded: asset.size) }
+        }
+        return sum
+    }
+
     /// The assets of a field, in order; none if it holds something else.
     package func assets(_ entry: Entry) throws(MalformedBytes) -> [Asset] {
         var reader = CanonicalReader(bytes, entry.value)

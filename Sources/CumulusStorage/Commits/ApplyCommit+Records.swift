@@ -146,8 +146,12 @@ extension WriteTransaction {
     ) throws(EngineError) -> RecordRow {
         var state = try zoneState(place.number)
         // By index and in place: a copy of a row counts a reference for each of its many parts.
-        for index in before.indices {
-            state.count(before[index], sign: -1, isShown: index == 0)
+        do throws(MalformedBytes) {
+            for index in before.indices {
+                try state.count(before[index], sign: -1, isShown: index == 0)
+            }
+        } catch {
+            throw .corrupt("record '\(name)' can't be counted: \(error.reason)")
         }
         for index in rows.indices {
             let key =
@@ -157,11 +161,11 @@ extension WriteTransaction {
             let bytes: Bytes
             do throws(MalformedBytes) {
                 bytes = try rows[index].seal(at: place.record(name))
+                try state.count(rows[index], sign: 1, isShown: index == 0)
             } catch {
                 throw .corrupt("the row \(key.bytes.hex) can't be written: \(error.reason)")
             }
             put(key, bytes)
-            state.count(rows[index], sign: 1, isShown: index == 0)
         }
         setZoneState(place.number, state)
         let births = Set(rows[1...].map(\.birth.dot))
@@ -196,7 +200,9 @@ extension WriteTransaction {
         guard let shown = stored.first else { return }
         var state = try zoneState(place.number)
         for (index, old) in stored.enumerated() {
-            state.count(old, sign: -1, isShown: index == 0)
+            try decoding(Bytes(name.utf8)) { () throws(MalformedBytes) in
+                try state.count(old, sign: -1, isShown: index == 0)
+            }
             put(
                 index == 0
                     ? .record(place.number, name)

@@ -8,9 +8,10 @@ package import CumulusModel
 package enum OpenStore {
     /// The layout that this release reads and writes.
     ///
-    /// Formats 1 to 4 were never released; 7 added the rows of assets to 6, and 8 has another
-    /// checksum in those of chunks that are stored from then on.
-    package static let formatVersion: UInt32 = 8
+    /// Formats 1 to 4 were never released; 7 added the rows of assets to 6, 8 has another checksum
+    /// in those of chunks that are stored from then on, and 9 counts the bytes of assets in the
+    /// states of zones.
+    package static let formatVersion: UInt32 = 9
     package static let oldestVersion: UInt32 = 6
 
     package enum Failure: Error, Equatable, Sendable {
@@ -101,6 +102,7 @@ package enum OpenStore {
         var transaction = WriteTransaction(engine: engine, state: state)
         try transaction.dropStages()
         if let format: NumberRow = try reader.row(.format), format.number < formatVersion {
+            if format.number < 9 { try transaction.countAssets() }
             transaction.put(.format, NumberRow(number: formatVersion))
         }
         let (batch, cleaned) = transaction.finish()
@@ -162,5 +164,43 @@ package enum OpenStore {
 
     private static func identifier(_ dice: inout some RandomNumberGenerator) -> Bytes {
         (0..<16).map { _ in UInt8.random(in: 0...255, using: &dice) }
+    }
+}
+
+extension WriteTransaction {
+    /// Counts the bytes of assets in each zone, where a release before did not.
+    ///
+    /// Reads the records that name assets: about a second for 100,000 of them.
+    fileprivate mutating func countAssets() throws(EngineError) {
+        for (_, scope) in try ScopeDirectory.all(in: self) {
+            for (_, database) in try databases(of: scope) {
+                for (_, zone) in try zoneRows(of: database) where zone.exists {
+                    let sum = try assetBytes(in: zone.number)
+                    guard sum != 0 else { continue }
+                    var state = try zoneState(zone.number)
+                    state.assetBytes = sum
+                    setZoneState(zone.number, state)
+                }
+            }
+        }
+    }
+
+    private mutating func assetBytes(in zone: ZoneNumber) throws(EngineError) -> Int64 {
+        var names: Set<String> = []
+        for (key, _) in try rows(.index, .assetUses(of: zone)) {
+            var parts = KeyReader(key)
+            _ = try parts.number(ZoneNumber.self)
+            _ = try parts.bytes(32)
+            names.insert(try parts.text())
+        }
+        var sum: Int64 = 0
+        for name in names {
+            for row in try lives(zone, name) where !row.isDead {
+                sum &+= try decoding(Bytes(name.utf8)) { () throws(MalformedBytes) in
+                    try row.body.assetBytes()
+                }
+            }
+        }
+        return sum
     }
 }

@@ -141,6 +141,9 @@ package struct WriteTransaction: ~Copyable, RowReader {
     /// Nothing was written.
     package var isEmpty: Bool { overlay.isEmpty }
 
+    /// A zone was made or ended.
+    var holdsZones: Bool { overlay.holdsZones }
+
     /// Bytes that the batch has gathered so far.
     package var byteCount: Int { overlay.byteCount }
 
@@ -162,7 +165,10 @@ package struct WriteTransaction: ~Copyable, RowReader {
             let key = RowKey.zoneHead(head.database, head.incarnation, head.zone)
             put(key, SeqRow(seq: seq))
         }
-        if overlay.holdsZones { state.zonesVersion += 1 }
+        if overlay.holdsZones {
+            state.zonesVersion += 1
+            state.livingZones = [:]
+        }
         state.node.latestTime = state.clock.latest
         put(.node, state.node)
         state.news = state.touched

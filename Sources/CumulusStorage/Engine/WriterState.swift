@@ -72,6 +72,8 @@ package struct WriterState: Sendable {
     /// Rises with every batch that changed what is known of zones before their records are read:
     /// one was made or deleted, fields got several types, or something was dropped.
     package var zonesVersion = 0
+    /// Read through: the zones of databases whose sizes were asked for.
+    var livingZones: [DatabaseNumber: [ZoneNumber]] = [:]
     package var heads: [Head: UInt64] = [:]
     /// Where this batch changed something, but for zones, whose heads say so.
     var touched: Set<NewsPlace> = []
@@ -130,5 +132,6 @@ package struct WriterState: Sendable {
         if schema.count > 1_000 { schema = [:] }
         if indexes.count > 1_000 { indexes = [:] }
         if userRoles.count > 1_000 { userRoles = [:] }
+        if livingZones.count > 1_000 { livingZones = [:] }
     }
 }

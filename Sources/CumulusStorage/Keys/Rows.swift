@@ -148,11 +148,13 @@ package struct ZoneRow: RowValue, Equatable {
     }
 }
 
-/// What a zone holds: living records, the bytes of their fields, and the sum of their digests
-/// modulo 2^128.
+/// What a zone holds: living records, the bytes of their fields and of the assets that they name,
+/// and the sum of their digests modulo 2^128.
 package struct ZoneState: RowValue, Equatable {
     package var records: Int64 = 0
     package var bytes: Int64 = 0
+    /// Plain bytes; an asset counts once for each place that names it, modulo 2^64.
+    package var assetBytes: Int64 = 0
     package var digest: UInt128 = 0
 
     package init() {}
@@ -164,8 +166,9 @@ package struct ZoneState: RowValue, Equatable {
         _ row: RecordRow,
         sign: Int64,
         isShown: Bool = true
-    ) {
+    ) throws(MalformedBytes) {
         guard !row.isDead else { return }
+        assetBytes &+= sign &* (try row.body.assetBytes())
         if isShown { records += sign }
         bytes += sign * Int64(row.body.bytes.count)
         let value = row.digest.reduce(UInt128(0)) { $0 << 8 | UInt128($1) }
@@ -177,12 +180,17 @@ package struct ZoneState: RowValue, Equatable {
         writer.varint(zigzag(bytes))
         writer.bigEndian(UInt64(digest >> 64))
         writer.bigEndian(UInt64(truncatingIfNeeded: digest))
+        // As before format 9 where there are no assets.
+        if assetBytes != 0 { writer.varint(zigzag(assetBytes)) }
     }
 
     package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
         records = try reader.signed()
         bytes = try reader.signed()
         digest = UInt128(try reader.bigEndian()) << 64 | UInt128(try reader.bigEndian())
+        if reader.isAtEnd { return }
+        assetBytes = try reader.signed()
+        guard assetBytes != 0 else { throw MalformedBytes("a zone's state ends with nothing") }
     }
 }
 

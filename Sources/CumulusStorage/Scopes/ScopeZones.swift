@@ -36,6 +36,17 @@ extension RowReader where Self: ~Copyable {
         }
     }
 
+    /// What a database holds: equal on nodes that have applied the same commits.
+    package borrowing func usage(
+        of database: DatabaseNumber
+    ) throws(EngineError) -> DatabaseUsage {
+        var usage = DatabaseUsage()
+        for (_, zone) in try zoneRows(of: database) where zone.exists {
+            usage.add(try row(.zoneState(zone.number)) ?? ZoneState())
+        }
+        return usage
+    }
+
     /// The number of a zone; nil means that generation of it is gone.
     package borrowing func number(
         of zone: Commit.Zone,

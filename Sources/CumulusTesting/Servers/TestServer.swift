@@ -41,6 +41,8 @@ package final class TestServer: Sendable {
         clockLead: Int64 = 0,
         paysCascades: Bool = true,
         takesRegistrations: Bool = false,
+        accessLease: Int64 = 0,
+        audit: (@Sendable ([UInt8]) -> Void)? = nil,
         onFailure fail: @escaping @Sendable (String) -> Void = TestServer.endTest
     ) async throws {
         let lead = ClockLead(clockLead)
@@ -56,12 +58,10 @@ package final class TestServer: Sendable {
         configuration.clusterKey = clusterKey
         configuration.reportMilliseconds = 20
         configuration.takesRegistrations = takesRegistrations
-        let node = try Node(
-            configuration,
-            engine: engine,
-            packs: packs,
-            environment: TestServer.environment(lead, onFailure: fail)
-        )
+        configuration.accessLeaseMilliseconds = accessLease
+        var environment = TestServer.environment(lead, onFailure: fail)
+        environment.audit = audit
+        let node = try Node(configuration, engine: engine, packs: packs, environment: environment)
         if startsThreads { node.start() }
         loops = EventLoops(threads: 2)
         listener = NIOFrameListener(host: "127.0.0.1", port: port, loops: loops)

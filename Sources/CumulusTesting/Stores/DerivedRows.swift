@@ -88,7 +88,7 @@ package struct DerivedRows {
             let name = try parts.text()
             let isShown = parts.isAtEnd
             var row = try RecordRow(value)
-            state.count(row, sign: 1, isShown: isShown)
+            try state.count(row, sign: 1, isShown: isShown)
             for asset in try row.body.assets() {
                 expect(.assetUse(zone.number, asset, name), [], .assetUse)
                 try checkWanted(asset, of: database, scope)

@@ -36,6 +36,8 @@ package struct NodeStatus: Hashable, Sendable {
     /// What the logs of commits take of the disk, and what they may take, in bytes.
     package var logBytes: UInt64 = 0
     package var logLimit: UInt64 = 0
+    /// Bytes that a user's private database may take, and a container's public one; 0: no limit.
+    package var (privateQuota, publicQuota): (UInt64, UInt64) = (0, 0)
 
     /// What the node holds of one scope.
     package struct Scope: Hashable, Sendable {
@@ -121,6 +123,8 @@ package struct NodeStatus: Hashable, Sendable {
         writer.field(17, varint: UInt64(wantedAssets))
         writer.field(18, varint: logBytes)
         writer.field(19, varint: logLimit)
+        writer.field(20, varint: privateQuota)
+        writer.field(21, varint: publicQuota)
         return writer.bytes
     }
 
@@ -144,6 +148,7 @@ package struct NodeStatus: Hashable, Sendable {
         wantedAssets = raw.wanted_assets
         logBytes = raw.log_bytes
         logLimit = raw.log_limit
+        (privateQuota, publicQuota) = (raw.private_quota, raw.public_quota)
         scopes = elements(raw.n_scopes, raw.scopes).map { raw in
             Scope(
                 container: raw.container.swiftText,

@@ -14,6 +14,8 @@ package struct WireZoneStatus: Hashable, Sendable {
     package var bytes: UInt64
     package var digest: Bytes
     package var horizon: VersionVector
+    /// Of the assets that the records name.
+    package var assetBytes: UInt64
 
     package init(
         database: UInt32,
@@ -22,7 +24,8 @@ package struct WireZoneStatus: Hashable, Sendable {
         records: UInt64,
         bytes: UInt64,
         digest: Bytes,
-        horizon: VersionVector
+        horizon: VersionVector,
+        assetBytes: UInt64 = 0
     ) {
         self.database = database
         self.owner = owner
@@ -31,6 +34,7 @@ package struct WireZoneStatus: Hashable, Sendable {
         self.bytes = bytes
         self.digest = digest
         self.horizon = horizon
+        self.assetBytes = assetBytes
     }
 
     /// A `ZoneStatusResponse`.
@@ -53,6 +57,7 @@ package struct WireZoneStatus: Hashable, Sendable {
         writer.field(5, varint: bytes)
         writer.field(6, bytes: digest)
         writer.vector(7, horizon)
+        writer.field(8, varint: assetBytes)
     }
 
     private init(wire raw: Cumulus__V1__ZoneStatus) {
@@ -63,5 +68,6 @@ package struct WireZoneStatus: Hashable, Sendable {
         bytes = raw.bytes
         digest = raw.digest.swiftBytes
         horizon = VersionVector(wire: elements(raw.n_horizon, raw.horizon))
+        assetBytes = raw.asset_bytes
     }
 }

@@ -190,10 +190,14 @@ struct AccessMatrix {
             RevokeSessionsRequest(id: nobodys, user: Bytes("ada".utf8)).encoded()
         },
         .init(.accountsChangePassword, .own, "9 · · · 9 10"),
+        .init(.accountsProfile, .own, "9 · · · · 10"),
+        .init(.accountsSetProfile, .own, "9 · · · · 10"),
+        .init(.accountsDiscover, .own, "9 · · · - 10"),
     ]
 
     private static let operatorRows: [Row] =
         [
+            .keysList, .keysAdd, .keysRevoke, .operatorSetHandle,
             .operatorSetUserState, .operatorSetPassword, .operatorStatus, .operatorListContainers,
             .operatorCreateContainer, .operatorListUsers, .operatorAddUser, .operatorAddToken,
             .operatorListMembers, .operatorRemoveMember, .operatorBackUp, .operatorTruncate,

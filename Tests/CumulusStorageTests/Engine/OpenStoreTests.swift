@@ -59,7 +59,7 @@ import Testing
         engine.commit(batch)
     }
 
-    @Test(arguments: [1, 5, 9] as [UInt32]) func anotherFormatIsRefusedAndLeftAsItIs(
+    @Test(arguments: [1, 5, OpenStore.formatVersion + 1]) func anotherFormatIsRefusedAndLeftAsItIs(
         version: UInt32
     ) throws {
         let engine = MemoryEngine()
@@ -85,6 +85,30 @@ import Testing
         #expect(again.node.nodeID == state.node.nodeID)
         let format: NumberRow? = try ReadTransaction(engine, reach: .disk).row(.format)
         #expect(format == NumberRow(number: OpenStore.formatVersion))
+    }
+
+    /// Before format 9 nobody counted the bytes of assets.
+    @Test func assetsAreCountedWhereTheyWereNot() throws {
+        var store = try ScratchStore()
+        let asset = FieldValue.asset(Asset(digest: Bytes(repeating: 1, count: 32), size: 1_000))
+        for name in ["a", "b", "c"] {
+            let fields: [String: FieldValue] = name == "c" ? ["n": 1] : ["n": 1, "file": asset]
+            try store.perform([.put(try Commit.Put(name, fields.mapValues { .some($0) }))])
+        }
+        let zone = try #require(try store.zoneNumber())
+        let right: ZoneState? = try store.reader.row(.zoneState(zone))
+        #expect(right?.assetBytes == 2_000)
+        var old = try #require(right)
+        old.assetBytes = 0
+        Self.commit(.zoneState(zone), old.rowBytes, to: store.engine)
+        Self.commit(.format, NumberRow(number: 8).rowBytes, to: store.engine)
+        var dice = SeededGenerator(seed: 2)
+        _ = try OpenStore.open(store.engine, using: &dice)
+        #expect(try store.reader.row(.zoneState(zone)) == right)
+        // In a store of this format nothing is read for it.
+        Self.commit(.zoneState(zone), old.rowBytes, to: store.engine)
+        _ = try OpenStore.open(store.engine, using: &dice)
+        #expect(try store.reader.row(.zoneState(zone)) == old)
     }
 
     @Test func damagedRowsAreReported() throws {

@@ -88,13 +88,36 @@ import Testing
             row.digest = Bytes(repeating: number &* 13, count: 16)
             row.body = try Commit.Put("n", ["a": 1]).fields
             rows.append(row)
-            state.count(row, sign: 1)
+            try state.count(row, sign: 1)
         }
         #expect(state.records == 20)
         #expect(state.bytes == 20 * Int64(rows[0].body.bytes.count))
         #expect(state.bytes > 0)
         try Self.check(state)
-        for row in rows.reversed() { state.count(row, sign: -1) }
+        for row in rows.reversed() { try state.count(row, sign: -1) }
+        #expect(state == ZoneState())
+    }
+
+    /// A row is as it was before assets were counted where there are none.
+    @Test func zoneStateCountsTheBytesOfAssets() throws {
+        var row = RecordRow(type: "T", birth: Self.stamp, createdBy: "")
+        let digest = Bytes(repeating: 1, count: 32)
+        let asset = FieldValue.asset(Asset(digest: digest, size: 1_000))
+        row.body = try Commit.Put("n", ["a": asset, "b": .list([asset, asset])]).fields
+        var state = ZoneState()
+        let empty = state.rowBytes
+        try state.count(row, sign: 1)
+        #expect(state.assetBytes == 3_000)
+        #expect(try ZoneState(row: state.rowBytes) == state)
+        for wrong in [Bytes(state.rowBytes.dropLast()), state.rowBytes + [0], empty + [0]] {
+            #expect(throws: MalformedBytes.self) { try ZoneState(row: wrong) }
+        }
+        try state.count(row, sign: -1)
+        #expect(state == ZoneState() && state.rowBytes == empty)
+        // What a node could send that has no sense for sizes.
+        let large = FieldValue.asset(Asset(digest: digest, size: .max))
+        row.body = try Commit.Put("n", ["a": .list([large, large, asset])]).fields
+        for sign in [1, 1, -1, -1] as [Int64] { try state.count(row, sign: sign) }
         #expect(state == ZoneState())
     }
 

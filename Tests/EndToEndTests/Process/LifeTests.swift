@@ -392,6 +392,8 @@ import Testing
         (["--calls-per-second", "5", "--calls-burst", "0"], "calls-burst: with 0 no call"),
         (["--bytes-per-second", "5"], "bytes-per-second: 5 are too few"),
         (["--calls-at-once", "some"], "calls-at-once: 'some' is not a number"),
+        (["--access-lease", "2"], "access-lease: 2 seconds are too few"),
+        (["--audit-megabytes", "lots"], "audit-megabytes: 'lots' is not a number"),
         (["--container", String(repeating: "x", count: 300)], "container"),
         (["--data", ""], "name a directory"),
         (["--data", "/proc/nowhere/data"], "/proc/nowhere/data can't be made"),

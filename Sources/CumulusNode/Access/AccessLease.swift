@@ -1,0 +1,200 @@
+// The access lease: how long a node goes on letting users in without knowing whom other nodes have
+// shut out meanwhile.
+//
+// Off unless `cumulusd --access-lease` says so. Each other member reports how far it has read, also
+// if that is as far as before. Once this node has read as far as a report, it knows what was
+// revoked there before the report was made. Without such a report within the lease of every listed
+// member, users are refused, but for their own private databases, for signing in and for what takes
+// access away. Asked by `RequestParser` where a call names its database, and by streams before each
+// page. hot: a comparison per call.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+import Synchronization
+
+final class AccessLease: Sendable {
+    let milliseconds: Int64
+    /// Private databases are closed too.
+    let closesAll: Bool
+
+    private struct Key: Hashable {
+        let nodeID: Bytes
+        let scope: ScopeID
+    }
+
+    private struct Report {
+        let vector: VersionVector
+        let time: Instant
+    }
+
+    /// What a member said of a scope.
+    private struct Heard {
+        /// When it made the last report that this node has read as far as.
+        var covered: Instant?
+        /// The first and the last report of those that are not known to be read yet.
+        var first: Report?
+        var last: Report?
+
+        mutating func settle(_ isRead: (VersionVector) -> Bool) {
+            if let report = last, isRead(report.vector) {
+                (covered, first, last) = (report.time, nil, nil)
+            } else if let report = first, isRead(report.vector) {
+                (covered, first) = (report.time, last)
+            }
+        }
+    }
+
+    private struct State {
+        var heard: [Key: Heard] = [:]
+        /// Until when users are let in to a scope, and the member whose report is the oldest.
+        var terms: [ScopeID: (until: Instant, oldest: String)] = [:]
+        var isLooking = false
+    }
+
+    private let state = Mutex(State())
+
+    /// - Parameter milliseconds: How old reports may be.
+    init(milliseconds: Int64, closesAll: Bool) {
+        self.milliseconds = milliseconds
+        self.closesAll = closesAll
+    }
+
+    /// nil if the node has none.
+    convenience init?(_ configuration: Node.Configuration) {
+        guard configuration.accessLeaseMilliseconds > 0 else { return nil }
+        self.init(
+            milliseconds: configuration.accessLeaseMilliseconds,
+            closesAll: configuration.accessLeaseClosesAll
+        )
+    }
+
+    /// A member has reported; its node may have read as far already, or will.
+    func note(_ vector: VersionVector, of nodeID: Bytes, _ scope: ScopeID, now: Instant) {
+        let report = Report(vector: vector, time: now)
+        let key = Key(nodeID: nodeID, scope: scope)
+        state.withLock { state in
+            var heard = state.heard[key] ?? Heard()
+            heard.first = heard.first ?? report
+            heard.last = report
+            state.heard[key] = heard
+        }
+    }
+
+    /// Looks until when users are let in.
+    ///
+    /// - Parameters:
+    ///   - members: Other listed nodes, with the names that users are told.
+    ///   - scopes: The cluster's own and those of containers.
+    ///   - isRead: Whether this node has read that far in a scope.
+    func renew(
+        _ members: [(nodeID: Bytes, name: String)],
+        _ scopes: [ScopeID],
+        isRead: (ScopeID, VersionVector) -> Bool
+    ) {
+        state.withLock { state in
+            for scope in scopes {
+                var term = (until: Instant.distant, oldest: "")
+                for (nodeID, name) in members {
+                    let key = Key(nodeID: nodeID, scope: scope)
+                    // Of a container that nothing was written to nobody reports.
+                    if state.heard[key] == nil, scope != .cluster { continue }
+                    state.heard[key]?.settle { isRead(scope, $0) }
+                    let end = state.heard[key]?.covered.map { $0 + milliseconds }
+                    let until = end ?? Instant(milliseconds: .min)
+                    if until < term.until { term = (until, name) }
+                }
+                state.terms[scope] = term
+            }
+        }
+    }
+
+    /// The member that has not reported for too long; nil if users are let in to a scope.
+    func missing(in scope: ScopeID, now: Instant) -> String? {
+        state.withLock { state in
+            for scope in [.cluster, scope] {
+                guard let term = state.terms[scope] else {
+                    if scope == .cluster { return "the other nodes" }
+                    continue
+                }
+                if now > term.until { return term.oldest }
+            }
+            return nil
+        }
+    }
+
+    /// Returns false if somebody looks already.
+    fileprivate func beginLook() -> Bool {
+        state.withLock { state in
+            defer { state.isLooking = true }
+            return !state.isLooking
+        }
+    }
+
+    fileprivate func endLook() {
+        state.withLock { $0.isLooking = false }
+    }
+}
+
+extension Node {
+    /// Why a caller is not let in to a database for lack of other nodes' reports; nil if it is.
+    func leaseRefusal(of identity: Identity, in database: DatabaseScope) -> ServiceError? {
+        guard let lease, identity.credential != nil, let scope = identity.scope,
+            database != .private || lease.closesAll,
+            let missing = lease.missing(in: scope, now: environment.now())
+        else { return nil }
+        renewLease()
+        var error = ServiceError(
+            .serviceUnavailable,
+            .nodeBehind,
+            """
+            this node has no report of \(missing) from the last \(lease.milliseconds / 1_000) \
+            seconds and may not know who was shut out; try another node, or if that one is gone \
+            for good, have it taken off the list ('cumulus cluster remove')
+            """
+        )
+        error.retryAfterMilliseconds = UInt32(clamping: configuration.reportMilliseconds)
+        return error
+    }
+
+    /// A member has reported how far it has read a scope.
+    func noteForLease(_ report: ReportRequest, of nodeID: Bytes, _ scope: ScopeID) {
+        guard let lease, !report.vector.isEmpty else { return }
+        lease.note(report.vector, of: nodeID, scope, now: environment.now())
+        renewLease()
+    }
+
+    /// Looks again until when users are let in, on a reader thread.
+    private func renewLease() {
+        guard let lease, lease.beginLook() else { return }
+        let isQueued = gate.read(.prompt) { [self] in
+            lease.endLook()
+            try? lookAtLease()
+        }
+        if !isQueued { lease.endLook() }
+    }
+
+    /// The same at once.
+    func lookAtLease() throws(EngineError) {
+        guard let lease else { return }
+        let reader = gate.latest(reach: .disk)
+        let members = try Members.others(than: nodeID, in: reader).map { member in
+            let name = member.endpoint.isEmpty ? "node \(member.nodeID.hex)" : member.endpoint
+            return (nodeID: member.nodeID, name: name)
+        }
+        let scopes = try ScopeDirectory.all(in: reader)
+        let numbers = Dictionary(uniqueKeysWithValues: scopes.map { ($0.scope, $0.number) })
+        lease.renew(members, scopes.map(\.scope)) { scope, vector in
+            numbers[scope].map { gate.visible.covers(vector, $0) } ?? false
+        }
+    }
+
+    /// How often peers are told how far this node has read, though nothing changed.
+    ///
+    /// Often enough for their leases, which are set to the same.
+    var reportAgainMilliseconds: Int64 {
+        guard let lease else { return PeerConnection.oldReportMilliseconds }
+        return min(lease.milliseconds / 3, PeerConnection.oldReportMilliseconds)
+    }
+}

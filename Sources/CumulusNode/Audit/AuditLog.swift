@@ -1,0 +1,149 @@
+// The audit log: who came in, who was refused, and what operators did, a line of JSON for each.
+//
+// Written where calls end (`Auditing`), for the environment to keep: `cumulusd` has an `AuditFile`.
+// A line holds names, numbers and codes, and neither secrets nor what is in records. It says at
+// which epoch of the accounts its caller was judged, so it tells what the node knew by then.
+//
+// Folder: what a node writes down about access. Read `AuditLog`, then `Auditing` and `AuditFile`.
+
+import CumulusModel
+import CumulusWire
+import Synchronization
+
+final class AuditLog: Sendable {
+    /// Lines of one caller that are kept per second, and at once after a rest.
+    ///
+    /// Those of operators are all kept.
+    static let linesPerSecond = 10
+    /// Callers that are told apart; the others are sampled together.
+    private static let capacity = 1_000
+
+    private let keep: @Sendable (Bytes) -> Void
+    private let callers: Mutex<Callers>
+
+    fileprivate struct Callers {
+        var entries: [String: Entry] = [:]
+        /// When those are looked for next that can be forgotten.
+        var nextLook: Instant
+    }
+
+    fileprivate struct Entry {
+        var bucket: TokenBucket
+        var leftOut = 0
+    }
+
+    init(now: Instant, _ keep: @escaping @Sendable (Bytes) -> Void) {
+        self.keep = keep
+        callers = Mutex(Callers(nextLook: now))
+    }
+
+    /// Keeps a line, unless there are too many of its caller.
+    ///
+    /// - Parameter caller: By whom lines are counted; nil means that all are kept.
+    func note(_ line: AuditLine, of caller: String?, now: Instant) {
+        var line = line
+        if let caller {
+            guard let leftOut = admit(caller, now: now) else { return }
+            line.leftOut = leftOut
+        }
+        keep(line.json)
+    }
+
+    /// How many lines of a caller were left out since the last one; nil if this one is, too.
+    private func admit(_ caller: String, now: Instant) -> Int? {
+        callers.withLock { callers in
+            let key = callers.key(for: caller, capacity: AuditLog.capacity, now: now)
+            var entry =
+                callers.entries[key]
+                ?? Entry(
+                    bucket: TokenBucket(
+                        rate: AuditLog.linesPerSecond,
+                        burst: AuditLog.linesPerSecond,
+                        now: now
+                    )
+                )
+            defer { callers.entries[key] = entry }
+            guard entry.bucket.wait(for: 1, now: now) == 0 else {
+                entry.leftOut += 1
+                return nil
+            }
+            entry.bucket.spend(1)
+            defer { entry.leftOut = 0 }
+            return entry.leftOut
+        }
+    }
+}
+
+extension AuditLog.Callers {
+    /// The caller, or the empty name if there is no room for it.
+    fileprivate mutating func key(for caller: String, capacity: Int, now: Instant) -> String {
+        if entries[caller] != nil || entries.count < capacity { return caller }
+        guard now >= nextLook else { return "" }
+        nextLook = now + 1_000
+        entries = entries.filter { _, entry in
+            var bucket = entry.bucket
+            return entry.leftOut > 0 || !bucket.isFull(now: now)
+        }
+        return entries.count < capacity ? caller : ""
+    }
+}
+
+/// What a line says.
+struct AuditLine: Sendable {
+    /// Milliseconds since 1970 UTC.
+    var time: Int64
+    /// `anonymous`, `operator`, `peer` or `user`.
+    var role: String
+    /// Id of the user or the node, hexadecimal; empty for others.
+    var id = ""
+    /// Of the caller: 4 or 16 bytes, or empty.
+    var address: Bytes = []
+    /// As the protocol names it; HELLO for one who was refused at the door.
+    var method: String
+    var container = ""
+    /// What it was about: a user, a role, a record.
+    var target = ""
+    /// Of the error; 0: it was done.
+    var code: UInt32 = 0
+    /// Of the accounts, when the caller was judged.
+    var epoch: UInt64
+    /// Lines of this caller before it that were too many.
+    var leftOut = 0
+
+    /// One line, with its end.
+    var json: Bytes {
+        var text = "{\"time\":\(time),\"caller\":\"\(role)\""
+        func add(_ key: String, _ value: String) {
+            if !value.isEmpty { text += ",\"\(key)\":\(AuditLine.quoted(value))" }
+        }
+        add("id", id)
+        add("address", AuditLine.text(of: address))
+        add("method", method)
+        add("container", container)
+        add("target", target)
+        text += ",\"code\":\(code),\"epoch\":\(epoch)"
+        if leftOut > 0 { text += ",\"leftOut\":\(leftOut)" }
+        return Bytes((text + "}\n").utf8)
+    }
+
+    private static func quoted(_ text: String) -> String {
+        var quoted = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"", "\\": quoted += "\\\(scalar)"
+            case ..<" ", "\u{7F}":
+                let hex = String(scalar.value, radix: 16)
+                quoted += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
+            default: quoted.unicodeScalars.append(scalar)
+            }
+        }
+        return quoted + "\""
+    }
+
+    private static func text(of address: Bytes) -> String {
+        guard address.count == 16 else { return address.map(String.init).joined(separator: ".") }
+        return stride(from: 0, to: 16, by: 2).map { index in
+            String(Int(address[index]) << 8 | Int(address[index + 1]), radix: 16)
+        }.joined(separator: ":")
+    }
+}

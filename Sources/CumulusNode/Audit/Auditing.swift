@@ -1,0 +1,145 @@
+// What of the calls on a connection is written to the audit log: refusals, and the ends of calls
+// that `MethodTable` marks for it, which are sign-ins and the acts of operators.
+//
+// Called by `OpenCalls` where a call ends, and by `CallerConnection` where a caller is refused.
+// hot: a test for each call.
+
+import CumulusModel
+import CumulusOperations
+import CumulusWire
+
+/// An item of a call that its caller had no right to.
+struct RefusedItem: Sendable {
+    var code: ServiceError.Code
+    var target: String
+}
+
+extension OpenCalls {
+    /// Writes down that a call ended.
+    ///
+    /// - Parameter error: nil means that it was answered.
+    func audit(_ call: OpenCall, _ error: ServiceError? = nil) {
+        guard let log = node.audit, let method = call.method else { return }
+        let code = error?.code ?? call.refused?.code
+        let isAct = MethodTable.entry(method.rawValue)?.needs.contains(.audit) ?? false
+        guard isAct || code.map(\.refusesRights) ?? false else { return }
+        var line = AuditLine(
+            time: node.environment.wallClock(),
+            role: identity.role,
+            id: (identity.peer ?? identity.account)?.hex ?? "",
+            address: link.remoteAddress,
+            method: method.protocolName,
+            epoch: identity.credential?.epoch ?? node.gate.epochs.accounts
+        )
+        line.container =
+            identity.scope?.container ?? String(decoding: call.container, as: UTF8.self)
+        line.target = error == nil ? call.refused?.target ?? call.target : call.target
+        line.code = code?.rawValue ?? 0
+        log.note(line, of: key(of: line), now: node.environment.now())
+    }
+
+    /// By whom lines are counted: a user, or an address.
+    private func key(of line: AuditLine) -> String? {
+        if identity.caller.role == .operator { return nil }
+        return line.id.isEmpty ? CallerBudgets.network(of: line.address).hex : line.id
+    }
+}
+
+extension CallerConnection {
+    /// Writes down that a caller was refused at the door.
+    func audit(_ error: ServiceError) {
+        guard let log = node.audit, error.code.refusesRights else { return }
+        let line = AuditLine(
+            time: node.environment.wallClock(),
+            role: Identity().role,
+            address: link.remoteAddress,
+            method: "HELLO",
+            code: error.code.rawValue,
+            epoch: node.gate.epochs.accounts
+        )
+        let key = CallerBudgets.network(of: link.remoteAddress).hex
+        log.note(line, of: key, now: node.environment.now())
+    }
+}
+
+extension CallContext {
+    /// Says for the audit log what the call is about; on the loop.
+    func concerns(_ target: @autoclosure () -> String) {
+        guard node.audit != nil else { return }
+        calls[call.stream]?.target = target()
+    }
+
+    /// Notes the first item that the caller had no right to; on the loop.
+    func noteRefusal(among outcome: ModifyOutcome, of request: ModifyRecords) {
+        // In a private database nothing is refused item by item.
+        guard node.audit != nil, request.database != .private, let open = calls[call.stream] else {
+            return
+        }
+        let items = zip(outcome.saves, request.saves.map(\.address))
+        let deletes = zip(outcome.deletes, request.deletes.map(\.address))
+        for (item, address) in Array(items) + Array(deletes) {
+            guard case .failure(let failure) = item, failure.code.refusesRights else { continue }
+            open.refused = RefusedItem(
+                code: failure.code,
+                target: address.text(in: request.database)
+            )
+            return
+        }
+    }
+}
+
+extension RefusedItem {
+    /// The first record that the caller may not read; nil if there is none.
+    init?(
+        among results: [Result<RecordView, ServiceError>],
+        of ids: ArraySlice<Result<RecordAddress, ServiceError>>,
+        in database: DatabaseScope
+    ) {
+        for (result, id) in zip(results, ids) {
+            guard case .failure(let error) = result, error.code.refusesRights else { continue }
+            self.init(code: error.code, target: (try? id.get())?.text(in: database) ?? "")
+            return
+        }
+        return nil
+    }
+}
+
+extension RecordAddress {
+    /// Database, zone and name.
+    fileprivate func text(in database: DatabaseScope) -> String {
+        "\(database.name)/\(zone.name)/\(name)"
+    }
+}
+
+extension ServiceError {
+    /// What becomes of a call whose connection ends is told to nobody.
+    static let unanswered = ServiceError(
+        .serverResponseLost,
+        "the connection ended before the answer"
+    )
+}
+
+extension ServiceError.Code {
+    /// Whether it says that the caller had no right to something.
+    fileprivate var refusesRights: Bool {
+        self == .notAuthenticated || self == .permissionFailure
+    }
+}
+
+extension Method {
+    /// `recordsFetch` is RECORDS_FETCH.
+    fileprivate var protocolName: String {
+        "\(self)".map { $0.isUppercase ? "_\($0)" : $0.uppercased() }.joined()
+    }
+}
+
+extension Identity {
+    fileprivate var role: String {
+        if isPeer { return "peer" }
+        return switch caller.role {
+        case .anonymous: "anonymous"
+        case .operator: "operator"
+        case .user: "user"
+        }
+    }
+}

@@ -1,0 +1,235 @@
+// The audit log: what is a line in it and what never is, on a node with real sockets; how lines of
+// one caller are sampled.
+
+import CumulusModel
+import CumulusTesting
+import CumulusWire
+import Foundation
+import Synchronization
+import Testing
+
+@testable import CumulusNode
+
+@Suite(.serialized) struct AuditTests {
+    /// What a node keeps.
+    private final class Lines: Sendable {
+        private let all = Mutex<[[UInt8]]>([])
+
+        func keep(_ line: [UInt8]) { all.withLock { $0.append(line) } }
+
+        var text: String {
+            all.withLock { String(decoding: $0.joined(), as: UTF8.self) }
+        }
+
+        /// The lines since the last time.
+        func take() throws -> [Line] {
+            try all.withLock { lines in
+                defer { lines = [] }
+                return try lines.map { try JSONDecoder().decode(Line.self, from: Data($0)) }
+            }
+        }
+    }
+
+    private struct Line: Decodable, Equatable {
+        var time: Int64
+        var caller: String
+        var id: String?
+        var address: String?
+        var method: String
+        var container: String?
+        var target: String?
+        var code: UInt32
+        var epoch: UInt64
+        var leftOut: Int?
+
+        /// The parts that most tests look at.
+        var short: String { "\(caller) \(method) \(target ?? "-") \(code)" }
+    }
+
+    private func withServer(_ body: (TestServer, Lines) async throws -> Void) async throws {
+        let lines = Lines()
+        let server = try await TestServer(audit: { lines.keep($0) })
+        do {
+            try await body(server, lines)
+        } catch {
+            try await server.stop()
+            throw error
+        }
+        try await server.stop()
+    }
+
+    @Test func signInsAndOperatorsActsAreLines() async throws {
+        try await withServer { server, lines in
+            _ = try await server.makeUser("ada")
+            let admin = try RawClient.administering(server)
+            try admin.setPassword("a good password", of: "ada")
+            _ = try lines.take()
+            let stranger = try RawClient(greeting: server.endpoint)
+            _ = try error { _ = try stranger.signIn("ada", "a bad password") }
+            let opened = try stranger.signIn("ada", "a good password")
+            #expect(
+                try lines.take().map(\.short) == [
+                    "anonymous ACCOUNTS_SIGN_IN ada 9", "anonymous ACCOUNTS_SIGN_IN ada 0",
+                ]
+            )
+            let token = String(decoding: opened.token, as: UTF8.self)
+            let ada = try RawClient(greeting: server.endpoint, token: token)
+            try admin.setDisabled(true, "ada")
+            _ = try error { _ = try ada.fetch("note") }
+            _ = try error { try admin.setDisabled(true, "eve") }
+            let found = try lines.take()
+            #expect(
+                found.map(\.short) == [
+                    "operator OPERATOR_SET_USER_STATE ada: disabled 0", "user RECORDS_FETCH - 9",
+                    "operator OPERATOR_SET_USER_STATE eve: disabled 11",
+                ]
+            )
+            #expect(found.allSatisfy { $0.address == "127.0.0.1" && $0.time > 1_700_000_000_000 })
+            // The caller was judged before it was disabled.
+            #expect(found[0].epoch > found[1].epoch)
+            #expect(found[1].id?.count == 32 && found[1].container == TestServer.container)
+        }
+    }
+
+    /// What is only looked at is no line.
+    @Test func rolesAreLinesAndListsAreNot() async throws {
+        try await withServer { server, lines in
+            try await server.importSchema(AccessMatrix.schema)
+            _ = try await server.makeUser("ada")
+            let admin = try RawClient.administering(server)
+            _ = try lines.take()
+            var header = CallHeader(.rolesSet)
+            header.container = Bytes(TestServer.container.utf8)
+            header.environment = UInt32(Environment.development.rawValue)
+            for isGiven in [true, false] {
+                let request = SetRoleRequest(
+                    user: Bytes("ada".utf8),
+                    role: Bytes("Moderator".utf8),
+                    isGiven: isGiven
+                )
+                _ = try admin.perform(header, request.encoded())
+            }
+            _ = try admin.perform(.operatorListUsers)
+            _ = try admin.perform(.operatorStatus)
+            let found = try lines.take()
+            #expect(
+                found.map(\.short) == [
+                    "operator ROLES_SET ada: Moderator given 0",
+                    "operator ROLES_SET ada: Moderator taken 0",
+                ]
+            )
+            #expect(found.allSatisfy { $0.container == TestServer.container })
+        }
+    }
+
+    @Test func refusalsAreLinesAlsoOfSingleRecords() async throws {
+        try await withServer { server, lines in
+            try await server.importSchema(AccessMatrix.schema)
+            let tokens = [try await server.makeUser("ada"), try await server.makeUser("bob")]
+            let ada = try RawClient(greeting: server.endpoint, token: tokens[0])
+            let bob = try RawClient(greeting: server.endpoint, token: tokens[1])
+            let id = Record.ID(recordName: "report-1")
+            var report = Record(recordType: "Report", recordID: id)
+            report["text"] = .string("a private matter")
+            _ = try ada.save([report], in: .public)[0].get()
+            _ = try lines.take()
+            #expect(try bob.fetch("report-1", in: .public)[0].refusal?.code == .permissionFailure)
+            #expect(try bob.save([report], in: .public)[0].refusal?.code == .permissionFailure)
+            _ = try error { _ = try bob.perform(.operatorStatus) }
+            _ = try error {
+                _ = try RawClient(greeting: server.endpoint, token: "cumulus_nobody")
+            }
+            _ = try ada.fetch("report-1", in: .public)[0].get()
+            #expect(
+                try lines.take().map(\.short) == [
+                    "user RECORDS_FETCH public/_defaultZone/report-1 10",
+                    "user RECORDS_MODIFY public/_defaultZone/report-1 10",
+                    "user OPERATOR_STATUS - 10", "anonymous HELLO - 9",
+                ]
+            )
+        }
+    }
+
+    @Test func noSecretAndNoContentIsInALine() async throws {
+        let lines = Lines()
+        let server = try await TestServer(takesRegistrations: true, audit: { lines.keep($0) })
+        let password = "correct horse battery"
+        let stranger = try RawClient(greeting: server.endpoint)
+        let opened = try stranger.signIn("ada", password, by: .accountsRegister)
+        let token = String(decoding: opened.token, as: UTF8.self)
+        let ada = try RawClient(greeting: server.endpoint, token: token)
+        let made = try await server.makeUser("bob")
+        try RawClient.administering(server).setPassword("another horse", of: "ada")
+        _ = try error { _ = try ada.save([Record("secret-note")]) }
+        _ = try error { _ = try stranger.signIn("ada", password) }
+        let text = lines.text
+        #expect(text.contains("ACCOUNTS_REGISTER") && text.contains("OPERATOR_ADD_TOKEN"))
+        for secret in [password, token, made, TestServer.operatorToken, "horse", "a note"] {
+            #expect(!text.contains(secret))
+        }
+        try await server.stop()
+    }
+
+    /// Its caller is gone before the answer, which may have been an act all the same.
+    @Test func anActWhoseCallerIsGoneIsALine() async throws {
+        let lines = Lines()
+        let server = try await TestServer(startsThreads: false, audit: { lines.keep($0) })
+        let admin = try RawClient.administering(server)
+        let request = OperatorMessages.request(name: Bytes("ada".utf8))
+        try admin.send(admin.call(.operatorAddUser, request))
+        #expect(try await eventually { server.node.callsInProgress == 1 })
+        admin.close()
+        #expect(try await eventually { !lines.text.isEmpty })
+        #expect(try lines.take().map(\.short) == ["operator OPERATOR_ADD_USER ada 34"])
+        try await server.stop()
+    }
+
+    // MARK: Lines
+
+    private func line(_ target: String = "") -> AuditLine {
+        AuditLine(time: 1, role: "user", id: "ab", method: "M", target: target, epoch: 7)
+    }
+
+    @Test func aLineIsOneObjectWhateverIsInIt() throws {
+        let target = "a \"quoted\" \\ name\n\u{1}\u{7F} é 🌍"
+        var line = line(target)
+        line.address = [0x20, 1, 0x0D, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+        let json = line.json
+        #expect(json.last == UInt8(ascii: "\n") && json.count { $0 == UInt8(ascii: "\n") } == 1)
+        let read = try JSONDecoder().decode(Line.self, from: Data(json))
+        #expect(read.target == target && read.address == "2001:db8:0:0:0:0:0:1")
+        #expect(read.code == 0 && read.epoch == 7 && read.leftOut == nil)
+    }
+
+    @Test func moreThanTenASecondAreLeftOutAndCounted() throws {
+        let lines = Lines()
+        let log = AuditLog(now: Instant(milliseconds: 0)) { lines.keep($0) }
+        for _ in 0..<100 { log.note(line(), of: "ada", now: Instant(milliseconds: 0)) }
+        #expect(try lines.take().map(\.leftOut) == Array(repeating: nil, count: 10))
+        // Another caller has lines of its own, and an operator all of them.
+        log.note(line(), of: "bob", now: Instant(milliseconds: 0))
+        for _ in 0..<20 { log.note(line(), of: nil, now: Instant(milliseconds: 0)) }
+        #expect(try lines.take().count == 21)
+        log.note(line(), of: "ada", now: Instant(milliseconds: 100))
+        #expect(try lines.take().map(\.leftOut) == [90])
+        log.note(line(), of: "ada", now: Instant(milliseconds: 200))
+        #expect(try lines.take().map(\.leftOut) == [nil])
+    }
+
+    /// Strangers with many addresses take no memory, and no lines of those who are known.
+    @Test func callersBeyondAThousandShareTheirLines() throws {
+        let lines = Lines()
+        let log = AuditLog(now: Instant(milliseconds: 0)) { lines.keep($0) }
+        for number in 0..<3_000 {
+            log.note(line(), of: "\(number)", now: Instant(milliseconds: 0))
+        }
+        #expect(try lines.take().count == 1_010)
+        log.note(line(), of: "5", now: Instant(milliseconds: 0))
+        #expect(try lines.take().count == 1)
+        // Those who were silent are forgotten, and make room.
+        for number in 3_000..<3_500 {
+            log.note(line(), of: "\(number)", now: Instant(milliseconds: 2_000))
+        }
+        #expect(try lines.take().count == 500)
+    }
+}
