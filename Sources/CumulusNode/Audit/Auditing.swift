@@ -140,6 +140,7 @@ extension Identity {
         case .anonymous: "anonymous"
         case .operator: "operator"
         case .user: "user"
+        case .server: "server"
         }
     }
 }
