@@ -207,7 +207,7 @@ let package = Package(
             "CumulusNodeTests",
             [
                 "CumulusNode", "Cumulus", "CumulusAssets", "CumulusReplication", "CumulusStorage",
-                "CumulusWire", "CumulusModel", "CumulusTesting", log,
+                "CumulusWire", "CumulusModel", "CumulusSystem", "CumulusTesting", log,
             ]
         ),
         tests(

@@ -35,7 +35,7 @@ import Testing
     @Test func aPauseIsShortAndWhoGoesOnGetsTheNextOne() {
         var (restraint, now) = (Restraint(), Self.start)
         for _ in 0...Restraint.mostIgnored { restraint.refused(retryAfter: 60_000, now: now) }
-        #expect(restraint.isPausing(now: now + Restraint.longestPause - 1))
+        #expect(restraint.isPausing(now: now + (Restraint.longestPause - 1)))
         now = now + Restraint.longestPause
         #expect(!restraint.isPausing(now: now))
         restraint.refused(retryAfter: 60_000, now: now)

@@ -1,8 +1,10 @@
 // Passwords on a real node: signing in, changing them, and what somebody is told who guesses. Each
 // check of a password takes about 100 ms.
 
+import Cumulus
 import CumulusModel
 import CumulusOperations
+import CumulusStorage
 import CumulusTesting
 import CumulusWire
 import Synchronization

@@ -2,6 +2,7 @@
 // that takes no more costs lines and nothing else.
 
 import CumulusModel
+import CumulusSystem
 import CumulusTesting
 import Foundation
 import Logging

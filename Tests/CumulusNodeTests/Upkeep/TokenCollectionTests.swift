@@ -1,9 +1,11 @@
 // A node forgets tokens that expired long ago, once every member has read what is known of them.
 
+import Cumulus
 import CumulusModel
 import CumulusOperations
 import CumulusStorage
 import CumulusTesting
+import CumulusWire
 import Testing
 
 @testable import CumulusNode

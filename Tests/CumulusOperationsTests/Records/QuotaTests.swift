@@ -12,6 +12,15 @@ import Testing
     private let store: TestStore
     private static let quota = 10_000
 
+    private struct Refusal: Equatable {
+        let code: ServiceError.Code
+        let message: String
+
+        init(_ error: ServiceError) {
+            (code, message) = (error.code, error.message)
+        }
+    }
+
     init() throws {
         store = try TestStore()
     }
@@ -28,7 +37,7 @@ import Testing
         _ limits: Limits? = nil,
         isAtomic: Bool = false,
         by caller: Caller = .alice
-    ) throws -> [ServiceError?] {
+    ) throws -> [Refusal?] {
         var modify = ModifyRecords(
             database: database,
             policy: .changedKeys,
@@ -37,7 +46,7 @@ import Testing
         )
         modify.limits = limits ?? self.limits
         return try store.modify(modify, by: caller).saves.map { item in
-            if case .failure(let failure) = item { failure.error } else { nil }
+            if case .failure(let failure) = item { Refusal(failure.error) } else { nil }
         }
     }
 
@@ -104,7 +113,7 @@ import Testing
         (limits.privateDatabaseBytes, limits.publicDatabaseBytes) = (0, Self.quota)
         let large = item("a", bytes: 9_000)
         #expect(try save([large], in: .public, limits) == [nil])
-        // Whoever saves.
+        // The author does not matter.
         let refused = try save([item("b", bytes: 2_000)], in: .public, limits, by: .bob)[0]
         #expect(refused?.code == .quotaExceeded)
         #expect(refused?.message.contains("publicDatabaseBytes") == true)
@@ -133,7 +142,8 @@ import Testing
         // It is named here, so its content need not be.
         let copies = (0..<9).map { SaveItem("copy\($0)", ["file": .asset(asset)]) }
         #expect(try save(copies).allSatisfy { $0?.code == .quotaExceeded })
-        #expect(try save(names.map { SaveItem($0, ["file": .some(nil)]) }).allSatisfy { $0 == nil })
+        let none: [String: FieldValue?] = ["file": nil]
+        #expect(try save(names.map { SaveItem($0, none) }).allSatisfy { $0 == nil })
         #expect(try usage().assetBytes == 0)
         #expect(try save([SaveItem("new", ["n": 1])]) == [nil])
     }
@@ -141,12 +151,12 @@ import Testing
     @Test func anAssetTakesItsSizeOnceARecordNamesIt() throws {
         let list = SampleAsset.list(of: [6_000])
         let large = SampleAsset.list(of: [6_000, 6_000])
-        func prepare(_ list: ChunkList, _ limits: Limits) throws -> ServiceError? {
+        func prepare(_ list: ChunkList, _ limits: Limits) throws -> Refusal? {
             let request = PrepareAssets(database: .private, lists: [.success(list)], limits: limits)
             let answer = try store.run(store.request(.prepareAssets(request), by: .alice)).get()
             guard case .prepared(let outcome) = answer, case .failure(let failure) = outcome[0]
             else { return nil }
-            return failure.error
+            return Refusal(failure.error)
         }
         #expect(try prepare(large, limits)?.code == .quotaExceeded)
         #expect(try prepare(list, limits) == nil)
@@ -172,7 +182,8 @@ import Testing
         // The upload of what is there already goes on.
         #expect(try prepare(list, limits) == nil)
         #expect(try save([SaveItem("a", ["file": asset, "n": 1])]) == [nil])
-        #expect(try save([SaveItem("a", ["file": .some(nil)])]) == [nil])
+        let none: [String: FieldValue?] = ["file": nil]
+        #expect(try save([SaveItem("a", none)]) == [nil])
         #expect(try usage().assetBytes == 0)
         #expect(try save([named("b")]) == [nil])
         #expect(try DerivedRows.differences(in: store.engine) == [])
