@@ -2,8 +2,8 @@
 // as long as it was told to wait.
 //
 // A value without a clock. `OpenCalls` says what became of each call, `CallerConnection` asks
-// before it takes a frame. A refused call costs the node little, but to read and to answer all that a
-// flood brings would cost others their turns; unread frames wait at their sender. hot: once per
+// before it takes a frame. A refused call costs the node little, but to read and to answer all that
+// a flood brings would cost others their turns; unread frames wait at their sender. hot: once per
 // call.
 
 import CumulusModel

@@ -13,6 +13,7 @@ enum PeopleCalls {
     static let mostHandles = 100
 
     static func profile(_ context: CallContext) throws {
+        try checkCaller(context)
         let name = try SessionCalls.user(try ProfileMessages.user(wire: context.message), context)
         let caller = context.identity.credential?.session
         try context.readFromDisk(in: .cluster) { context in
@@ -30,6 +31,7 @@ enum PeopleCalls {
     }
 
     static func setProfile(_ context: CallContext) throws {
+        try checkCaller(context)
         let request = try SetProfileRequest(wire: context.message)
         let name = try SessionCalls.user(request.user, context)
         let displayName = request.displayName
@@ -39,6 +41,11 @@ enum PeopleCalls {
             isDiscoverable: request.isDiscoverable
         )
         context.change(.account(.setProfile(profile, user: name)), SessionCalls.done)
+    }
+
+    /// Refuses callers without an account before their message is read.
+    private static func checkCaller(_ context: CallContext) throws {
+        if context.caller.role != .operator { _ = try context.identity.session() }
     }
 
     static func discover(_ context: CallContext) throws {

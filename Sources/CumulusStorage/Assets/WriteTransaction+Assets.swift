@@ -139,11 +139,9 @@ extension RecordBody {
 
     /// The sizes of all assets in it, one that is named twice counted twice, modulo 2^64.
     package func assetBytes() throws(MalformedBytes) -> Int64 {
-        var sum: Int64 = 0
-        for entry in entries where entry.type?.holdsAssets == true {
-            for asset in try assets(entry) { sum &+= Int64(truncatingIfNeeded: asset.size) }
-        }
-        return sum
+        var sum: UInt64 = 0
+        for entry in entries { for asset in try assets(entry) { sum &+= asset.size } }
+        return Int64(bitPattern: sum)
     }
 
     /// The assets of a field, in order; none if it holds something else.

@@ -311,7 +311,7 @@ extension WriteTransaction {
 
     /// Makes the batch end with a milestone.
     mutating func needMilestone(in scope: ScopeNumber) throws(EngineError) {
-        // Only scopes of the batch get milestones, and it may have changed nothing else of this one.
+        // Only scopes of the batch get milestones; nothing else of this one may have changed.
         replaceScope(try loadScope(scope))
         _ = try loadFeeds(of: scope)
         state.feeds[scope]?.needsMilestone = true

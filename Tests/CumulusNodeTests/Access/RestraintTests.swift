@@ -80,7 +80,7 @@ import Testing
 
     /// Calls that a turn answered, and those that it refused.
     private func ends(of turn: Turn) throws -> (answered: Int, refused: Int) {
-        var decoder = FrameDecoder(frameLimit: 1 << 20)
+        var decoder = FrameDecoder(frameLimit: 1 << 20, expectsPreface: false)
         turn.output.bytes.withUnsafeBytes { decoder.append($0) }
         var ends = (answered: 0, refused: 0)
         while let frame = try decoder.next() {

@@ -70,7 +70,9 @@ import Testing
             #expect(!strong.isWeak && strong.matches(Bytes(Self.password.utf8)))
             let second = try connect(try nobody.signIn("ada", Self.password), server)
             #expect(try stored() == strong)
-            for client in [first, second] { _ = try client.save([Record("note")])[0].get() }
+            for (name, client) in [("one", first), ("two", second)] {
+                _ = try client.save([Record(name)])[0].get()
+            }
         }
     }
 
