@@ -170,7 +170,7 @@ package enum OpenStore {
 extension WriteTransaction {
     /// Counts the bytes of assets in each zone, where a release before did not.
     ///
-    /// Reads the records that name assets: about a second for 100,000 of them.
+    /// Reads the records that name assets.
     fileprivate mutating func countAssets() throws(EngineError) {
         for (_, scope) in try ScopeDirectory.all(in: self) {
             for (_, database) in try databases(of: scope) {
