@@ -210,7 +210,6 @@ import Testing
         #expect(counts["feeds: notifications", default: 0] > 50, "\(counts)")
         #expect(counts["feeds: resets", default: 0] > 20, "\(counts)")
         #expect(counts["feeds: marks", default: 0] > 40, "\(counts)")
-        #expect(counts["feeds: records of others", default: 0] > 2, "\(counts)")
     }
 
     /// Histories in which nothing waits, is known or is lost would show little.
