@@ -2,7 +2,7 @@
 // applied.
 //
 // Held against the quota where a save is made (`SavePlanner`), and told in the status. It is
-// measured, so nodes that have applied the same commits have the same, whoever made them.
+// measured, so nodes that have applied the same commits find the same sum.
 
 import CumulusModel
 

@@ -2,8 +2,8 @@
 //
 // Checked by `AccessMatrixTests` on a node with real sockets. A method has one row for each target
 // that makes a difference: somebody's own private zone, and the public database by what grants say.
-// Operators' and peers' methods get a message that can't be read: whoever may call them is told
-// that (12), and everybody else is refused before anything is read.
+// Operators' and peers' methods get a message that can't be read. Callers who may use them are told
+// that (12); all others are refused before anything is read.
 
 import CumulusAssets
 import CumulusModel

@@ -119,7 +119,7 @@ extension AccountSimulation {
         count("states", at: one)
     }
 
-    /// A node forgets its logs, whoever has read them.
+    /// A node forgets its logs, also what others have not read.
     mutating func truncate(at one: Int) throws {
         for scope in scopes {
             let (number, vector) = (try number(of: scope, at: one), try vector(of: scope, at: one))
