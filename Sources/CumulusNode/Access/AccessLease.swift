@@ -16,7 +16,7 @@ import Synchronization
 
 final class AccessLease: Sendable {
     let milliseconds: Int64
-    /// Private databases are closed too.
+    /// An expired lease closes private databases too.
     let closesAll: Bool
 
     private struct Key: Hashable {
@@ -31,7 +31,7 @@ final class AccessLease: Sendable {
 
     /// What a member said of a scope.
     private struct Heard {
-        /// When it made the last report that this node has read as far as.
+        /// The arrival of its newest report whose commits this node has read.
         var covered: Instant?
         /// The first and the last report of those that are not known to be read yet.
         var first: Report?
@@ -48,7 +48,7 @@ final class AccessLease: Sendable {
 
     private struct State {
         var heard: [Key: Heard] = [:]
-        /// Until when users are let in to a scope, and the member whose report is the oldest.
+        /// The end of a scope's lease, and the member whose report is the oldest.
         var terms: [ScopeID: (until: Instant, oldest: String)] = [:]
         var isLooking = false
     }
@@ -98,7 +98,7 @@ final class AccessLease: Sendable {
                 var term = (until: Instant.distant, oldest: "")
                 for (nodeID, name) in members {
                     let key = Key(nodeID: nodeID, scope: scope)
-                    // Of a container that nothing was written to nobody reports.
+                    // Members don't report on a container without commits.
                     if state.heard[key] == nil, scope != .cluster { continue }
                     state.heard[key]?.settle { isRead(scope, $0) }
                     let end = state.heard[key]?.covered.map { $0 + milliseconds }

@@ -89,7 +89,7 @@ extension CallContext {
 }
 
 extension RefusedItem {
-    /// The first record that the caller may not read; nil if there is none.
+    /// The first record that the caller may not read; nil if the caller may read all of them.
     init?(
         among results: [Result<RecordView, ServiceError>],
         of ids: ArraySlice<Result<RecordAddress, ServiceError>>,

@@ -43,11 +43,11 @@ package final class Node: Sendable {
         package var reportMilliseconds: Int64 = 10_000
         /// Makes a directory with all that a node needs; nil means this one can't be backed up.
         package var backUp: BackUp?
-        /// How old the reports of all other members may be; 0: nobody asks.
+        /// The greatest age of any other member's report; 0 means that reports may be of any age.
         ///
-        /// Users are let in to their private databases only when one is older.
+        /// If a report is older, users reach only their own private databases.
         package var accessLeaseMilliseconds: Int64 = 0
-        /// They are not let in there either.
+        /// If a report is older, users don't reach their private databases either.
         package var accessLeaseClosesAll = false
         /// Other nodes that are to hold a change before its answer, unless its caller says.
         package var replicas = 0
@@ -76,9 +76,9 @@ package final class Node: Sendable {
     package let meter = NodeMeter()
     let attempts = Attempts()
     let passwords = PasswordThread()
-    /// nil means that none is kept.
+    /// nil means that the node keeps no audit log.
     let audit: AuditLog?
-    /// nil means that there is none.
+    /// nil means that the node has no lease.
     let lease: AccessLease?
     package let nodeID: Bytes
     package let clusterID: Bytes

@@ -68,7 +68,7 @@ package struct Credential: Hashable, Sendable {
         }
     }
 
-    /// What a caller is told whom it doesn't let in any more.
+    /// The answer to a caller whose credential is not valid any more.
     package var refusal: ServiceError {
         switch subject {
         case .user: Sessions.refusal

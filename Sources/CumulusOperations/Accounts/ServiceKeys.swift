@@ -57,7 +57,7 @@ package enum ServiceKeys {
 
     package static let idBytes = 16
 
-    /// What a caller is told whose key doesn't let it in, whatever the cause.
+    /// The one answer to all keys that are refused, whatever the cause.
     package static let refusal = ServiceError(
         .notAuthenticated,
         """

@@ -136,7 +136,7 @@ struct ZoneBatch {
         var owned: [String: OwnerCount] = [:]
         /// Puts take references along as they stand.
         var bringsBack = false
-        /// What the database held before; nil: nobody asked, as where it has no quota.
+        /// What the database held before; nil if it has no quota.
         var used: Int?
         /// Bytes by which the puts make it grow, about.
         var growth = 0

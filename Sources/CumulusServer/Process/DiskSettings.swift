@@ -7,7 +7,7 @@ import CumulusSystem
 import RocksDBStorage
 
 extension Configuration {
-    /// Disk for the audit log; nil if none is kept, as where nothing is to be changed.
+    /// Disk for the audit log; nil if the node keeps no log, for example when it is read-only.
     func auditBytes() throws -> Int? {
         let megabytes = try number("audit-megabytes", in: 0...1 << 20)
         return try megabytes == 0 || flag("read-only") ? nil : megabytes << 20

@@ -103,7 +103,7 @@ extension Configuration {
         return limits
     }
 
-    /// How old reports of other members may be, in milliseconds; 0: nobody asks.
+    /// The greatest age of other members' reports, in milliseconds; 0 means any age.
     func accessLease() throws -> Int64 {
         let seconds = try number("access-lease", in: 0...86_400)
         guard seconds == 0 || seconds >= Configuration.shortestLease else {

@@ -35,7 +35,7 @@ extension UInt64 {
 // MARK: - In the writer
 
 extension WriteTransaction {
-    /// The same, with what this batch did.
+    /// The same, with the changes of this batch.
     ///
     /// The sum of at most `zonesPerDatabase` states, which are in memory.
     package mutating func knownUsage(

@@ -78,7 +78,7 @@ extension WriteTransaction {
         }
     }
 
-    /// The vector of the oldest milestone from which a feed can go on; nil if there is none.
+    /// The vector of the oldest milestone from which a feed can go on; nil if no feed can go on.
     private borrowing func firstFeedVector(
         of scope: ScopeNumber
     ) throws(EngineError) -> VersionVector? {

@@ -120,7 +120,7 @@ package struct DiscoverRequest: Hashable, Sendable {
 
 /// Whom a handle leads to.
 package struct DiscoveredUser: Hashable, Sendable {
-    /// User record name; empty: nobody who wants to be found.
+    /// User record name; empty if no discoverable user has the handle.
     package var user: String
     package var displayName: String
 

@@ -98,7 +98,7 @@ import Testing
         #expect(state == ZoneState())
     }
 
-    /// A row is as it was before assets were counted where there are none.
+    /// The row of a zone without assets has the same bytes as in releases that counted none.
     @Test func zoneStateCountsTheBytesOfAssets() throws {
         var row = RecordRow(type: "T", birth: Self.stamp, createdBy: "")
         let digest = Bytes(repeating: 1, count: 32)

@@ -46,7 +46,7 @@ extension AccountSimulation {
         }
     }
 
-    /// What must hold when everybody has heard everything.
+    /// What must hold when each node has read all commits.
     mutating func checkEnd() throws {
         for one in stores.indices { try check(one) }
         try checkEqual()
