@@ -67,6 +67,7 @@ enum PeopleCalls {
     static func setHandle(_ context: CallContext) throws {
         let request = try SetHandleRequest(wire: context.message)
         let name = try Names.checkIdentifier(request.user[...], "user name")
+        context.concerns(name)
         let change = AccountChange.setHandle(
             try Handle(request.handle),
             user: name,
