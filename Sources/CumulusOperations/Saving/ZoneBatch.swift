@@ -284,21 +284,25 @@ struct ZoneBatch {
         plan.dying[name] = index
         while let (target, birth) = pending.popLast() {
             plan.deletions.append((target, birth))
-            let owned = try transaction.referrers(to: target, born: birth, .deleteSelf, in: zone)
-            for child in owned where plan.dying[child.name] == nil {
-                guard try goes(child, with: target),
-                    let row = try transaction.record(zone, child.name), !row.isDead,
-                    try !transaction.lens(of: scope).hides(child.field, of: row.type)
-                else { continue }
-                let isNamed = deletesByName[child.name] != nil
-                guard isNamed || room > 0 else {
-                    plan.open.insert(target)
-                    break
+            var pages = ReferrerPages(to: target, born: birth, .deleteSelf, in: zone)
+            pages: while let owned = try pages.next(in: transaction) {
+                for child in owned where plan.dying[child.name] == nil {
+                    guard try goes(child, with: target),
+                        let row = try transaction.record(zone, child.name), !row.isDead,
+                        try !transaction.lens(of: scope).hides(child.field, of: row.type)
+                    else { continue }
+                    let isNamed = deletesByName[child.name] != nil
+                    guard isNamed || room > 0 else {
+                        plan.open.insert(target)
+                        break pages
+                    }
+                    if !isNamed { room -= 1 }
+                    plan.dying[child.name] = index
+                    pending.append((child.name, row.birth.dot))
                 }
-                if !isNamed { room -= 1 }
-                plan.dying[child.name] = index
-                pending.append((child.name, row.birth.dot))
             }
+            // It is planned again after the survey.
+            if plan.isLong, request.survey == nil { break }
         }
         return nil
     }
@@ -334,13 +338,15 @@ struct ZoneBatch {
         var staying: [(name: String, child: String)] = []
         for (name, birth) in plan.deletions {
             guard try isShown(name, in: zone, &transaction) else { continue }
-            let children = try transaction.referrers(to: name, born: birth, .parent, in: zone)
-            for child in children.map(\.name) where !moves(child, awayFrom: name) {
-                if plan.dying[child] != nil {
-                    parents[child, default: []].append(name)
-                } else if try isShown(child, in: zone, &transaction) {
-                    staying.append((name, child))
-                    break
+            var pages = ReferrerPages(to: name, born: birth, .parent, in: zone)
+            pages: while let children = try pages.next(in: transaction) {
+                for child in children.map(\.name) where !moves(child, awayFrom: name) {
+                    if plan.dying[child] != nil {
+                        parents[child, default: []].append(name)
+                    } else if try isShown(child, in: zone, &transaction) {
+                        staying.append((name, child))
+                        break pages
+                    }
                 }
             }
         }

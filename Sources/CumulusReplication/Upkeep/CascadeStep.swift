@@ -72,22 +72,19 @@ struct CascadeStep {
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Bool {
         for birth in births {
-            let children = try transaction.referrers(
-                to: name,
-                born: birth,
-                .deleteSelf,
-                in: number
-            )
-            for child in children where !dying.contains(child.name) {
-                guard let row = try transaction.load(number, child.name), !row.isDead,
-                    try !transaction.lens(of: scope).hides(child.field, of: row.type)
-                else { continue }
-                if let end, try !refers(row, child.field, to: name, before: end, transaction) {
-                    continue
+            var pages = ReferrerPages(to: name, born: birth, .deleteSelf, in: number)
+            while let children = try pages.next(in: transaction) {
+                for child in children where !dying.contains(child.name) {
+                    guard let row = try transaction.load(number, child.name), !row.isDead,
+                        try !transaction.lens(of: scope).hides(child.field, of: row.type)
+                    else { continue }
+                    if let end, try !refers(row, child.field, to: name, before: end, transaction) {
+                        continue
+                    }
+                    guard deletions.count < limit else { return false }
+                    let others = try transaction.siblings(of: row, named: child.name, in: number)
+                    delete(child.name, [row.birth.dot] + others)
                 }
-                guard deletions.count < limit else { return false }
-                let others = try transaction.siblings(of: row, named: child.name, in: number)
-                delete(child.name, [row.birth.dot] + others)
             }
         }
         return true
@@ -99,19 +96,26 @@ struct CascadeStep {
         around name: String,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> Bool {
-        let children = try transaction.referrers(to: name, born: nil, .deleteSelf, in: number)
         var isLater = false
-        for candidate in [name] + children.map(\.name) where !dying.contains(candidate) {
-            looks += 1
-            guard let row = try transaction.load(number, candidate), !row.isDead else { continue }
-            switch try verdict(on: row, &transaction) {
-            case .stays: break
-            case .later: isLater = true
-            case .goes:
-                guard deletions.count < limit else { return false }
-                if row.hasSiblings { reshown.append(candidate) }
-                delete(candidate, [row.birth.dot])
+        var candidates = [name]
+        var pages = ReferrerPages(to: name, born: nil, .deleteSelf, in: number)
+        while true {
+            for candidate in candidates where !dying.contains(candidate) {
+                looks += 1
+                guard let row = try transaction.load(number, candidate), !row.isDead else {
+                    continue
+                }
+                switch try verdict(on: row, &transaction) {
+                case .stays: break
+                case .later: isLater = true
+                case .goes:
+                    guard deletions.count < limit else { return false }
+                    if row.hasSiblings { reshown.append(candidate) }
+                    delete(candidate, [row.birth.dot])
+                }
             }
+            guard let children = try pages.next(in: transaction) else { break }
+            candidates = children.map(\.name)
         }
         if isLater { rest.append(name) }
         return true

@@ -34,29 +34,63 @@ package struct Referrer: Hashable, Sendable {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// What refers to a life of `target`, in the order of the names; at most `limit`.
+    /// What refers to a life of `target`, in the order of the names.
     package borrowing func referrers(
         to target: String,
         born birth: Dot?,
         _ kind: BackReferenceKind,
-        in zone: ZoneNumber,
-        limit: Int = .max
+        in zone: ZoneNumber
     ) throws(EngineError) -> [Referrer] {
-        var found: [Referrer] = []
-        let range = KeyRange.backReferences(of: zone, to: target, kind)
-        for (key, value) in try rows(.index, range, limit: limit) {
+        var pages = ReferrerPages(to: target, born: birth, kind, in: zone, size: .max)
+        return try pages.next(in: self) ?? []
+    }
+}
+
+/// What refers to a record, in the order of the names, some at a time: the writer's turn may have
+/// no room for all.
+package struct ReferrerPages {
+    private var range: KeyRange
+    private let birth: Dot?
+    private let size: Int
+    private var isAtEnd = false
+
+    /// - Parameter birth: Only what refers to this life; nil: to any.
+    package init(
+        to target: String,
+        born birth: Dot?,
+        _ kind: BackReferenceKind,
+        in zone: ZoneNumber,
+        size: Int = 32
+    ) {
+        range = KeyRange.backReferences(of: zone, to: target, kind)
+        self.birth = birth
+        self.size = size
+    }
+
+    /// The next page, which may be empty; nil after the last one.
+    package mutating func next<Reader: RowReader & ~Copyable>(
+        in reader: borrowing Reader
+    ) throws(EngineError) -> [Referrer]? {
+        if isAtEnd { return nil }
+        let rows = try reader.rows(.index, range, limit: size)
+        isAtEnd = rows.count < size
+        if let last = rows.last { range.start = last.key + [0] }
+        var page: [Referrer] = []
+        for (key, value) in rows {
             if let birth, !value.isEmpty {
-                var reader = CanonicalReader(value)
-                let known = try decoding(key) { () throws(MalformedBytes) in try reader.dot() }
+                var bytes = CanonicalReader(value)
+                let known = try reader.decoding(key) { () throws(MalformedBytes) in
+                    try bytes.dot()
+                }
                 if known != birth { continue }
             }
-            var reader = KeyReader(key)
-            _ = try reader.number(ZoneNumber.self)
-            _ = try reader.content()
-            _ = try reader.number(UInt8.self)
-            found.append(Referrer(name: try reader.text(), field: try reader.text()))
+            var parts = KeyReader(key)
+            _ = try parts.number(ZoneNumber.self)
+            _ = try parts.content()
+            _ = try parts.number(UInt8.self)
+            page.append(Referrer(name: try parts.text(), field: try parts.text()))
         }
-        return found
+        return page
     }
 }
 

@@ -1,4 +1,4 @@
-// An engine in front of another one that counts its flushes, the writer's reads and the rows of
+// An engine in front of another one that counts its flushes, what the writer reads and the rows of
 // its batches, whose disk is as slow, as full or as cold as a test wants it, and which a process
 // may end in.
 
@@ -13,6 +13,7 @@ package final class CountingEngine: StorageEngine {
     private let rowCount = Atomic<Int>(0)
     private let mostRows = Atomic<Int>(0)
     private let readCount = Atomic<Int>(0)
+    private let lentCount = Atomic<Int>(0)
     private let free = Atomic<UInt64>(.max)
     private let cold = Atomic<Bool>(false)
     private let flushSeconds: Double
@@ -49,6 +50,9 @@ package final class CountingEngine: StorageEngine {
 
     /// Reads of the newest state: the writer's; others read from snapshots.
     package var reads: Int { readCount.load(ordering: .relaxed) }
+
+    /// Rows that those of them visited which read a range.
+    package var rowsLent: Int { lentCount.load(ordering: .relaxed) }
 
     /// What `freeBytes` answers.
     package func setFreeBytes(_ bytes: UInt64) {
@@ -129,7 +133,10 @@ package final class CountingEngine: StorageEngine {
         reach: Reach,
         to visit: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) throws(EngineError) {
-        try newest.lendRows(family, range, backwards: backwards, reach: reach, to: visit)
+        try newest.lendRows(family, range, backwards: backwards, reach: reach) { key, value in
+            lentCount.wrappingAdd(1, ordering: .relaxed)
+            return visit(key, value)
+        }
     }
 
     private var newest: ColdReader {

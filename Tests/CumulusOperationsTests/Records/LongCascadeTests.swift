@@ -104,6 +104,30 @@ import Testing
         #expect(try names() == ["other"])
     }
 
+    /// Not all that refers to what it deletes: here that would be 6,000 rows.
+    @Test func aTurnReadsFewRows() throws {
+        let engine = CountingEngine()
+        let store = try TestStore(engine: engine)
+        store.cascadeRecords = 20
+        try store.modify(ModifyZones(saving: ["z"]), by: .alice)
+        let save = LongCascadeTests.save
+        try store.save([save("r", [:], nil)])
+        try store.save((0..<20).map { save("r\($0)", ["of": .owner("r")], nil) })
+        for branch in 0..<20 {
+            let leaves = (0..<300).map {
+                save("\(branch)-\($0)", ["of": .owner("r\(branch)")], nil)
+            }
+            try store.save(leaves)
+        }
+        var before = engine.rowsLent
+        let modify = LongCascadeTests.deletion("r")
+        _ = try store.run(store.request(.modifyRecords(modify), by: .alice)).get()
+        #expect(engine.rowsLent - before < 2_000)
+        before = engine.rowsLent
+        #expect(try !store.payCascades(turns: 1))
+        #expect(engine.rowsLent - before < 2_000)
+    }
+
     @Test func theStepsAreTheCallersAndTellEachRecord() throws {
         let token = try store.changes(in: "z").token
         _ = try begin()
