@@ -36,6 +36,7 @@ enum KeyCalls {
             label: label,
             expires: request.expires
         )
+        context.concerns("key \(label)")
         context.change(.account(.addKey(key))) { answer in
             guard case .account(.key(let key, let existed)) = answer else { return [] }
             return [AddKeyResponse(key: WireServiceKey(key), existed: existed).encoded()]
@@ -51,6 +52,7 @@ enum KeyCalls {
                 "a key's id has \(ServiceKeys.idBytes) bytes, and not \(id.count); list the keys"
             )
         }
+        context.concerns("key \(id.hex)")
         context.change(.account(.revokeKey(id))) { answer in
             guard case .account(.done(let existed)) = answer else { return [] }
             return [RevokeKey.answer(existed: existed)]

@@ -40,6 +40,7 @@ enum PeopleCalls {
                 ? "" : try Names.checkText(displayName[...], "display name"),
             isDiscoverable: request.isDiscoverable
         )
+        if let name { context.concerns("\(name): profile") }
         context.change(.account(.setProfile(profile, user: name)), SessionCalls.done)
     }
 
@@ -67,12 +68,9 @@ enum PeopleCalls {
     static func setHandle(_ context: CallContext) throws {
         let request = try SetHandleRequest(wire: context.message)
         let name = try Names.checkIdentifier(request.user[...], "user name")
-        context.concerns(name)
-        let change = AccountChange.setHandle(
-            try Handle(request.handle),
-            user: name,
-            isHeld: request.isHeld
-        )
+        let handle = try Handle(request.handle)
+        context.concerns("\(name): handle \(request.isHeld ? "given" : "taken")")
+        let change = AccountChange.setHandle(handle, user: name, isHeld: request.isHeld)
         context.change(.account(change)) { answer in
             guard case .account(.handle(let existed, let isMoved)) = answer else { return [] }
             return [SetHandleResponse(existed: existed, isMoved: isMoved).encoded()]
