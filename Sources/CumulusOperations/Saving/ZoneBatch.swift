@@ -54,8 +54,7 @@ struct ZoneBatch {
         _ outcome: inout ModifyOutcome
     ) throws(EngineError) {
         guard let found else {
-            let failure = ModifyOutcome.Failure(.zoneNotFound(address.name))
-            for item in saves + deletes.map(deleteKey) { failures[item] = failure }
+            failRest(ModifyOutcome.Failure(.zoneNotFound(address.name)))
             return report([], [], to: &outcome)
         }
         try load(found, in: &transaction)
@@ -63,10 +62,8 @@ struct ZoneBatch {
         noteFaults()
         let isAtomic = request.isAtomic && found.capabilities.contains(.atomic)
         let plan = try settle(found, isAtomic: isAtomic, in: &transaction)
-        if plan.isLong, request.survey == nil {
-            outcome.needsSurvey = true
-            return
-        }
+        outcome.needsSurvey = needsSurvey(plan)
+        if outcome.needsSurvey { return }
         if isAtomic && !failures.isEmpty {
             failRest(ModifyOutcome.atomicFailure)
             return report([], [], to: &outcome)
@@ -86,10 +83,8 @@ struct ZoneBatch {
         in transaction: inout WriteTransaction
     ) throws(EngineError) {
         guard let number = found.number else { return }
-        let names =
-            saves.map { request.saves[$0].address.name }
-            + deletes.map { request.deletes[$0].address.name }
-        for name in names {
+        let deleted = deletes.map { request.deletes[$0].address.name }
+        for name in saves.map({ request.saves[$0].address.name }) + deleted {
             guard let row = try transaction.load(number, name), !row.isDead else { continue }
             if try transaction.lens(of: scope).hides(row.type) {
                 dropped[name] = row
@@ -170,7 +165,7 @@ struct ZoneBatch {
         for _ in 0..<ZoneBatch.mostRounds {
             let known = failures.count
             var plan = try planDeletes(found, in: &transaction)
-            if plan.isLong, request.survey == nil { return plan }
+            if needsSurvey(plan) { return plan }
             if failures.count > known, !isAtomic { continue }
             try planSaves(found, &plan, in: &transaction)
             if failures.count == known || isAtomic { return plan }
@@ -301,11 +296,13 @@ struct ZoneBatch {
                     pending.append((child.name, row.birth.dot))
                 }
             }
-            // It is planned again after the survey.
-            if plan.isLong, request.survey == nil { break }
+            if needsSurvey(plan) { break }
         }
         return nil
     }
+
+    /// Whether all of it is planned again after a survey.
+    private func needsSurvey(_ plan: Plan) -> Bool { plan.isLong && request.survey == nil }
 
     /// Whether a referrer still refers to the target once this batch's saves are in.
     func goes(_ child: Referrer, with target: String) throws(EngineError) -> Bool {
@@ -354,8 +351,7 @@ struct ZoneBatch {
         while let (name, child) = staying.popLast() {
             guard seen.insert(name).inserted, let item = plan.dying[name] else { continue }
             let shownChild = try readable(child, in: found, &transaction)
-            let shownParent = try readable(name, in: found, &transaction)
-            let refusal = ZoneBatch.orphan(shownChild, of: shownParent)
+            let refusal = Self.orphan(shownChild, of: try readable(name, in: found, &transaction))
             failures[deleteKey(item)] = ModifyOutcome.Failure(refusal)
             for parent in parents[name] ?? [] { staying.append((parent, name)) }
         }
@@ -421,8 +417,7 @@ struct ZoneBatch {
                 device: author.device
             )
             guard let zone = found.number else { continue }
-            let dot = commit.stamp.dot
-            try transaction.owe(debt, around: name, of: zone, for: dot, in: scope)
+            try transaction.owe(debt, around: name, of: zone, for: commit.stamp.dot, in: scope)
             outcome.owes = true
         }
         return rows
