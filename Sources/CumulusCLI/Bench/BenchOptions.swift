@@ -4,6 +4,7 @@
 // for.
 
 import ArgumentParser
+import CumulusModel
 
 struct BenchOptions: ParsableArguments {
     @Option(name: .customLong("seconds"), help: "Seconds per figure. (default: 10)")

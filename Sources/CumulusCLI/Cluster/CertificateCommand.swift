@@ -2,6 +2,7 @@
 // in `PrivateAuthority`.
 
 import ArgumentParser
+import CumulusModel
 import Foundation
 
 struct CertificateCommand: ParsableCommand {

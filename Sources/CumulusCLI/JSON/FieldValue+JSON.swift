@@ -2,6 +2,8 @@
 //
 // What JSON has no word for is an object with one key that begins with '$'; field names can't. What
 // is written is read back as the same value of the same kind.
+//
+// Folder: records as JSON. Read `FieldValue+JSON`, then `Record+JSON`.
 
 import CumulusModel
 import Foundation

@@ -6,6 +6,7 @@
 // Folder: what a person or a pipe gets to see. Read `Output`, then `Progress` and `Cleanup`.
 
 import ArgumentParser
+import CumulusModel
 import Foundation
 
 /// `--json`, which every command has.

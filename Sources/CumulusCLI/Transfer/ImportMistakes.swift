@@ -3,6 +3,8 @@
 // A column of the wrong type makes as many failures as there are lines, all with one sentence.
 // `Importer` enters every line that failed.
 
+import CumulusModel
+
 struct ImportMistakes {
     struct Mistake {
         var message: String

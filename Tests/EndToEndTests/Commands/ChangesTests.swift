@@ -1,6 +1,7 @@
 // `cumulus changes` with a real node: a file carries the token from one run to the next, over a
 // restart of the node too, and --follow shows each change as it is made.
 
+import CumulusModel
 import CumulusTesting
 import Foundation
 import Testing

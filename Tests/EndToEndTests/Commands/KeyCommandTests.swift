@@ -1,6 +1,7 @@
 // `cumulus key` at a node with a certificate: a program saves with its key, over TLS, until the key
 // is revoked.
 
+import CumulusModel
 import CumulusTesting
 import Foundation
 import Testing

@@ -1,6 +1,7 @@
 // `cumulus notification` with a real node: what was told is listed, and what is marked as read
 // stays so over a kill.
 
+import CumulusModel
 import CumulusTesting
 import Foundation
 import Testing

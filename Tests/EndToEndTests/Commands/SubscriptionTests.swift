@@ -1,5 +1,6 @@
 // `cumulus subscription` with a real node: what is saved is listed, over a kill, and goes.
 
+import CumulusModel
 import CumulusTesting
 import Foundation
 import Testing

@@ -1,6 +1,7 @@
 // A post with its comments in the public database: ada follows it, and bo, another user on another
 // device, comments.
 
+import CumulusModel
 import CumulusTesting
 import Foundation
 import Testing

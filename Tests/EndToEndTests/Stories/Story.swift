@@ -9,6 +9,7 @@
 // Folder: features from one device to another, as people use them. Read `Story`, `Watcher`, then
 // `CommentsStoryTests`.
 
+import CumulusModel
 import CumulusTesting
 import Foundation
 import Testing

@@ -2,6 +2,7 @@
 // and a tablet with processes of the command line, which fetches what changed when `cumulus watch`
 // says that something did. Each is away for a time and goes on where it was.
 
+import CumulusModel
 import CumulusTesting
 import Foundation
 import Testing

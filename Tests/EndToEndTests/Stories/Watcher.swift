@@ -3,6 +3,7 @@
 // Used by the stories. What it shows is compared as a whole each time: what is told twice, or is
 // not to be told, fails the next comparison.
 
+import CumulusModel
 import CumulusTesting
 import Foundation
 import Testing

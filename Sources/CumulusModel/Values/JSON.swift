@@ -1,12 +1,10 @@
 // JSON as a value, and how it is written: one line, keys in the order given.
 //
-// Read by `JSONReader`, turned into field values by `FieldValue+JSON`, printed by every command
-// with `--json`. Unlike Foundation's, it tells 35 from 35.0, keeps all 64 bits of an integer, and
+// Read by `JSONReader`. Every command prints it with `--json`; identity providers' tokens and keys
+// are made of it. Unlike Foundation's, it tells 35 from 35.0, keeps all 64 bits of an integer, and
 // leaves text as it is, code point by code point.
-//
-// Folder: JSON as commands read and write it. Read `JSON`, then `JSONReader` and `FieldValue+JSON`.
 
-enum JSON: Equatable, Sendable {
+package enum JSON: Equatable, Sendable {
     case null
     case bool(Bool)
     case integer(Int64)
@@ -16,30 +14,30 @@ enum JSON: Equatable, Sendable {
     case array([JSON])
     case object([Member])
 
-    struct Member: Equatable {
-        var key: String
-        var value: JSON
+    package struct Member: Equatable, Sendable {
+        package var key: String
+        package var value: JSON
 
-        init(_ key: String, _ value: JSON) {
+        package init(_ key: String, _ value: JSON) {
             self.key = key
             self.value = value
         }
     }
 
     /// An object's first member with that name; nil for everything else.
-    subscript(key: String) -> JSON? {
+    package subscript(key: String) -> JSON? {
         guard case .object(let members) = self else { return nil }
         return members.first { $0.key == key }?.value
     }
 
     /// The text of one line.
-    var text: String {
+    package var text: String {
         var text = ""
         write(to: &text)
         return text
     }
 
-    func write(to text: inout String) {
+    package func write(to text: inout String) {
         switch self {
         case .null: text += "null"
         case .bool(let flag): text += flag ? "true" : "false"
@@ -84,7 +82,7 @@ enum JSON: Equatable, Sendable {
         text += "\""
     }
 
-    static func == (left: JSON, right: JSON) -> Bool {
+    package static func == (left: JSON, right: JSON) -> Bool {
         switch (left, right) {
         case (.null, .null): true
         case (.bool(let left), .bool(let right)): left == right
@@ -100,9 +98,9 @@ enum JSON: Equatable, Sendable {
 }
 
 extension JSON: ExpressibleByStringLiteral, ExpressibleByDictionaryLiteral {
-    init(stringLiteral value: String) { self = .string(value) }
+    package init(stringLiteral value: String) { self = .string(value) }
 
-    init(dictionaryLiteral elements: (String, JSON)...) {
+    package init(dictionaryLiteral elements: (String, JSON)...) {
         self = .object(elements.map { Member($0, $1) })
     }
 }

@@ -3,9 +3,13 @@
 // Strict where a mistake would lose data: an integer beyond 64 bits, a decimal that is no finite
 // double, half a surrogate pair, broken UTF-8 and a key that occurs twice are all refused.
 
-struct JSONReader {
-    struct Problem: Error, Equatable {
-        var message: String
+package struct JSONReader {
+    package struct Problem: Error, Equatable {
+        package var message: String
+
+        package init(message: String) {
+            self.message = message
+        }
     }
 
     /// Nesting that field values need is 3; the rest is someone's experiment.
@@ -14,7 +18,7 @@ struct JSONReader {
     private let bytes: UnsafeBufferPointer<UInt8>
     private var position = 0
 
-    static func read(_ bytes: some Sequence<UInt8>) throws(Problem) -> JSON {
+    package static func read(_ bytes: some Sequence<UInt8>) throws(Problem) -> JSON {
         let bytes = ContiguousArray(bytes)
         let result = bytes.withUnsafeBufferPointer { bytes in
             Result { () throws(Problem) in

@@ -1,8 +1,7 @@
 // Reading and writing JSON: what is exact, what is refused.
 
+import CumulusModel
 import Testing
-
-@testable import CumulusCLI
 
 @Suite struct JSONTests {
     private func read(_ text: String) throws -> JSON { try JSONReader.read(text.utf8) }
