@@ -20,6 +20,8 @@ package enum AccountChange: Sendable {
     /// With the same password hashed anew, if the hash that was compared was weak.
     case signIn(Proof, NewSession, rehashed: HashedPassword? = nil)
     case register(name: String, id: Bytes, HashedPassword, NewSession)
+    /// Of somebody whom an identity provider vouches for.
+    case signInSubject(ProvenSubject, NewSession)
     // Of a user. The first three also of operators, who name the user.
     case setProfile(People.Profile, user: String?)
     case revoke(digest: Bytes, user: String?)
@@ -56,7 +58,8 @@ package enum AccountChange: Sendable {
         case .setDisabled(let isDisabled, _): isDisabled
         case .setHandle(_, _, let isHeld): !isHeld
         case .revoke, .endSessions, .revokeKey: true
-        case .resetPassword, .addKey, .setProfile, .signIn, .register, .changePassword, .renew:
+        case .resetPassword, .addKey, .setProfile, .signIn, .signInSubject, .register,
+            .changePassword, .renew:
             false
         }
     }
@@ -123,6 +126,8 @@ extension AccountChange {
             }
         case .signIn(let proof, let session, let rehashed):
             return try signIn(proof, session, rehashed, scope, in: transaction)
+        case .signInSubject(let subject, let session):
+            return try signIn(subject, session, scope, in: transaction)
         case .register(let name, let id, let hashed, let session):
             return try register(name, id, hashed, session, scope, &transaction)
         case .changePassword(let hashed, let proof, let session):
@@ -299,10 +304,12 @@ extension AccountChange {
     }
 
     /// Opens a session; the oldest one ends where there are too many.
-    private func open(
+    ///
+    /// - Parameter password: The one that it is opened with; nil means that it is opened without.
+    func open(
         _ session: NewSession,
         of user: Users.User,
-        password: Dot,
+        password: Dot?,
         _ scope: ScopeNumber,
         in transaction: borrowing WriteTransaction
     ) throws(EngineError) -> (registers: [Commit.Register], outcome: Outcome) {

@@ -124,12 +124,7 @@ extension AccountChange {
         in transaction: borrowing WriteTransaction
     ) throws(EngineError) -> [Commit.Register] {
         guard try People.profile(of: userID, in: transaction) != profile else { return [] }
-        var value = CanonicalWriter()
-        value.delimited(profile.displayName.utf8)
-        value.varint(profile.isDiscoverable ? 1 : 0)
-        return [
-            Commit.Register(namespace: AccountRegister.profile, key: [userID], value: value.bytes)
-        ]
+        return [People.register(of: profile, userID)]
     }
 
     /// Gives a handle to a user, also if another one has it, or takes it away from the user.
@@ -152,16 +147,12 @@ extension AccountChange {
             return .success(([], .handle(existed: existed, isMoved: false)))
         }
         let next = HandleHolder(
-            number: min(known?.number ?? 0, .max - 1) + 1,
+            after: known,
             userID: isHeld ? user.id : nil,
             verifiedBy: isHeld ? People.byOperator : ""
         )
         var registers = [
-            Commit.Register(
-                namespace: AccountRegister.handle,
-                key: handle.key,
-                value: next.value
-            ),
+            AccountRegister.held(handle, by: next),
             AccountRegister.listed(handle, of: user.id, isHeld: isHeld),
         ]
         let former = isHeld ? known?.userID : nil
@@ -175,9 +166,53 @@ extension AccountChange {
 extension People {
     /// What stands for an operator as the one who verified a handle.
     fileprivate static let byOperator = "operator"
+
+    /// The register of what a user says of itself.
+    static func register(of profile: Profile, _ userID: Bytes) -> Commit.Register {
+        var value = CanonicalWriter()
+        value.delimited(profile.displayName.utf8)
+        value.varint(profile.isDiscoverable ? 1 : 0)
+        return Commit.Register(
+            namespace: AccountRegister.profile,
+            key: [userID],
+            value: value.bytes
+        )
+    }
+
+    /// What gives a handle to a user; nothing if somebody has it.
+    static func claim(
+        _ handle: Handle,
+        for userID: Bytes,
+        verifiedBy: String,
+        _ scope: ScopeNumber,
+        in transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> [Commit.Register] {
+        let known = try holder(of: handle, scope, in: transaction)
+        guard known?.userID == nil else { return [] }
+        let next = HandleHolder(after: known, userID: userID, verifiedBy: verifiedBy)
+        return [
+            AccountRegister.held(handle, by: next),
+            AccountRegister.listed(handle, of: userID, isHeld: true),
+        ]
+    }
+}
+
+extension HandleHolder {
+    /// The next change of a handle: its number is greater than what was seen.
+    fileprivate init(after known: HandleHolder?, userID: Bytes?, verifiedBy: String) {
+        self.init(
+            number: min(known?.number ?? 0, .max - 1) + 1,
+            userID: userID,
+            verifiedBy: verifiedBy
+        )
+    }
 }
 
 extension AccountRegister {
+    fileprivate static func held(_ handle: Handle, by holder: HandleHolder) -> Commit.Register {
+        Commit.Register(namespace: self.handle, key: handle.key, value: holder.value)
+    }
+
     fileprivate static func listed(
         _ handle: Handle,
         of userID: Bytes,

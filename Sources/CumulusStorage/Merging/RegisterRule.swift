@@ -22,7 +22,9 @@ enum RegisterRule: Hashable {
         } else if namespace == MemberRegister.namespace {
             // A removed member stays removed, also if another node enters it meanwhile.
             self = .removed
-        } else if SchemaRegister.isFixed(namespace) || namespace == AccountRegister.user {
+        } else if SchemaRegister.isFixed(namespace) || namespace == AccountRegister.user
+            || namespace == AccountRegister.subject
+        {
             // So that stored values fit, and a name keeps leading to one account.
             self = .first
         } else if namespace == AccountRegister.password {

@@ -1,7 +1,7 @@
 // The registers of the cluster's scope that say who a caller is and whether it may come in.
 //
-// Written and read by `Users`, `Sessions`, `Passwords`, `ServiceKeys` and `People` of
-// CumulusOperations. `RegisterRule` says which of two values stands. Numbers in them are
+// Written and read by `Users`, `Sessions`, `Passwords`, `ServiceKeys`, `People` and `Subjects`
+// of CumulusOperations. `RegisterRule` says which of two values stands. Numbers in them are
 // big-endian, so that the greater one has the greater bytes.
 
 package import CumulusModel
@@ -24,6 +24,9 @@ package enum AccountRegister {
 
     /// (id of a service key, 16 bytes) → its public key, where it is good, label and times.
     package static let key = "key"
+
+    /// (issuer's URL, subject) → its user's id; the first one stays.
+    package static let subject = "subject"
 
     /// (user's id) → display name, and whether others find the user by its handles.
     package static let profile = "profile"
