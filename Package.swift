@@ -35,6 +35,7 @@ let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swift-crypto")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
+let jwtKit = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
 let log = Target.Dependency.product(name: "Logging", package: "swift-log")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
@@ -58,6 +59,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
         // SHA-256 for tags, digests, the log's chain and stored tokens; scrypt for passwords.
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        // Signatures of ID tokens; one small target names it.
+        .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
         // Structured logs of the node.
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         // Flags, help texts and exit codes of the two programs.
@@ -124,6 +127,7 @@ let package = Package(
             ["CumulusWire", "CumulusModel", "CumulusSystem", crypto, nioCore, nioPosix, nioSSL]
         ),
         room("RocksDBStorage", ["CumulusStorage", "CumulusModel", "CumulusSystem", "CRocksDB"]),
+        room("JWTKitTokens", ["CumulusOperations", "CumulusModel", jwtKit]),
 
         // Edges: the client, the harness, the programs.
         room(
@@ -142,8 +146,9 @@ let package = Package(
         .executableTarget(
             name: "CumulusServer",
             dependencies: [
-                "CumulusNode", "CumulusTransport", "RocksDBStorage", "CumulusStorage",
-                "CumulusWire", "CumulusModel", "CumulusSystem", arguments, log,
+                "CumulusNode", "CumulusOperations", "CumulusTransport", "JWTKitTokens",
+                "RocksDBStorage", "CumulusStorage", "CumulusWire", "CumulusModel", "CumulusSystem",
+                arguments, log,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: house,

@@ -1447,7 +1447,7 @@ void   cumulus__v1__revoke_key_response__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__revoke_key_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor cumulus__v1__sign_in_request__field_descriptors[3] =
+static const ProtobufCFieldDescriptor cumulus__v1__sign_in_request__field_descriptors[5] =
 {
   {
     "name",
@@ -1485,16 +1485,42 @@ static const ProtobufCFieldDescriptor cumulus__v1__sign_in_request__field_descri
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "id_token",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__SignInRequest, id_token),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "nonce",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__SignInRequest, nonce),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__sign_in_request__field_indices_by_name[] = {
+  3,   /* field[3] = id_token */
   2,   /* field[2] = label */
   0,   /* field[0] = name */
+  4,   /* field[4] = nonce */
   1,   /* field[1] = password */
 };
 static const ProtobufCIntRange cumulus__v1__sign_in_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 5 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__sign_in_request__descriptor =
 {
@@ -1504,7 +1530,7 @@ const ProtobufCMessageDescriptor cumulus__v1__sign_in_request__descriptor =
   "Cumulus__V1__SignInRequest",
   "cumulus.v1",
   sizeof(Cumulus__V1__SignInRequest),
-  3,
+  5,
   cumulus__v1__sign_in_request__field_descriptors,
   cumulus__v1__sign_in_request__field_indices_by_name,
   1,  cumulus__v1__sign_in_request__number_ranges,

@@ -55,6 +55,7 @@ enum ImportRules {
             "Crypto", "CumulusModel", "CumulusWire", "NIOCore", "NIOPosix", "NIOSSL", "NIOTLS",
         ]),
         "RocksDBStorage": essentials.union(["CRocksDB", "CumulusModel", "CumulusStorage"]),
+        "JWTKitTokens": ["CumulusModel", "CumulusOperations", "JWTKit"],
         // Edges, harness, programs.
         "Cumulus": system.union([
             "Crypto", "CumulusAssets", "CumulusModel", "CumulusTransport", "CumulusWire", "NIOCore",
@@ -65,8 +66,9 @@ enum ImportRules {
             "CumulusWire", "Logging", "NIOCore",
         ]),
         "CumulusServer": essentials.union([
-            "ArgumentParser", "CumulusModel", "CumulusNode", "CumulusStorage", "CumulusTransport",
-            "CumulusWire", "Logging", "RocksDBStorage", "UnixSignals",
+            "ArgumentParser", "CumulusModel", "CumulusNode", "CumulusOperations",
+            "CumulusStorage", "CumulusTransport", "CumulusWire", "JWTKitTokens", "Logging",
+            "RocksDBStorage", "UnixSignals",
         ]),
         "CumulusCLI": system.union([
             "ArgumentParser", "Crypto", "Cumulus", "CumulusAssets", "CumulusModel",

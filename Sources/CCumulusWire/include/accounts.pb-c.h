@@ -84,6 +84,9 @@ typedef enum _Cumulus__V1__HandleKind {
 
 /* --- messages --- */
 
+/*
+ * Either name and password, or an ID token of OpenID Connect.
+ */
 struct  Cumulus__V1__SignInRequest
 {
   ProtobufCMessage base;
@@ -96,10 +99,18 @@ struct  Cumulus__V1__SignInRequest
    * for people, in the list of sessions; may be empty
    */
   ProtobufCBinaryData label;
+  /*
+   * as the identity provider gave it to the app
+   */
+  ProtobufCBinaryData id_token;
+  /*
+   * what the id_token has to have as nonce; empty: anything
+   */
+  ProtobufCBinaryData nonce;
 };
 #define CUMULUS__V1__SIGN_IN_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__sign_in_request__descriptor) \
-    , {0,NULL}, {0,NULL}, {0,NULL} }
+    , {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL}, {0,NULL} }
 
 
 struct  Cumulus__V1__SignInResponse

@@ -1,4 +1,4 @@
-// Signing in with a password, and the sessions of the signed-in user.
+// Signing in with a password or an ID token, and the sessions of the signed-in user.
 //
 // A container keeps the access token that it began with: what opens a session returns the token for
 // another container. How long a session is good, and where, is said by proto/README.md (Accounts).
@@ -42,6 +42,28 @@ extension Container {
         let request = SignInRequest(name: name, password: password, label: label)
         // Sent again after a lost answer, it opens another session; the lost one's token is known
         // to nobody.
+        return try AccessSession(await core.read(.accountsSignIn, request.encoded()))
+    }
+
+    /// Opens a session for a user whom an identity provider vouches for.
+    ///
+    /// The app gets the ID token by OpenID Connect from a provider that the operator of the cluster
+    /// trusts. The first time the node makes a user for it, if the operator allows that. Go on as
+    /// after ``signIn(name:password:label:)``.
+    ///
+    /// - Parameters:
+    ///   - idToken: As the provider gave it to the app, of at most 16 KiB.
+    ///   - nonce: What the app asked the provider to put into the token; empty: it is not compared.
+    ///   - label: For people, in the list of sessions.
+    /// - Throws: `notAuthenticated` if the token does not count, has expired, or its user is
+    ///   disabled; `permissionFailure` if the operator trusts no provider; `requestRateLimited`
+    ///   after so many attempts that the next one is not due in the time of a call.
+    public func signIn(
+        idToken: String,
+        nonce: String = "",
+        label: String = ""
+    ) async throws -> AccessSession {
+        let request = SignInRequest(idToken: Bytes(idToken.utf8), nonce: nonce, label: label)
         return try AccessSession(await core.read(.accountsSignIn, request.encoded()))
     }
 

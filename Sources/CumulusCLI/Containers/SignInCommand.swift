@@ -1,63 +1,109 @@
-// `cumulus sign-in`: from a user's password to a token for the other commands.
+// `cumulus sign-in`: from a user's password, or an identity provider's ID token, to a token for the
+// other commands.
 
 import ArgumentParser
 import Cumulus
+import CumulusModel
+import Foundation
 
 struct SignInCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sign-in",
-        abstract: "Sign in with a password, and print the session's token or keep it in a file.",
+        abstract: "Sign in, and print the session's token or keep it in a file.",
         discussion: help(
             "export CUMULUS_TOKEN=$(cumulus sign-in alice)",
             "cumulus sign-in alice --token-file alice.token --password-file alice.password",
             "cumulus sign-in alice --label \"Alice's laptop\" --json",
+            "get-id-token | cumulus sign-in --id-token-file - --token-file my.token",
             note: """
                 The token is shown once. It is good for 30 days, and for as long again when it is \
                 used in the second half of them; 'cumulus session revoke' ends it before. A file \
                 is readable by nobody else. An operator sets the password with 'cumulus user \
-                password'.
+                password', and trusts identity providers with 'cumulusd --issuers'.
                 """
         )
     )
 
-    @Argument(help: "Name of the user.") var name: String
+    @Argument(help: "Name of the user; not with --id-token-file.") var name: String?
     @OptionGroup var password: PasswordOption
+    @Option(
+        help: """
+            File with an ID token of OpenID Connect that signs in, in place of name and password; \
+            - is standard input.
+            """
+    )
+    var idTokenFile: String?
     @Option(help: "What the list of sessions is to say about it.") var label: String?
     @Option(help: "File that gets the token, in place of standard output.") var tokenFile: String?
     @OptionGroup var container: ContainerOption
     @OptionGroup var nodes: NodeOptions
     @OptionGroup var output: OutputOptions
 
+    func validate() throws {
+        guard (name == nil) != (idTokenFile == nil) else {
+            throw ValidationError("name a user, or an ID token with --id-token-file.")
+        }
+        guard idTokenFile == nil || password.passwordFile == nil else {
+            throw ValidationError("--password-file and --id-token-file exclude each other.")
+        }
+    }
+
     func run() async throws {
-        let session = try await signIn(try password.present(of: name))
+        let session = try await signIn(by: try proof())
         if let tokenFile { try KeyFile.write(session.token, to: tokenFile, isSecret: true) }
         let recordName = session.userRecordID.recordName
         let expires = session.expires.text
         let token = tokenFile.map { JSON.Member("tokenFile", .string($0)) }
         try output.show(
             .object([
-                JSON.Member("user", .string(name)),
+                JSON.Member("user", name.map(JSON.string) ?? .null),
                 JSON.Member("recordName", .string(recordName)),
                 JSON.Member("expires", .string(expires)),
                 token ?? JSON.Member("token", .string(session.token)),
             ]),
             rows: tokenFile.map {
-                [
-                    ["user", name], ["recordName", recordName], ["expires", expires],
+                (name.map { [["user", $0]] } ?? []) + [
+                    ["recordName", recordName], ["expires", expires],
                     ["token", "written to \($0)"],
                 ]
             } ?? [[session.token]]
         )
     }
 
+    private enum Proof {
+        case password(String, user: String)
+        case idToken(String)
+    }
+
+    private func proof() throws -> Proof {
+        if let name { return .password(try password.present(of: name), user: name) }
+        let file = idTokenFile ?? "-"
+        let data =
+            file == "-"
+            ? try FileHandle.standardInput.readToEnd()
+            : FileManager.default.contents(atPath: file)
+        guard let token = data.flatMap({ String(data: $0, encoding: .utf8) })?
+                .trimmingCharacters(in: .whitespacesAndNewlines),
+            !token.isEmpty
+        else {
+            throw InputProblem("\(file == "-" ? "standard input" : file) holds no ID token")
+        }
+        return .idToken(token)
+    }
+
     /// As nobody: a token that has ended would let nobody in who wants a new one.
-    private func signIn(_ password: String) async throws -> AccessSession {
+    private func signIn(by proof: Proof) async throws -> AccessSession {
         let visitor = Container(
             identifier: container.name,
             configuration: try nodes.configuration(timeout: 10)
         )
         let result = await Result {
-            try await visitor.signIn(name: name, password: password, label: label ?? "")
+            switch proof {
+            case .password(let password, let name):
+                try await visitor.signIn(name: name, password: password, label: label ?? "")
+            case .idToken(let token):
+                try await visitor.signIn(idToken: token, label: label ?? "")
+            }
         }
         await visitor.close()
         return try result.get()

@@ -1,18 +1,21 @@
-// The calls that take passwords: sign in, register, change one's own, and an operator's reset.
+// The calls that take passwords: sign in, register, change one's own, and an operator's reset. One
+// may sign in with an ID token instead.
 //
 // Called through `MethodTable`, over connections that take tokens. Each is counted (`Attempts`),
 // hashed on `PasswordThread`, and then one commit, which is made only if the password that was
-// proven is still the present one.
+// proven is still the present one. An ID token is judged by `TokenIssuers`.
 
 import CumulusModel
 import CumulusOperations
 import CumulusStorage
 import CumulusWire
+import Logging
 
 enum SignInCalls {
     static func signIn(_ context: CallContext) throws {
         let desk = try SignInDesk(context)
         let request = try SignInRequest(wire: context.message)
+        guard request.idToken.isEmpty else { return try signIn(byIDTokenOf: request, desk, context) }
         let name = try Names.checkIdentifier(request.name[...], "user name")
         context.concerns(name)
         context.task { _, time in
@@ -26,6 +29,49 @@ enum SignInCalls {
             return try await desk.open(request.label, time) {
                 .signIn(proven.proof, $0, rehashed: rehashed)
             }
+        }
+    }
+
+    private static func signIn(
+        byIDTokenOf request: SignInRequest,
+        _ desk: SignInDesk,
+        _ context: CallContext
+    ) throws {
+        guard request.name.isEmpty, request.password.isEmpty else {
+            throw ServiceError(
+                .invalidArguments,
+                "an ID token says who signs in; leave name and password out"
+            )
+        }
+        guard let issuers = context.node.configuration.idTokens else {
+            throw ServiceError(
+                .permissionFailure,
+                "this node takes no ID tokens; its operator names identity providers with --issuers"
+            )
+        }
+        let token = Result { () throws(IDToken.Problem) in try IDToken(request.idToken) }
+        // It is not proven yet who that is.
+        if let token = try? token.get() { context.concerns("\(token.issuer) \(token.subject)") }
+        context.task { node, time in
+            try node.attempts.begin([], from: desk.address, now: node.environment.now())
+            let subject: ProvenSubject
+            do throws(IDToken.Problem) {
+                subject = try await issuers.prove(
+                    try token.get(),
+                    nonce: request.nonce,
+                    now: node.environment.wallClock(),
+                    key: node.subjectKey
+                )
+            } catch {
+                node.environment.logger.info(
+                    "an ID token was refused",
+                    metadata: ["why": "\(error.why.prefix(200))"]
+                )
+                throw Subjects.refusal
+            }
+            let answer = try await desk.open(request.label, time) { .signInSubject(subject, $0) }
+            node.attempts.succeed([], from: desk.address)
+            return answer
         }
     }
 
@@ -84,7 +130,7 @@ enum SignInCalls {
     }
 }
 
-/// Where one caller shows a password.
+/// Where one caller shows a password or an ID token.
 private struct SignInDesk: Sendable {
     let node: Node
     let caller: Caller

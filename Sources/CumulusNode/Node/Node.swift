@@ -35,6 +35,8 @@ package final class Node: Sendable {
         package var acceptsInsecureCredentials = false
         /// Anybody may register as a user.
         package var takesRegistrations = false
+        /// Identity providers whose ID tokens open sessions; nil means that ID tokens do not.
+        package var idTokens: TokenIssuers?
         /// Starts without any of its packs, though no other node may have what was in them.
         package var acceptsLostAssets = false
         /// The cluster's key, 32 bytes; nil means this node has no peers.
@@ -85,6 +87,8 @@ package final class Node: Sendable {
     /// nil means this node has no peers.
     let peerProof: PeerProof?
     package let incarnation: Incarnation
+    /// Of which the ids of users are made who sign in with ID tokens.
+    let subjectKey: Bytes
     /// Makes and opens the tokens that callers carry.
     let mint: TokenMint
     let replicas = ReplicaWatch()
@@ -187,6 +191,7 @@ package final class Node: Sendable {
         incarnation = state.incarnation
         // Without a cluster's key, tokens are good for this run.
         let key = configuration.clusterKey ?? dice.bytes(32)
+        subjectKey = key
         mint = TokenMint(key: key, run: incarnation, wallClock: environment.wallClock)
         started = environment.wallClock()
         gate = try StoreGate(

@@ -177,6 +177,14 @@ struct Configuration {
         ),
         Setting(name: "registration", standard: "false", help: "let anybody register as a user"),
         Setting(
+            name: "issuers",
+            standard: "",
+            help: """
+                JSON file with the identity providers whose ID tokens let users in, the same on all \
+                nodes; empty: none do
+                """
+        ),
+        Setting(
             name: "lost-assets",
             standard: "false",
             help: "start although all packs of assets are gone, and no other node may have them"

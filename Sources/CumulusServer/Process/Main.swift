@@ -111,6 +111,8 @@ struct Flags: ParsableArguments {
     @Flag(help: "Allow plain TCP beyond this machine.") var insecure = false
     @Flag(help: "Accept tokens over plain TCP from other machines.") var insecureCredentials = false
     @Flag(help: "Let anybody register as a user.") var registration = false
+    @Option(help: "JSON file with the identity providers whose ID tokens let users in.")
+    var issuers: String?
     @Flag(help: "Start although all packs of assets are gone, and no other node may have them.")
     var lostAssets = false
     @Flag(help: "Show what the store holds; take no changes and no part in the cluster.")
@@ -156,6 +158,7 @@ struct Flags: ParsableArguments {
         flags["insecure"] = insecure ? "true" : nil
         flags["insecure-credentials"] = insecureCredentials ? "true" : nil
         flags["registration"] = registration ? "true" : nil
+        flags["issuers"] = issuers
         flags["lost-assets"] = lostAssets ? "true" : nil
         flags["read-only"] = readOnly ? "true" : nil
         flags["drain-milliseconds"] = drainMilliseconds

@@ -218,7 +218,7 @@ struct Wiring {
         }
     }
 
-    private static func tell(_ logger: Logger, of what: String, _ problem: String?) {
+    static func tell(_ logger: Logger, of what: String, _ problem: String?) {
         guard let problem else { return logger.info("a renewed \(what) is in use") }
         logger.error(
             "a renewed \(what) can't be used; the old one stays in use",
@@ -334,6 +334,7 @@ struct Wiring {
         settings.limits = try configuration.limits()
         settings.acceptsInsecureCredentials = try configuration.flag("insecure-credentials")
         settings.takesRegistrations = try configuration.flag("registration")
+        settings.idTokens = try IssuerFile.issuers(configuration["issuers"], logger)
         settings.acceptsLostAssets = try configuration.flag("lost-assets")
         settings.isReadOnly = try configuration.flag("read-only")
         do throws(ServiceError) {

@@ -5,11 +5,14 @@
 import CCumulusWire
 package import CumulusModel
 
-/// A `SignInRequest` or a `RegisterRequest`, which have the same fields.
+/// A `SignInRequest`, or a `RegisterRequest`, which has the first three fields.
 package struct SignInRequest: Hashable, Sendable {
     package var name: Bytes
     package var password: Bytes
     package var label: String
+    package var idToken: Bytes = []
+    /// What the ID token has to have as nonce; empty: anything.
+    package var nonce: String = ""
 
     package init(name: Bytes, password: Bytes, label: String = "") {
         self.name = name
@@ -17,11 +20,19 @@ package struct SignInRequest: Hashable, Sendable {
         self.label = label
     }
 
+    package init(idToken: Bytes, nonce: String = "", label: String = "") {
+        self.init(name: [], password: [], label: label)
+        self.idToken = idToken
+        self.nonce = nonce
+    }
+
     package func encoded() -> Bytes {
         var writer = CanonicalWriter()
         writer.field(1, bytes: name)
         writer.field(2, bytes: password)
         writer.field(3, text: label)
+        writer.field(4, bytes: idToken)
+        writer.field(5, text: nonce)
         return writer.bytes
     }
 
@@ -30,6 +41,8 @@ package struct SignInRequest: Hashable, Sendable {
         name = message.raw.name.swiftBytes
         password = message.raw.password.swiftBytes
         label = message.raw.label.swiftText
+        idToken = message.raw.id_token.swiftBytes
+        nonce = message.raw.nonce.swiftText
     }
 }
 
