@@ -140,7 +140,8 @@ let package = Package(
             "CumulusTesting",
             [
                 "CumulusNode", "Cumulus", "CumulusTransport", "CumulusModel", "CumulusStorage",
-                "CumulusOperations", "CumulusReplication", "CumulusAssets", crypto, log,
+                "CumulusOperations", "CumulusReplication", "CumulusAssets", crypto, cryptoExtras,
+                log,
             ]
         ),
         .executableTarget(
@@ -212,7 +213,7 @@ let package = Package(
             "CumulusNodeTests",
             [
                 "CumulusNode", "Cumulus", "CumulusAssets", "CumulusReplication", "CumulusStorage",
-                "CumulusWire", "CumulusModel", "CumulusSystem", "CumulusTesting", log,
+                "CumulusWire", "CumulusModel", "CumulusSystem", "CumulusTesting", "JWTKitTokens", log,
             ]
         ),
         tests(

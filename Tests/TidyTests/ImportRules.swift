@@ -61,7 +61,7 @@ enum ImportRules {
             "Crypto", "CumulusAssets", "CumulusModel", "CumulusTransport", "CumulusWire", "NIOCore",
         ]),
         "CumulusTesting": system.union([
-            "Crypto", "Cumulus", "CumulusAssets", "CumulusModel", "CumulusNode",
+            "Crypto", "CryptoExtras", "Cumulus", "CumulusAssets", "CumulusModel", "CumulusNode",
             "CumulusOperations", "CumulusReplication", "CumulusStorage", "CumulusTransport",
             "CumulusWire", "Logging", "NIOCore",
         ]),

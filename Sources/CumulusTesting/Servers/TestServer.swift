@@ -41,6 +41,7 @@ package final class TestServer: Sendable {
         clockLead: Int64 = 0,
         paysCascades: Bool = true,
         takesRegistrations: Bool = false,
+        idTokens: TokenIssuers? = nil,
         accessLease: Int64 = 0,
         audit: (@Sendable ([UInt8]) -> Void)? = nil,
         onFailure fail: @escaping @Sendable (String) -> Void = TestServer.endTest
@@ -58,6 +59,7 @@ package final class TestServer: Sendable {
         configuration.clusterKey = clusterKey
         configuration.reportMilliseconds = 20
         configuration.takesRegistrations = takesRegistrations
+        configuration.idTokens = idTokens
         configuration.accessLeaseMilliseconds = accessLease
         var environment = TestServer.environment(lead, onFailure: fail)
         environment.audit = audit

@@ -53,6 +53,7 @@ import Testing
         Case("names", [1], [2], .newer, "the newest stands"),
         Case("names", [1], nil, .newer, "also if it removes"),
         Case("user", [2], [1], .older, "who registered first keeps the name"),
+        Case("subject", [2], [1], .older, "who signed in first keeps the id"),
         Case("token", [2], [1], .newer, "the newest label and expiry stand"),
         Case("state", number(3), number(2), .older, "the greater number stands"),
         Case("state", number(2), number(3), .newer, "also if it is newer"),
