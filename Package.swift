@@ -213,7 +213,8 @@ let package = Package(
             "CumulusNodeTests",
             [
                 "CumulusNode", "Cumulus", "CumulusAssets", "CumulusReplication", "CumulusStorage",
-                "CumulusWire", "CumulusModel", "CumulusSystem", "CumulusTesting", "JWTKitTokens", log,
+                "CumulusWire", "CumulusModel", "CumulusSystem", "CumulusTesting", "JWTKitTokens",
+                log,
             ]
         ),
         tests(

@@ -82,7 +82,8 @@ struct SignInCommand: AsyncParsableCommand {
             file == "-"
             ? try FileHandle.standardInput.readToEnd()
             : FileManager.default.contents(atPath: file)
-        guard let token = data.flatMap({ String(data: $0, encoding: .utf8) })?
+        guard
+            let token = data.flatMap({ String(data: $0, encoding: .utf8) })?
                 .trimmingCharacters(in: .whitespacesAndNewlines),
             !token.isEmpty
         else {

@@ -15,7 +15,9 @@ enum SignInCalls {
     static func signIn(_ context: CallContext) throws {
         let desk = try SignInDesk(context)
         let request = try SignInRequest(wire: context.message)
-        guard request.idToken.isEmpty else { return try signIn(byIDTokenOf: request, desk, context) }
+        guard request.idToken.isEmpty else {
+            return try signIn(byIDTokenOf: request, desk, context)
+        }
         let name = try Names.checkIdentifier(request.name[...], "user name")
         context.concerns(name)
         context.task { _, time in

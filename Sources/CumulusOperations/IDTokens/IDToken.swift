@@ -21,7 +21,7 @@ package struct IDToken: Hashable, Sendable {
         }
     }
 
-    /// Of a whole token. Providers' tokens have 1 to 4 KiB.
+    /// Of a whole token; those of providers have 1 to 4 KiB.
     package static let mostBytes = 16 << 10
     private static let mostHeaderBytes = 2 << 10
 
@@ -176,6 +176,6 @@ extension JSON {
     /// An object's members that are texts.
     fileprivate var texts: [String: String] {
         guard case .object(let members) = self else { return [:] }
-        return members.reduce(into: [:]) { texts, member in texts[member.key] = member.value.asText }
+        return members.reduce(into: [:]) { $0[$1.key] = $1.value.asText }
     }
 }

@@ -74,10 +74,7 @@ enum IssuerFile {
         guard let size = Files.size(of: path), size <= UInt64(limit),
             let data = FileManager.default.contents(atPath: path), data.count <= limit
         else {
-            throw Unusable(
-                "\(path) can't be read, or is larger than \(limit >> 10) KiB; a key set is fetched "
-                    + "from the provider's jwks_uri, with curl for example"
-            )
+            throw Unusable("\(path) can't be read, or is larger than \(limit >> 10) KiB")
         }
         return Bytes(data)
     }

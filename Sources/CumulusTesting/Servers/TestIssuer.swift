@@ -123,7 +123,9 @@ package enum TestIssuer {
             "algorithms": .array(["RS256", "ES256", "EdDSA"]), "keys": "keys.json",
             "makesUsers": .bool(true), "email": .bool(true),
         ]
-        for (key, value) in changes.sorted(by: { $0.key < $1.key }) { issuer[member: key] = value }
+        for (key, value) in changes.sorted(by: { $0.key < $1.key }) {
+            issuer[member: key] = value
+        }
         let file: JSON = ["issuers": .array([issuer])]
         return Bytes(file.text.utf8)
     }
@@ -154,7 +156,9 @@ package enum TestIssuer {
     ) throws -> Bytes {
         var members: JSON = ["alg": .string(key.algorithm), "typ": "JWT"]
         if let id = key.id { members[member: "kid"] = .string(id) }
-        for (name, value) in header.sorted(by: { $0.key < $1.key }) { members[member: name] = value }
+        for (name, value) in header.sorted(by: { $0.key < $1.key }) {
+            members[member: name] = value
+        }
         return try token(header: members.text, claims: claims.text, key.sign)
     }
 

@@ -58,7 +58,9 @@ import Testing
         return try RawClient(greeting: server.endpoint, token: token)
     }
 
-    /// Why a node's issuers refuse a token; nil if they don't. Attempts are not counted.
+    /// Why a node's issuers refuse a token; nil if they don't.
+    ///
+    /// Attempts are not counted.
     private func problem(
         _ token: Bytes,
         _ issuers: TokenIssuers,
@@ -213,7 +215,7 @@ import Testing
         }
     }
 
-    /// Named case 7: one subject signs in at two nodes that don't hear of each other.
+    /// One subject signs in at two nodes that don't hear of each other.
     @Test func twoNodesKnowOneUser() async throws {
         let key = try TestIssuer.Key.p256("one")
         let issuers = try TestIssuerFile(keys: [key]).issuers(JWTKitVerifier())
@@ -266,7 +268,7 @@ import Testing
         #expect(await problem(token + Bytes("AAAA".utf8), issuers) != nil)
     }
 
-    /// Named case 35. The public key is no secret, and another key's signature none of this one's.
+    /// The public key is no secret, and another key's signature is not this one's.
     @Test func noOtherSignatureCounts() async throws {
         let keys: [TestIssuer.Key] = [try .rsa("a"), try .p256("b"), try .ed25519("c")]
         let issuers = try TestIssuerFile(keys: keys).issuers(JWTKitVerifier())

@@ -62,7 +62,10 @@ import Testing
         // The only one of its kind.
         ([:], ["kid": nil]),
         (["aud": .array([.string(TestIssuer.app)])], [:]),
-        (["aud": .array([.string(TestIssuer.app), "other"]), "azp": .string(TestIssuer.app)], [:]),
+        (
+            ["aud": .array([.string(TestIssuer.app), "other"]), "azp": .string(TestIssuer.app)],
+            [:]
+        ),
         (["exp": .decimal(Double(seconds) - 58.5)], [:]),
         (["exp": .integer(seconds - 59)], [:]),
         (["nbf": .integer(seconds + 60)], [:]),
