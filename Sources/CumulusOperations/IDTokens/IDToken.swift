@@ -31,7 +31,7 @@ package struct IDToken: Hashable, Sendable {
     package let issuer: String
     package let subject: String
     package let audiences: [String]
-    /// For whom it was made, which tokens with several audiences have to say.
+    /// The app for which it was made; a token with several audiences has to name it.
     let authorizedParty: String?
     /// Seconds since 1970 UTC.
     let expires: Int64
@@ -66,7 +66,7 @@ package struct IDToken: Hashable, Sendable {
         guard let name = header["alg"]?.asText, let algorithm = TokenAlgorithm(rawValue: name)
         else { throw Problem("its algorithm is not RS256, ES256 or EdDSA") }
         self.algorithm = algorithm
-        // Extensions that a reader has to know, and tokens that are no ID tokens.
+        // A token may demand extensions of its reader, or say that it is no ID token.
         guard header["crit"] == nil else { throw Problem("its header demands extensions") }
         if let type = header["typ"] {
             guard type.asText?.lowercased() == "jwt" else { throw Problem("it is no ID token") }
@@ -116,7 +116,7 @@ package struct IDToken: Hashable, Sendable {
         return json
     }
 
-    /// Whose name it is, or of whom: a text of 1 to 255 bytes without control characters.
+    /// The name of an issuer or a subject: a text of 1 to 255 bytes without control characters.
     private static func name(_ claims: JSON, _ key: String) throws(Problem) -> String {
         guard let text = claims[key]?.asText, isName(text) else {
             throw Problem("its \(key) is no text of 1 to 255 bytes")

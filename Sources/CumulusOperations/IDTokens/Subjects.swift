@@ -14,15 +14,15 @@ package struct ProvenSubject: Hashable, Sendable {
     package var issuer: String
     /// Unique at the issuer.
     package var subject: String
-    /// Which id a user gets that is made for it.
+    /// The id of the user that may be made for it.
     package var userID: Bytes
     /// The user whom the operator named for it; nil if the operator didn't.
     package var user: String?
     /// A user may be made for it.
     package var mayBeMade: Bool
-    /// Of a new user; may be empty.
+    /// The display name of a new user; may be empty.
     package var displayName: String
-    /// Of a new user, if nobody else has it.
+    /// A new user gets this address, unless another user has it.
     package var email: Handle?
 
     package init(
