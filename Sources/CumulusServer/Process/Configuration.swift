@@ -180,8 +180,8 @@ struct Configuration {
             name: "issuers",
             standard: "",
             help: """
-                JSON file with the identity providers whose ID tokens let users in, the same on all \
-                nodes; empty: none do
+                JSON file with the identity providers whose ID tokens let users in, the same on \
+                all nodes; empty: none do
                 """
         ),
         Setting(

@@ -1,5 +1,6 @@
-// Signing in with ID tokens on a real node, with the library that checks signatures: each algorithm,
-// every token that is not the issuer's, keys that come and go, and what the audit log says.
+// Signing in with ID tokens on a real node, with the library that checks signatures: each
+// algorithm, every token that is not the issuer's, keys that come and go, and what the audit log
+// says.
 
 import Cumulus
 import CumulusModel

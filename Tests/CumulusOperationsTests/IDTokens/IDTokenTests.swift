@@ -1,5 +1,5 @@
-// Which ID tokens count, judged from values: every claim that is wrong, and what is no token at all.
-// Signatures are the business of `IDTokenSignInTests` of the node.
+// Which ID tokens count, judged from values: every claim that is wrong, and what is no token at
+// all. Signatures are the business of `IDTokenSignInTests` of the node.
 
 import CumulusModel
 import CumulusOperations
