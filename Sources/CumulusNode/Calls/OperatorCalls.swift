@@ -62,7 +62,8 @@ enum OperatorCalls {
 
     static func truncate(_ context: CallContext) throws {
         let endsSessions = try OperatorMessages.truncatedSessions(wire: context.message)
-        context.change(.truncate(endsSessions: endsSessions)) { answer in
+        let met = context.node.gate.visible.highestMark
+        context.change(.truncate(endsSessions: endsSessions, above: met)) { answer in
             guard case .truncated(let scopes) = answer else { return [] }
             return [OperatorMessages.truncated(scopes: scopes)]
         }

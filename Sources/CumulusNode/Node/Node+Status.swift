@@ -2,7 +2,7 @@
 //
 // Asked by `OperatorCalls`, by `cumulusd` and by tests.
 
-import CumulusModel
+package import CumulusModel
 import CumulusOperations
 import CumulusReplication
 package import CumulusStorage
@@ -10,6 +10,9 @@ package import CumulusWire
 import Synchronization
 
 extension Node {
+    /// The highest mark that callers have shown who miss something here, see `Truncation`.
+    package var highestMark: HybridTime { gate.visible.highestMark }
+
     /// "ready", or why not, where that can be told without the store.
     package var state: String {
         if isDraining { return "draining" }

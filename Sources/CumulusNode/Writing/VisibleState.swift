@@ -51,6 +51,7 @@ final class VisibleState: Sendable {
 
     private let state: Mutex<State>
     private let version = Atomic<UInt64>(1)
+    private let highestMet = Atomic<UInt64>(0)
     let epochs: AccessEpochs
 
     init(_ reader: any EngineReader, _ opened: WriterState) {
@@ -147,8 +148,12 @@ final class VisibleState: Sendable {
         return state.withLock { $0.reach(of: scope)?.runs.covers(vector) ?? vector.isEmpty }
     }
 
+    /// The highest mark that callers have shown who miss something here.
+    var highestMark: HybridTime { HybridTime(highestMet.load(ordering: .relaxed)) }
+
     /// Whether an operator has marked as lost what a caller saw who knew that mark.
     func isMarked(since truncation: HybridTime, _ scope: ScopeNumber) -> Bool {
+        highestMet.max(truncation.value, ordering: .relaxed)
         try? load(scope)
         return state.withLock { truncation < $0.reach(of: scope)?.truncation ?? truncation }
     }

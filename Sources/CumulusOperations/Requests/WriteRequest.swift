@@ -26,7 +26,8 @@ package struct WriteRequest: Sendable {
         case account(AccountChange)
         /// By its node id.
         case removeMember(Bytes)
-        case truncate(endsSessions: Bool)
+        /// - Parameter above: The highest mark that callers have shown.
+        case truncate(endsSessions: Bool, above: HybridTime = HybridTime(0))
         // Of an operator, about a container's environment.
         case setMergePolicy(MergePolicies.Entry)
         case importSchema(SchemaImport)
@@ -363,9 +364,10 @@ package struct WriteRequest: Sendable {
         case .removeMember(let nodeID):
             let existed = try Members.remove(nodeID, in: &transaction)
             return (.success(.member(existed: existed)), existed)
-        case .truncate(let endsSessions):
+        case .truncate(let endsSessions, let met):
             if endsSessions { try Sessions.endAll(in: &transaction) }
-            return (.success(.truncated(scopes: try Truncation.mark(in: &transaction))), true)
+            let scopes = try Truncation.mark(above: met, in: &transaction)
+            return (.success(.truncated(scopes: scopes)), true)
         case .modifyRecords, .modifyZones, .modifySubscriptions, .markRead, .account,
             .setMergePolicy, .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks:
             return (.failure(Containers.unknown("")), false)

@@ -11,7 +11,7 @@ package struct CausalToken: Hashable, Sendable {
     package var scope: ScopeID
     /// A short one, see `Runs`.
     package var vector: VersionVector
-    /// The newest mark that its maker knew.
+    /// The rank of the highest mark that its maker knew.
     package var truncation: HybridTime
 
     package init(scope: ScopeID, vector: VersionVector, truncation: HybridTime = HybridTime(0)) {

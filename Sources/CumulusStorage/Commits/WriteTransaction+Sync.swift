@@ -230,7 +230,7 @@ extension WriteTransaction {
         if AccountRegister.endsSessions(namespace, isNew: !isKnown) { state.accountsVersion += 1 }
         if namespace == Truncation.namespace {
             var known = try loadScope(scope)
-            known.truncation = theirs.stamp.time
+            known.truncation = theirs.rank
             replaceScope(known)
         }
         if namespace == ContainerRegister.namespace, let name = key.first {

@@ -30,7 +30,7 @@ enum RegisterRule: Hashable {
         } else if namespace == AccountRegister.password {
             self = .greatest(of: AccountRegister.passwordOrderBytes)
         } else if SchemaRegister.isCount(namespace) || AccountRegister.isNumber(namespace)
-            || namespace == RoleAssignment.namespace
+            || namespace == RoleAssignment.namespace || namespace == Truncation.namespace
         {
             self = .greatest(of: .max)
         } else {

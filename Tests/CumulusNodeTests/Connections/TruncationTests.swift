@@ -2,13 +2,13 @@
 // operator has said that nobody has it.
 
 import CumulusModel
-import CumulusNode
 import CumulusStorage
 import CumulusTesting
 import CumulusWire
 import Testing
 
 @testable import Cumulus
+@testable import CumulusNode
 
 @Suite(.serialized) struct TruncationTests {
     private static let key = Bytes(repeating: 0x5A, count: 32)
@@ -32,8 +32,11 @@ import Testing
     }
 
     /// A server with a zone, its backup, and a caller who saw what came after it.
+    ///
+    /// - Parameter isMarkedAhead: After the backup the clock was an hour ahead, and a mark was set.
     private func makeCaller(
-        _ engine: MemoryEngine
+        _ engine: MemoryEngine,
+        isMarkedAhead: Bool = false
     ) async throws -> (backup: MemoryEngine, caller: Caller) {
         let server = try await TestServer(engine: engine, clusterKey: Self.key)
         let user = try await server.makeUser("ada")
@@ -41,6 +44,12 @@ import Testing
         _ = try await client.privateCloudDatabase.save(RecordZone(zoneID: zoneID))
         try await save("kept", at: server, user)
         let backup = MemoryEngine(reopening: engine)
+        if isMarkedAhead {
+            try await server.node.gate.change(.commits) { transaction throws(EngineError) in
+                let ahead = HybridTime(milliseconds: transaction.now + 3_600_000)
+                _ = try Truncation.mark(above: ahead, in: &transaction)
+            }
+        }
         try await save("lost", at: server, user)
         let changes = try await client.privateCloudDatabase.recordZoneChanges(
             inZoneWith: zoneID,
@@ -99,6 +108,28 @@ import Testing
         #expect(again.modificationResultsByID.isEmpty)
         await client.close()
         try await server.stop()
+    }
+
+    /// The mark that the caller knew is lost with the rest: the next one ranks above it all the
+    /// same, once the nodes have met it.
+    @Test func aLostMarkOfAClockThatWasAheadIsOutranked() async throws {
+        let (backup, caller) = try await makeCaller(MemoryEngine(), isMarkedAhead: true)
+        let one = try await TestServer(engine: backup, clusterKey: Self.key)
+        let other = try await TestServer(clusterKey: Self.key)
+        one.follow([other])
+        other.follow([one])
+        let hasMet = try await eventually {
+            (try? await refusal(at: one, caller))?.reason == .nodeBehind
+        }
+        #expect(hasMet)
+        let admin = NodeOperator(endpoint: one.endpoint, token: TestServer.operatorToken)
+        _ = try await admin.truncate()
+        await admin.close()
+        let isTold = try await eventually {
+            try await refusal(at: one, caller)?.code == .changeTokenExpired
+        }
+        #expect(isTold)
+        for server in [one, other] { try await server.stop() }
     }
 
     @Test func aClusterThatWentBackLetsTokensExpireOnceItIsMarked() async throws {

@@ -144,7 +144,8 @@ extension SimulatedWorld {
         marks = load
         if let node {
             addUser(0, at: node)
-            administer(.truncate(endsSessions: false), at: node) { [weak self] in
+            let met = node.node?.highestMark ?? HybridTime(0)
+            administer(.truncate(endsSessions: false, above: met), at: node) { [weak self] in
                 self?.tell("what is lost is marked at node \(node.machine)")
                 self?.count("marks")
                 self?.marks?.made += 1
