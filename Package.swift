@@ -160,6 +160,7 @@ let package = Package(
             dependencies: [
                 "Cumulus", "CumulusAssets", "CumulusModel", "CumulusReplication", "CumulusStorage",
                 "CumulusTransport", "CumulusWire", "RocksDBStorage", arguments, crypto,
+                cryptoExtras,
                 .product(name: "X509", package: "swift-certificates"),
                 .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "Histogram", package: "hdrhistogram-swift"),

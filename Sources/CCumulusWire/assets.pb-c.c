@@ -714,7 +714,7 @@ const ProtobufCMessageDescriptor cumulus__v1__chunk__descriptor =
   (ProtobufCMessageInit) cumulus__v1__chunk__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__prepare_assets_request__field_descriptors[2] =
+static const ProtobufCFieldDescriptor cumulus__v1__prepare_assets_request__field_descriptors[3] =
 {
   {
     "database",
@@ -740,15 +740,28 @@ static const ProtobufCFieldDescriptor cumulus__v1__prepare_assets_request__field
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "zone",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__PrepareAssetsRequest, zone),
+    &cumulus__v1__zone_id__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__prepare_assets_request__field_indices_by_name[] = {
   0,   /* field[0] = database */
   1,   /* field[1] = lists */
+  2,   /* field[2] = zone */
 };
 static const ProtobufCIntRange cumulus__v1__prepare_assets_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 2 }
+  { 0, 3 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__prepare_assets_request__descriptor =
 {
@@ -758,7 +771,7 @@ const ProtobufCMessageDescriptor cumulus__v1__prepare_assets_request__descriptor
   "Cumulus__V1__PrepareAssetsRequest",
   "cumulus.v1",
   sizeof(Cumulus__V1__PrepareAssetsRequest),
-  2,
+  3,
   cumulus__v1__prepare_assets_request__field_descriptors,
   cumulus__v1__prepare_assets_request__field_indices_by_name,
   1,  cumulus__v1__prepare_assets_request__number_ranges,
@@ -892,7 +905,7 @@ const ProtobufCMessageDescriptor cumulus__v1__missing_chunks__descriptor =
   (ProtobufCMessageInit) cumulus__v1__missing_chunks__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__upload_chunks_request__field_descriptors[1] =
+static const ProtobufCFieldDescriptor cumulus__v1__upload_chunks_request__field_descriptors[2] =
 {
   {
     "database",
@@ -906,14 +919,27 @@ static const ProtobufCFieldDescriptor cumulus__v1__upload_chunks_request__field_
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "zone",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__UploadChunksRequest, zone),
+    &cumulus__v1__zone_id__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__upload_chunks_request__field_indices_by_name[] = {
   0,   /* field[0] = database */
+  1,   /* field[1] = zone */
 };
 static const ProtobufCIntRange cumulus__v1__upload_chunks_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 1 }
+  { 0, 2 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__upload_chunks_request__descriptor =
 {
@@ -923,7 +949,7 @@ const ProtobufCMessageDescriptor cumulus__v1__upload_chunks_request__descriptor 
   "Cumulus__V1__UploadChunksRequest",
   "cumulus.v1",
   sizeof(Cumulus__V1__UploadChunksRequest),
-  1,
+  2,
   cumulus__v1__upload_chunks_request__field_descriptors,
   cumulus__v1__upload_chunks_request__field_indices_by_name,
   1,  cumulus__v1__upload_chunks_request__number_ranges,

@@ -1423,7 +1423,7 @@ const ProtobufCEnumDescriptor cumulus__v1__database__descriptor =
   cumulus__v1__database__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[65] =
+static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[68] =
 {
   { "METHOD_UNKNOWN", "CUMULUS__V1__METHOD__METHOD_UNKNOWN", 0 },
   { "RECORDS_FETCH", "CUMULUS__V1__METHOD__RECORDS_FETCH", 1 },
@@ -1490,11 +1490,14 @@ static const ProtobufCEnumValue cumulus__v1__method__enum_values_by_number[65] =
   { "SUBSCRIPTIONS_FETCH", "CUMULUS__V1__METHOD__SUBSCRIPTIONS_FETCH", 129 },
   { "FEEDS_FOLLOW", "CUMULUS__V1__METHOD__FEEDS_FOLLOW", 130 },
   { "FEEDS_MARK_READ", "CUMULUS__V1__METHOD__FEEDS_MARK_READ", 131 },
+  { "SHARING_METADATA", "CUMULUS__V1__METHOD__SHARING_METADATA", 144 },
+  { "SHARING_ACCEPT", "CUMULUS__V1__METHOD__SHARING_ACCEPT", 145 },
+  { "SHARING_LOOK_UP", "CUMULUS__V1__METHOD__SHARING_LOOK_UP", 146 },
 };
 static const ProtobufCIntRange cumulus__v1__method__value_ranges[] = {
-{0, 0},{16, 6},{32, 9},{48, 24},{80, 45},{96, 49},{112, 58},{128, 61},{0, 65}
+{0, 0},{16, 6},{32, 9},{48, 24},{80, 45},{96, 49},{112, 58},{128, 61},{144, 65},{0, 68}
 };
-static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[65] =
+static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[68] =
 {
   { "ACCOUNTS_CHANGE_PASSWORD", 14 },
   { "ACCOUNTS_DISCOVER", 20 },
@@ -1556,6 +1559,9 @@ static const ProtobufCEnumValueIndex cumulus__v1__method__enum_values_by_name[65
   { "SCHEMA_IMPORT", 50 },
   { "SCHEMA_READ", 49 },
   { "SCHEMA_RESET", 55 },
+  { "SHARING_ACCEPT", 66 },
+  { "SHARING_LOOK_UP", 67 },
+  { "SHARING_METADATA", 65 },
   { "SUBSCRIPTIONS_FETCH", 62 },
   { "SUBSCRIPTIONS_MODIFY", 61 },
   { "ZONES_FETCH", 7 },
@@ -1569,11 +1575,11 @@ const ProtobufCEnumDescriptor cumulus__v1__method__descriptor =
   "Method",
   "Cumulus__V1__Method",
   "cumulus.v1",
-  65,
+  68,
   cumulus__v1__method__enum_values_by_number,
-  65,
+  68,
   cumulus__v1__method__enum_values_by_name,
-  8,
+  9,
   cumulus__v1__method__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };

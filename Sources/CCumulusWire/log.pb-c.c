@@ -412,6 +412,96 @@ void   cumulus__v1__zone_delete__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__zone_delete__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__access__init
+                     (Cumulus__V1__Access         *message)
+{
+  static const Cumulus__V1__Access init_value = CUMULUS__V1__ACCESS__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__access__get_packed_size
+                     (const Cumulus__V1__Access *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__access__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__access__pack
+                     (const Cumulus__V1__Access *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__access__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__access__pack_to_buffer
+                     (const Cumulus__V1__Access *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__access__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__Access *
+       cumulus__v1__access__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__Access *)
+     protobuf_c_message_unpack (&cumulus__v1__access__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__access__free_unpacked
+                     (Cumulus__V1__Access *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__access__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__access_entry__init
+                     (Cumulus__V1__AccessEntry         *message)
+{
+  static const Cumulus__V1__AccessEntry init_value = CUMULUS__V1__ACCESS_ENTRY__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__access_entry__get_packed_size
+                     (const Cumulus__V1__AccessEntry *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__access_entry__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__access_entry__pack
+                     (const Cumulus__V1__AccessEntry *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__access_entry__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__access_entry__pack_to_buffer
+                     (const Cumulus__V1__AccessEntry *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__access_entry__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__AccessEntry *
+       cumulus__v1__access_entry__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__AccessEntry *)
+     protobuf_c_message_unpack (&cumulus__v1__access_entry__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__access_entry__free_unpacked
+                     (Cumulus__V1__AccessEntry *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__access_entry__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   cumulus__v1__register__init
                      (Cumulus__V1__Register         *message)
 {
@@ -715,7 +805,7 @@ const ProtobufCMessageDescriptor cumulus__v1__commit__descriptor =
   (ProtobufCMessageInit) cumulus__v1__commit__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__operation__field_descriptors[5] =
+static const ProtobufCFieldDescriptor cumulus__v1__operation__field_descriptors[6] =
 {
   {
     "put",
@@ -777,8 +867,21 @@ static const ProtobufCFieldDescriptor cumulus__v1__operation__field_descriptors[
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "access",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__Operation, operation_case),
+    offsetof(Cumulus__V1__Operation, access),
+    &cumulus__v1__access__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__operation__field_indices_by_name[] = {
+  5,   /* field[5] = access */
   1,   /* field[1] = delete */
   0,   /* field[0] = put */
   4,   /* field[4] = register */
@@ -788,7 +891,7 @@ static const unsigned cumulus__v1__operation__field_indices_by_name[] = {
 static const ProtobufCIntRange cumulus__v1__operation__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 5 }
+  { 0, 6 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__operation__descriptor =
 {
@@ -798,7 +901,7 @@ const ProtobufCMessageDescriptor cumulus__v1__operation__descriptor =
   "Cumulus__V1__Operation",
   "cumulus.v1",
   sizeof(Cumulus__V1__Operation),
-  5,
+  6,
   cumulus__v1__operation__field_descriptors,
   cumulus__v1__operation__field_indices_by_name,
   1,  cumulus__v1__operation__number_ranges,
@@ -1180,6 +1283,134 @@ const ProtobufCMessageDescriptor cumulus__v1__zone_delete__descriptor =
   cumulus__v1__zone_delete__field_indices_by_name,
   1,  cumulus__v1__zone_delete__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__zone_delete__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__access__field_descriptors[4] =
+{
+  {
+    "record_name",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Access, record_name),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "births",
+    2,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__Access, n_births),
+    offsetof(Cumulus__V1__Access, births),
+    &cumulus__v1__dot__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "entries",
+    3,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__Access, n_entries),
+    offsetof(Cumulus__V1__Access, entries),
+    &cumulus__v1__access_entry__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "share",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Cumulus__V1__Access, has_share_case),
+    offsetof(Cumulus__V1__Access, share),
+    NULL,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__access__field_indices_by_name[] = {
+  1,   /* field[1] = births */
+  2,   /* field[2] = entries */
+  0,   /* field[0] = record_name */
+  3,   /* field[3] = share */
+};
+static const ProtobufCIntRange cumulus__v1__access__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 4 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__access__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.Access",
+  "Access",
+  "Cumulus__V1__Access",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__Access),
+  4,
+  cumulus__v1__access__field_descriptors,
+  cumulus__v1__access__field_indices_by_name,
+  1,  cumulus__v1__access__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__access__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__access_entry__field_descriptors[2] =
+{
+  {
+    "key",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__AccessEntry, key),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "value",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__AccessEntry, value),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__access_entry__field_indices_by_name[] = {
+  0,   /* field[0] = key */
+  1,   /* field[1] = value */
+};
+static const ProtobufCIntRange cumulus__v1__access_entry__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__access_entry__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.AccessEntry",
+  "AccessEntry",
+  "Cumulus__V1__AccessEntry",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__AccessEntry),
+  2,
+  cumulus__v1__access_entry__field_descriptors,
+  cumulus__v1__access_entry__field_indices_by_name,
+  1,  cumulus__v1__access_entry__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__access_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor cumulus__v1__register__field_descriptors[3] =

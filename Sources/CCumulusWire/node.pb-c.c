@@ -142,7 +142,7 @@ void   cumulus__v1__node_modify_records_request__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__node_modify_records_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor cumulus__v1__node_record__field_descriptors[5] =
+static const ProtobufCFieldDescriptor cumulus__v1__node_record__field_descriptors[6] =
 {
   {
     "id",
@@ -204,12 +204,25 @@ static const ProtobufCFieldDescriptor cumulus__v1__node_record__field_descriptor
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "share_parts",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__NodeRecord, share_parts),
+    &cumulus__v1__share_parts__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__node_record__field_indices_by_name[] = {
   2,   /* field[2] = change_tag */
   4,   /* field[4] = fields */
   0,   /* field[0] = id */
   3,   /* field[3] = parent */
+  5,   /* field[5] = share_parts */
   1,   /* field[1] = type */
 };
 static const ProtobufCIntRange cumulus__v1__node_record__number_ranges[3 + 1] =
@@ -217,7 +230,7 @@ static const ProtobufCIntRange cumulus__v1__node_record__number_ranges[3 + 1] =
   { 1, 0 },
   { 8, 3 },
   { 10, 4 },
-  { 0, 5 }
+  { 0, 6 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__node_record__descriptor =
 {
@@ -227,7 +240,7 @@ const ProtobufCMessageDescriptor cumulus__v1__node_record__descriptor =
   "Cumulus__V1__NodeRecord",
   "cumulus.v1",
   sizeof(Cumulus__V1__NodeRecord),
-  5,
+  6,
   cumulus__v1__node_record__field_descriptors,
   cumulus__v1__node_record__field_indices_by_name,
   3,  cumulus__v1__node_record__number_ranges,

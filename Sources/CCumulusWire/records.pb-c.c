@@ -412,6 +412,96 @@ void   cumulus__v1__record__free_unpacked
   assert(message->base.descriptor == &cumulus__v1__record__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   cumulus__v1__share_parts__init
+                     (Cumulus__V1__ShareParts         *message)
+{
+  static const Cumulus__V1__ShareParts init_value = CUMULUS__V1__SHARE_PARTS__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__share_parts__get_packed_size
+                     (const Cumulus__V1__ShareParts *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__share_parts__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__share_parts__pack
+                     (const Cumulus__V1__ShareParts *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__share_parts__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__share_parts__pack_to_buffer
+                     (const Cumulus__V1__ShareParts *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__share_parts__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ShareParts *
+       cumulus__v1__share_parts__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ShareParts *)
+     protobuf_c_message_unpack (&cumulus__v1__share_parts__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__share_parts__free_unpacked
+                     (Cumulus__V1__ShareParts *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__share_parts__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   cumulus__v1__share_participant__init
+                     (Cumulus__V1__ShareParticipant         *message)
+{
+  static const Cumulus__V1__ShareParticipant init_value = CUMULUS__V1__SHARE_PARTICIPANT__INIT;
+  *message = init_value;
+}
+size_t cumulus__v1__share_participant__get_packed_size
+                     (const Cumulus__V1__ShareParticipant *message)
+{
+  assert(message->base.descriptor == &cumulus__v1__share_participant__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t cumulus__v1__share_participant__pack
+                     (const Cumulus__V1__ShareParticipant *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &cumulus__v1__share_participant__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t cumulus__v1__share_participant__pack_to_buffer
+                     (const Cumulus__V1__ShareParticipant *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &cumulus__v1__share_participant__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Cumulus__V1__ShareParticipant *
+       cumulus__v1__share_participant__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Cumulus__V1__ShareParticipant *)
+     protobuf_c_message_unpack (&cumulus__v1__share_participant__descriptor,
+                                allocator, len, data);
+}
+void   cumulus__v1__share_participant__free_unpacked
+                     (Cumulus__V1__ShareParticipant *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &cumulus__v1__share_participant__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   cumulus__v1__parent__init
                      (Cumulus__V1__Parent         *message)
 {
@@ -1867,7 +1957,7 @@ const ProtobufCMessageDescriptor cumulus__v1__asset__descriptor =
   (ProtobufCMessageInit) cumulus__v1__asset__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor cumulus__v1__record__field_descriptors[10] =
+static const ProtobufCFieldDescriptor cumulus__v1__record__field_descriptors[11] =
 {
   {
     "id",
@@ -1989,6 +2079,18 @@ static const ProtobufCFieldDescriptor cumulus__v1__record__field_descriptors[10]
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "share_parts",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__Record, share_parts),
+    &cumulus__v1__share_parts__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned cumulus__v1__record__field_indices_by_name[] = {
   2,   /* field[2] = change_tag */
@@ -2000,12 +2102,13 @@ static const unsigned cumulus__v1__record__field_indices_by_name[] = {
   6,   /* field[6] = modified_by */
   7,   /* field[7] = parent */
   8,   /* field[8] = share */
+  10,   /* field[10] = share_parts */
   1,   /* field[1] = type */
 };
 static const ProtobufCIntRange cumulus__v1__record__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 10 }
+  { 0, 11 }
 };
 const ProtobufCMessageDescriptor cumulus__v1__record__descriptor =
 {
@@ -2015,11 +2118,324 @@ const ProtobufCMessageDescriptor cumulus__v1__record__descriptor =
   "Cumulus__V1__Record",
   "cumulus.v1",
   sizeof(Cumulus__V1__Record),
-  10,
+  11,
   cumulus__v1__record__field_descriptors,
   cumulus__v1__record__field_indices_by_name,
   1,  cumulus__v1__record__number_ranges,
   (ProtobufCMessageInit) cumulus__v1__record__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__share_parts__field_descriptors[5] =
+{
+  {
+    "root",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ShareParts, root),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "public_permission",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ShareParts, public_permission),
+    &cumulus__v1__share_participant__permission__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "participants",
+    3,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Cumulus__V1__ShareParts, n_participants),
+    offsetof(Cumulus__V1__ShareParts, participants),
+    &cumulus__v1__share_participant__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "owner",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ShareParts, owner),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "url",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ShareParts, url),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__share_parts__field_indices_by_name[] = {
+  3,   /* field[3] = owner */
+  2,   /* field[2] = participants */
+  1,   /* field[1] = public_permission */
+  0,   /* field[0] = root */
+  4,   /* field[4] = url */
+};
+static const ProtobufCIntRange cumulus__v1__share_parts__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 5 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__share_parts__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ShareParts",
+  "ShareParts",
+  "Cumulus__V1__ShareParts",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ShareParts),
+  5,
+  cumulus__v1__share_parts__field_descriptors,
+  cumulus__v1__share_parts__field_indices_by_name,
+  1,  cumulus__v1__share_parts__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__share_parts__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCEnumValue cumulus__v1__share_participant__permission__enum_values_by_number[3] =
+{
+  { "NONE", "CUMULUS__V1__SHARE_PARTICIPANT__PERMISSION__NONE", 0 },
+  { "READ_ONLY", "CUMULUS__V1__SHARE_PARTICIPANT__PERMISSION__READ_ONLY", 1 },
+  { "READ_WRITE", "CUMULUS__V1__SHARE_PARTICIPANT__PERMISSION__READ_WRITE", 2 },
+};
+static const ProtobufCIntRange cumulus__v1__share_participant__permission__value_ranges[] = {
+{0, 0},{0, 3}
+};
+static const ProtobufCEnumValueIndex cumulus__v1__share_participant__permission__enum_values_by_name[3] =
+{
+  { "NONE", 0 },
+  { "READ_ONLY", 1 },
+  { "READ_WRITE", 2 },
+};
+const ProtobufCEnumDescriptor cumulus__v1__share_participant__permission__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ShareParticipant.Permission",
+  "Permission",
+  "Cumulus__V1__ShareParticipant__Permission",
+  "cumulus.v1",
+  3,
+  cumulus__v1__share_participant__permission__enum_values_by_number,
+  3,
+  cumulus__v1__share_participant__permission__enum_values_by_name,
+  1,
+  cumulus__v1__share_participant__permission__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
+};
+static const ProtobufCEnumValue cumulus__v1__share_participant__role__enum_values_by_number[4] =
+{
+  { "PUBLIC_USER", "CUMULUS__V1__SHARE_PARTICIPANT__ROLE__PUBLIC_USER", 0 },
+  { "PRIVATE_USER", "CUMULUS__V1__SHARE_PARTICIPANT__ROLE__PRIVATE_USER", 1 },
+  { "ADMINISTRATOR", "CUMULUS__V1__SHARE_PARTICIPANT__ROLE__ADMINISTRATOR", 2 },
+  { "OWNER", "CUMULUS__V1__SHARE_PARTICIPANT__ROLE__OWNER", 3 },
+};
+static const ProtobufCIntRange cumulus__v1__share_participant__role__value_ranges[] = {
+{0, 0},{0, 4}
+};
+static const ProtobufCEnumValueIndex cumulus__v1__share_participant__role__enum_values_by_name[4] =
+{
+  { "ADMINISTRATOR", 2 },
+  { "OWNER", 3 },
+  { "PRIVATE_USER", 1 },
+  { "PUBLIC_USER", 0 },
+};
+const ProtobufCEnumDescriptor cumulus__v1__share_participant__role__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ShareParticipant.Role",
+  "Role",
+  "Cumulus__V1__ShareParticipant__Role",
+  "cumulus.v1",
+  4,
+  cumulus__v1__share_participant__role__enum_values_by_number,
+  4,
+  cumulus__v1__share_participant__role__enum_values_by_name,
+  1,
+  cumulus__v1__share_participant__role__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
+};
+static const ProtobufCEnumValue cumulus__v1__share_participant__status__enum_values_by_number[4] =
+{
+  { "UNKNOWN", "CUMULUS__V1__SHARE_PARTICIPANT__STATUS__UNKNOWN", 0 },
+  { "PENDING", "CUMULUS__V1__SHARE_PARTICIPANT__STATUS__PENDING", 1 },
+  { "ACCEPTED", "CUMULUS__V1__SHARE_PARTICIPANT__STATUS__ACCEPTED", 2 },
+  { "REMOVED", "CUMULUS__V1__SHARE_PARTICIPANT__STATUS__REMOVED", 3 },
+};
+static const ProtobufCIntRange cumulus__v1__share_participant__status__value_ranges[] = {
+{0, 0},{0, 4}
+};
+static const ProtobufCEnumValueIndex cumulus__v1__share_participant__status__enum_values_by_name[4] =
+{
+  { "ACCEPTED", 2 },
+  { "PENDING", 1 },
+  { "REMOVED", 3 },
+  { "UNKNOWN", 0 },
+};
+const ProtobufCEnumDescriptor cumulus__v1__share_participant__status__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ShareParticipant.Status",
+  "Status",
+  "Cumulus__V1__ShareParticipant__Status",
+  "cumulus.v1",
+  4,
+  cumulus__v1__share_participant__status__enum_values_by_number,
+  4,
+  cumulus__v1__share_participant__status__enum_values_by_name,
+  1,
+  cumulus__v1__share_participant__status__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
+};
+static const ProtobufCFieldDescriptor cumulus__v1__share_participant__field_descriptors[8] =
+{
+  {
+    "id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ShareParticipant, id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "user",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ShareParticipant, user),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "handle",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ShareParticipant, handle),
+    &cumulus__v1__handle__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "role",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ShareParticipant, role),
+    &cumulus__v1__share_participant__role__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "permission",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ShareParticipant, permission),
+    &cumulus__v1__share_participant__permission__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "status",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ShareParticipant, status),
+    &cumulus__v1__share_participant__status__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "added",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_SINT64,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ShareParticipant, added),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "is_caller",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Cumulus__V1__ShareParticipant, is_caller),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned cumulus__v1__share_participant__field_indices_by_name[] = {
+  6,   /* field[6] = added */
+  2,   /* field[2] = handle */
+  0,   /* field[0] = id */
+  7,   /* field[7] = is_caller */
+  4,   /* field[4] = permission */
+  3,   /* field[3] = role */
+  5,   /* field[5] = status */
+  1,   /* field[1] = user */
+};
+static const ProtobufCIntRange cumulus__v1__share_participant__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 8 }
+};
+const ProtobufCMessageDescriptor cumulus__v1__share_participant__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "cumulus.v1.ShareParticipant",
+  "ShareParticipant",
+  "Cumulus__V1__ShareParticipant",
+  "cumulus.v1",
+  sizeof(Cumulus__V1__ShareParticipant),
+  8,
+  cumulus__v1__share_participant__field_descriptors,
+  cumulus__v1__share_participant__field_indices_by_name,
+  1,  cumulus__v1__share_participant__number_ranges,
+  (ProtobufCMessageInit) cumulus__v1__share_participant__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor cumulus__v1__parent__field_descriptors[1] =

@@ -24,6 +24,9 @@ struct Simulator: ParsableCommand {
               cumulus-sim --queries --seeds 1..200
               cumulus-sim --assets --seeds 1..10000
               cumulus-sim --accounts --seeds 1..1000
+              cumulus-sim --shares --seeds 1..1000
+              cumulus-sim --shares --seed 7 --trace
+              cumulus-sim --shares --seeds 1..300 --break subtree
               cumulus-sim --whole --assets --seeds 1..100
               cumulus-sim --whole --seeds 1..100 --break marks
 
@@ -34,7 +37,9 @@ struct Simulator: ParsableCommand {
             the disk, and compares with what a plain loop finds. With --assets, uploads, saves, \
             deletions, the collection of assets and power cuts race with each other; with both, \
             callers of whole nodes put files on their records. With --accounts, users, thieves \
-            and operators change passwords, sessions and roles on nodes that lose each other.
+            and operators change passwords, sessions and roles on nodes that lose each other. \
+            With --shares, an owner shares trees of records on nodes that hear of each other late, \
+            and participants join, write and leave, and fetch what they may see.
 
             Exit codes: 0 nothing was found, 1 an invariant was broken, 64 wrong usage, 74 the \
             output can't be written.
@@ -67,6 +72,8 @@ struct Simulator: ParsableCommand {
     var assets = false
     @Flag(help: "Play histories of passwords, sessions, roles and disabled users.")
     var accounts = false
+    @Flag(help: "Play histories of shared zones and trees, and of what participants are told.")
+    var shares = false
     @Option(help: "Nodes of each cluster, 2 to 9.") var nodes = 3
     @Option(help: "Steps of each history.") var steps = 160
     @Option(help: "Seconds of each history of whole nodes, in virtual time.") var seconds = 30
@@ -75,7 +82,8 @@ struct Simulator: ParsableCommand {
         help: """
             A rule to break: \(names(of: SimulatedRule.self)). With --whole: \
             \(names(of: SimulatedNodeRule.self)). With --accounts: \
-            \(names(of: SimulatedAccountRule.self)).
+            \(names(of: SimulatedAccountRule.self)). With --shares: \
+            \(names(of: SimulatedShareRule.self)).
             """
     )
     var broken: String?
@@ -112,12 +120,17 @@ struct Simulator: ParsableCommand {
         guard !accounts || !whole && !assets && !queries else {
             throw ValidationError("--accounts: only with seeds, --trace and --break")
         }
+        guard !shares || !whole && !assets && !queries && !accounts else {
+            throw ValidationError("--shares: only with seeds, --trace and --break")
+        }
         guard !digests || whole else { throw ValidationError("--digests: only with --whole") }
         _ = try seedList()
         if whole {
             _ = try brokenRule(SimulatedNodeRule.self)
         } else if accounts {
             _ = try brokenRule(SimulatedAccountRule.self)
+        } else if shares {
+            _ = try brokenRule(SimulatedShareRule.self)
         } else {
             _ = try brokenRule(SimulatedRule.self)
         }
@@ -127,6 +140,7 @@ struct Simulator: ParsableCommand {
         if queries { return randomQueries }
         if whole { return try wholeNodes() }
         if assets { return assetRaces }
+        if shares { return try shareHistories() }
         return accounts ? try accountHistories() : try stores()
     }
 
@@ -164,6 +178,13 @@ struct Simulator: ParsableCommand {
         let rule = try brokenRule(SimulatedAccountRule.self)
         return { [trace] seed in
             try AccountSimulation.run(seed: seed, breaking: rule, isTold: trace)
+        }
+    }
+
+    private func shareHistories() throws -> Simulate {
+        let rule = try brokenRule(SimulatedShareRule.self)
+        return { [trace] seed in
+            try ShareSimulation.run(seed: seed, breaking: rule, isTold: trace)
         }
     }
 

@@ -32,7 +32,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
                 "record", "zone", "import", "export", "user", "container", "status", "bench",
                 "config", "cluster", "changes", "conflicts", "backup", "policy", "query", "schema",
                 "index", "asset", "subscription", "watch", "notification", "role",
-                "session", "sign-in", "key",
+                "session", "sign-in", "key", "share",
             ]
         )
     }

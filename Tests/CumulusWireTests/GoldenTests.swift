@@ -9,7 +9,7 @@ import Testing
     @Test func everyRequestAndResponseHasOne() throws {
         let files = [
             "connection", "records", "zones", "changes", "operator", "peers", "assets",
-            "subscriptions", "feeds", "roles", "accounts",
+            "subscriptions", "feeds", "roles", "accounts", "sharing",
         ]
         let declared = try files.flatMap { file in
             try Golden.text("\(file).proto").matches(of: /message (\w+(?:Request|Response))\s/)
@@ -54,6 +54,14 @@ import Testing
             let number = try ListZonesRequest.database(wire: $0)
             return ListZonesRequest.encoded(
                 database: try #require(DatabaseScope(rawValue: UInt8(number)))
+            )
+        },
+        "ShareMetadataRequest": { try ShareMetadataRequest(wire: $0).encoded() },
+        "AcceptShareRequest": { try AcceptShareRequest(wire: $0).encoded() },
+        "LookUpParticipantsRequest": { try LookUpParticipantsRequest(wire: $0).encoded() },
+        "LookUpParticipantsResponse": {
+            LookUpParticipantsResponse.encoded(
+                try LookUpParticipantsResponse.participants(wire: $0)
             )
         },
         "FetchSubscriptionsRequest": { try FetchSubscriptionsRequest(wire: $0).encoded() },

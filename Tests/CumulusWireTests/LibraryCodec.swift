@@ -41,6 +41,16 @@ enum LibraryCodec {
         "AddKeyResponse": repack(cumulus__v1__add_key_response__unpack),
         "RevokeKeyRequest": repack(cumulus__v1__revoke_key_request__unpack),
         "RevokeKeyResponse": repack(cumulus__v1__revoke_key_response__unpack),
+        "AcceptShareRequest": repack(cumulus__v1__accept_share_request__unpack),
+        "AcceptShareResponse": repack(cumulus__v1__accept_share_response__unpack),
+        "LookUpParticipantsRequest": repack(
+            cumulus__v1__look_up_participants_request__unpack
+        ),
+        "LookUpParticipantsResponse": repack(
+            cumulus__v1__look_up_participants_response__unpack
+        ),
+        "ShareMetadataRequest": repack(cumulus__v1__share_metadata_request__unpack),
+        "ShareMetadataResponse": repack(cumulus__v1__share_metadata_response__unpack),
         "AddTokenRequest": repack(cumulus__v1__add_token_request__unpack),
         "AddTokenResponse": repack(cumulus__v1__add_token_response__unpack),
         "AddUserRequest": repack(cumulus__v1__add_user_request__unpack),

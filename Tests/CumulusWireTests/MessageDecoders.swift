@@ -29,6 +29,14 @@ enum MessageDecoders {
         "FetchZonesResponse": { _ = try FetchZonesResponse.results(wire: $0) },
         "ModifyZonesRequest": { _ = try ModifyZonesRequest(wire: $0) },
         "ModifyZonesResponse": { _ = try ModifyZonesResponse(wire: $0) },
+        "ShareMetadataRequest": { _ = try ShareMetadataRequest(wire: $0) },
+        "ShareMetadataResponse": { _ = try WireShareMetadata(wire: $0) },
+        "AcceptShareRequest": { _ = try AcceptShareRequest(wire: $0) },
+        "AcceptShareResponse": { _ = try WireShareMetadata(wire: $0) },
+        "LookUpParticipantsRequest": { _ = try LookUpParticipantsRequest(wire: $0) },
+        "LookUpParticipantsResponse": {
+            _ = try LookUpParticipantsResponse.participants(wire: $0)
+        },
         "FetchSubscriptionsRequest": { _ = try FetchSubscriptionsRequest(wire: $0) },
         "FetchSubscriptionsResponse": { _ = try FetchSubscriptionsResponse.results(wire: $0) },
         "ModifySubscriptionsRequest": { _ = try ModifySubscriptionsRequest(wire: $0) },

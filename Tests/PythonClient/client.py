@@ -26,7 +26,8 @@ def step(text, actual, expected):
 
 def load_protocol(folder):
     files = (
-        "connection.proto", "records.proto", "zones.proto", "assets.proto", "operator.proto",
+        "connection.proto", "accounts.proto", "records.proto", "zones.proto", "assets.proto",
+        "operator.proto",
     )
     with tempfile.TemporaryDirectory() as out:
         subprocess.run(["protoc", f"-I{folder}", f"--python_out={out}", *files], check=True)

@@ -71,7 +71,7 @@ enum ImportRules {
             "RocksDBStorage", "UnixSignals",
         ]),
         "CumulusCLI": system.union([
-            "ArgumentParser", "Crypto", "Cumulus", "CumulusAssets", "CumulusModel",
+            "ArgumentParser", "Crypto", "CryptoExtras", "Cumulus", "CumulusAssets", "CumulusModel",
             "CumulusReplication", "CumulusStorage", "CumulusTransport", "CumulusWire", "Histogram",
             "RocksDBStorage", "SwiftASN1", "X509",
         ]),

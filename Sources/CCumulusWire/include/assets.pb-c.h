@@ -72,10 +72,14 @@ struct  Cumulus__V1__PrepareAssetsRequest
    */
   size_t n_lists;
   ProtobufCBinaryData *lists;
+  /*
+   * in the shared database: the zone of the records that will name them
+   */
+  Cumulus__V1__ZoneID *zone;
 };
 #define CUMULUS__V1__PREPARE_ASSETS_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__prepare_assets_request__descriptor) \
-    , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, 0,NULL }
+    , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, 0,NULL, NULL }
 
 
 /*
@@ -134,10 +138,14 @@ struct  Cumulus__V1__UploadChunksRequest
 {
   ProtobufCMessage base;
   Cumulus__V1__Database database;
+  /*
+   * as in the PREPARE
+   */
+  Cumulus__V1__ZoneID *zone;
 };
 #define CUMULUS__V1__UPLOAD_CHUNKS_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__upload_chunks_request__descriptor) \
-    , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN }
+    , CUMULUS__V1__DATABASE__DATABASE_UNKNOWN, NULL }
 
 
 /*
@@ -169,7 +177,7 @@ struct  Cumulus__V1__UploadChunksResponse
 
 
 /*
- * In the public database, `record` and `field` name where the digest was read: the caller may read
+ * In the public and the shared database, `record` and `field` name where the digest was read: the caller may read
  * that record, and the field holds that asset, or there is none. Operators may leave them out.
  */
 struct  Cumulus__V1__DownloadAssetRequest

@@ -46,6 +46,9 @@ typedef enum _Cumulus__V1__Database {
   CUMULUS__V1__DATABASE__DATABASE_UNKNOWN = 0,
   CUMULUS__V1__DATABASE__PUBLIC = 1,
   CUMULUS__V1__DATABASE__PRIVATE = 2,
+  /*
+   * what others share with the user: zone ids name their owners
+   */
   CUMULUS__V1__DATABASE__SHARED = 3
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__DATABASE)
 } Cumulus__V1__Database;
@@ -153,7 +156,10 @@ typedef enum _Cumulus__V1__Method {
    * server stream without an end
    */
   CUMULUS__V1__METHOD__FEEDS_FOLLOW = 130,
-  CUMULUS__V1__METHOD__FEEDS_MARK_READ = 131
+  CUMULUS__V1__METHOD__FEEDS_MARK_READ = 131,
+  CUMULUS__V1__METHOD__SHARING_METADATA = 144,
+  CUMULUS__V1__METHOD__SHARING_ACCEPT = 145,
+  CUMULUS__V1__METHOD__SHARING_LOOK_UP = 146
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__METHOD)
 } Cumulus__V1__Method;
 /*

@@ -26,6 +26,8 @@ typedef struct Cumulus__V1__TargetBirth Cumulus__V1__TargetBirth;
 typedef struct Cumulus__V1__Delete Cumulus__V1__Delete;
 typedef struct Cumulus__V1__ZoneCreate Cumulus__V1__ZoneCreate;
 typedef struct Cumulus__V1__ZoneDelete Cumulus__V1__ZoneDelete;
+typedef struct Cumulus__V1__Access Cumulus__V1__Access;
+typedef struct Cumulus__V1__AccessEntry Cumulus__V1__AccessEntry;
 typedef struct Cumulus__V1__Register Cumulus__V1__Register;
 
 
@@ -109,7 +111,8 @@ typedef enum {
   CUMULUS__V1__OPERATION__OPERATION_DELETE = 2,
   CUMULUS__V1__OPERATION__OPERATION_ZONE_CREATE = 3,
   CUMULUS__V1__OPERATION__OPERATION_ZONE_DELETE = 4,
-  CUMULUS__V1__OPERATION__OPERATION_REGISTER = 5
+  CUMULUS__V1__OPERATION__OPERATION_REGISTER = 5,
+  CUMULUS__V1__OPERATION__OPERATION_ACCESS = 6
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__OPERATION__OPERATION__CASE)
 } Cumulus__V1__Operation__OperationCase;
 
@@ -123,6 +126,10 @@ struct  Cumulus__V1__Operation
     Cumulus__V1__ZoneCreate *zone_create;
     Cumulus__V1__ZoneDelete *zone_delete;
     Cumulus__V1__Register *register_;
+    /*
+     * since release features `access`: see proto/README.md
+     */
+    Cumulus__V1__Access *access;
   };
 };
 #define CUMULUS__V1__OPERATION__INIT \
@@ -248,6 +255,53 @@ struct  Cumulus__V1__ZoneDelete
 #define CUMULUS__V1__ZONE_DELETE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__zone_delete__descriptor) \
     , 0 }
+
+
+typedef enum {
+  CUMULUS__V1__ACCESS__HAS_SHARE__NOT_SET = 0,
+  CUMULUS__V1__ACCESS__HAS_SHARE_SHARE = 4
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(CUMULUS__V1__ACCESS__HAS_SHARE__CASE)
+} Cumulus__V1__Access__HasShareCase;
+
+/*
+ * Changes who may do what in a share, or says which share a record has.
+ */
+struct  Cumulus__V1__Access
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData record_name;
+  /*
+   * of all lives that the origin saw; none: of the one that this commit creates
+   */
+  size_t n_births;
+  Cumulus__V1__Dot **births;
+  /*
+   * of a share's record; ascending by key: under each key the greater bytes stand
+   */
+  size_t n_entries;
+  Cumulus__V1__AccessEntry **entries;
+  Cumulus__V1__Access__HasShareCase has_share_case;
+  union {
+    ProtobufCBinaryData share;
+  };
+};
+#define CUMULUS__V1__ACCESS__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__access__descriptor) \
+    , {0,NULL}, 0,NULL, 0,NULL, CUMULUS__V1__ACCESS__HAS_SHARE__NOT_SET, {0} }
+
+
+/*
+ * The article StorageFormat lists keys and values.
+ */
+struct  Cumulus__V1__AccessEntry
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData key;
+  ProtobufCBinaryData value;
+};
+#define CUMULUS__V1__ACCESS_ENTRY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__access_entry__descriptor) \
+    , {0,NULL}, {0,NULL} }
 
 
 typedef enum {
@@ -446,6 +500,44 @@ Cumulus__V1__ZoneDelete *
 void   cumulus__v1__zone_delete__free_unpacked
                      (Cumulus__V1__ZoneDelete *message,
                       ProtobufCAllocator *allocator);
+/* Cumulus__V1__Access methods */
+void   cumulus__v1__access__init
+                     (Cumulus__V1__Access         *message);
+size_t cumulus__v1__access__get_packed_size
+                     (const Cumulus__V1__Access   *message);
+size_t cumulus__v1__access__pack
+                     (const Cumulus__V1__Access   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__access__pack_to_buffer
+                     (const Cumulus__V1__Access   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__Access *
+       cumulus__v1__access__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__access__free_unpacked
+                     (Cumulus__V1__Access *message,
+                      ProtobufCAllocator *allocator);
+/* Cumulus__V1__AccessEntry methods */
+void   cumulus__v1__access_entry__init
+                     (Cumulus__V1__AccessEntry         *message);
+size_t cumulus__v1__access_entry__get_packed_size
+                     (const Cumulus__V1__AccessEntry   *message);
+size_t cumulus__v1__access_entry__pack
+                     (const Cumulus__V1__AccessEntry   *message,
+                      uint8_t             *out);
+size_t cumulus__v1__access_entry__pack_to_buffer
+                     (const Cumulus__V1__AccessEntry   *message,
+                      ProtobufCBuffer     *buffer);
+Cumulus__V1__AccessEntry *
+       cumulus__v1__access_entry__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   cumulus__v1__access_entry__free_unpacked
+                     (Cumulus__V1__AccessEntry *message,
+                      ProtobufCAllocator *allocator);
 /* Cumulus__V1__Register methods */
 void   cumulus__v1__register__init
                      (Cumulus__V1__Register         *message);
@@ -494,6 +586,12 @@ typedef void (*Cumulus__V1__ZoneCreate_Closure)
 typedef void (*Cumulus__V1__ZoneDelete_Closure)
                  (const Cumulus__V1__ZoneDelete *message,
                   void *closure_data);
+typedef void (*Cumulus__V1__Access_Closure)
+                 (const Cumulus__V1__Access *message,
+                  void *closure_data);
+typedef void (*Cumulus__V1__AccessEntry_Closure)
+                 (const Cumulus__V1__AccessEntry *message,
+                  void *closure_data);
 typedef void (*Cumulus__V1__Register_Closure)
                  (const Cumulus__V1__Register *message,
                   void *closure_data);
@@ -512,6 +610,8 @@ extern const ProtobufCMessageDescriptor cumulus__v1__target_birth__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__delete__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__zone_create__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__zone_delete__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__access__descriptor;
+extern const ProtobufCMessageDescriptor cumulus__v1__access_entry__descriptor;
 extern const ProtobufCMessageDescriptor cumulus__v1__register__descriptor;
 
 PROTOBUF_C__END_DECLS

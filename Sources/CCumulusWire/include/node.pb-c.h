@@ -36,10 +36,11 @@ struct  Cumulus__V1__NodeRecord
   Cumulus__V1__Parent *parent;
   size_t n_fields;
   ProtobufCBinaryData *fields;
+  Cumulus__V1__ShareParts *share_parts;
 };
 #define CUMULUS__V1__NODE_RECORD__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&cumulus__v1__node_record__descriptor) \
-    , NULL, {0,NULL}, {0,NULL}, NULL, 0,NULL }
+    , NULL, {0,NULL}, {0,NULL}, NULL, 0,NULL, NULL }
 
 
 struct  Cumulus__V1__NodeSaveRecord

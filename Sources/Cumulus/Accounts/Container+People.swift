@@ -120,7 +120,7 @@ extension Container {
     }
 
     /// Handles that a node looks up in one call.
-    private static let handlesAtOnce = 100
+    static let handlesAtOnce = 100
 }
 
 extension ClientSettings {

@@ -15,6 +15,8 @@ import Synchronization
 struct AssetUpload: Sendable {
     let core: ClientCore
     let database: DatabaseScope
+    /// In the shared database, of the records that will name the assets; nil elsewhere.
+    let zone: WireZoneID?
     let progress: AssetProgress?
 
     /// Bytes of chunks that share a message.
@@ -154,7 +156,11 @@ struct AssetUpload: Sendable {
     }
 
     private func missing(ofPart part: ArraySlice<Prepared>) async throws -> [[Int]] {
-        let request = PrepareAssetsRequest(database: database, lists: part.map(\.list.bytes))
+        let request = PrepareAssetsRequest(
+            database: database,
+            lists: part.map(\.list.bytes),
+            zone: zone
+        )
         let messages = try await core.read(.assetsPrepare, request.encoded())
         let results = try decoding {
             try messages.flatMap { try PrepareAssetsResponse.results(wire: $0) }
@@ -195,7 +201,7 @@ struct AssetUpload: Sendable {
         let upload = try await UploadStream.open(
             core,
             CallHeader(.assetsUpload),
-            UploadChunksRequest(database: database).encoded(),
+            UploadChunksRequest(database: database, zone: zone).encoded(),
             onCredit: { sent.acknowledge($0) }
         )
         var isOpen = true

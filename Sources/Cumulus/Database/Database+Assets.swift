@@ -22,22 +22,46 @@ extension Database {
     }
 
     func uploading(_ records: [Record], _ progress: AssetProgress?) async throws -> [Record] {
+        guard databaseScope == .shared else {
+            return try await uploading(records, for: nil, progress)
+        }
+        // Each zone is another user's, who pays for what it holds.
+        var uploaded: [Record.ID: Record] = [:]
+        for (zone, part) in Dictionary(grouping: records, by: \.recordID.zoneID) {
+            for record in try await uploading(part, for: zone, progress) {
+                uploaded[record.recordID] = record
+            }
+        }
+        return records.map { uploaded[$0.recordID] ?? $0 }
+    }
+
+    /// - Parameter zone: Of the records, in the shared database.
+    private func uploading(
+        _ records: [Record],
+        for zone: RecordZone.ID?,
+        _ progress: AssetProgress?
+    ) async throws -> [Record] {
         var local: [Asset] = []
         for record in records { local += record.localAssets }
         if local.isEmpty { return records }
-        let upload = AssetUpload(core: core, database: databaseScope, progress: progress)
+        let upload = AssetUpload(
+            core: core,
+            database: databaseScope,
+            zone: zone.map { WireZoneID($0) },
+            progress: progress
+        )
         var uploaded = try await upload.run(local)[...]
         return records.map { $0.replacingLocalAssets(with: &uploaded) }
     }
 
     /// An asset with its content in a file: see `Asset.fileURL`.
     ///
-    /// What is in the container's cache already is not fetched again. The public database is asked
-    /// whether the user may read the record in which the value was read, and whether its field
-    /// still holds that asset.
+    /// What is in the container's cache already is not fetched again. The public and the shared
+    /// database are asked whether the user may read the record in which the value was read, and
+    /// whether its field still holds that asset.
     ///
     /// - Parameters:
-    ///   - asset: Of a record of this database: as its field gave it, if that is the public one.
+    ///   - asset: Of a record of this database: as its field gave it, but in the private one any.
     ///   - progress: Follows what arrives.
     public func download(_ asset: Asset, progress: AssetProgress? = nil) async throws -> Asset {
         defer { progress?.finish() }

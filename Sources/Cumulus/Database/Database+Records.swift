@@ -159,6 +159,7 @@ extension Database {
             }
         }
         await fetchServerRecords(&saveResults)
+        await fetchSavedShares(&saveResults)
         return (saveResults, deleteResults)
     }
 

@@ -3,7 +3,7 @@
 // Starts a private node from the folder of this executable and loads it from this process, so that
 // the processor time of server and client stand apart; or loads the node of `--endpoint`. One file
 // per path: `Bench+Fetch`, `Bench+Save`, `Bench+Batch`, `Bench+Idle`, `Bench+Query`,
-// `Bench+Replicate`, `Bench+Lag`, `Bench+Asset`, `Bench+Feed`.
+// `Bench+Replicate`, `Bench+Lag`, `Bench+Asset`, `Bench+Feed`, `Bench+Auth`.
 //
 // Folder: the benchmark: its options, its load and its report. Read `Bench`, then `BenchTarget`,
 // `BenchLoad` and `BenchFigure`.
@@ -24,6 +24,7 @@ struct Bench: AsyncParsableCommand {
             "cumulus bench replicate --records 1000000",
             "cumulus bench lag --seconds 5",
             "cumulus bench feed --followers 1000 --topics 100000",
+            "cumulus bench auth --seconds 5",
             "cumulus bench asset --megabytes 1000 --text access.log",
             "CUMULUS_TOKEN=cumulus_... cumulus bench all --endpoint 127.0.0.1:7420",
             note: """
@@ -48,11 +49,13 @@ struct Bench: AsyncParsableCommand {
         case query
         case asset
         case feed
+        case auth
     }
 
     @Argument(
         help: """
-            What to measure: fetch, save, batch, idle, query, replicate, lag, asset, feed or all.
+            What to measure: fetch, save, batch, idle, query, replicate, lag, asset, feed, auth \
+            or all.
             """
     )
     var path = Path.all
@@ -86,7 +89,7 @@ struct Bench: AsyncParsableCommand {
         if path != .all { return [[path]] }
         let alone: [[Path]] = [[.fetch, .save, .batch], [.idle]]
         return options.endpoint == nil
-            ? alone + [[.query], [.replicate], [.lag], [.asset], [.feed]] : alone
+            ? alone + [[.query], [.replicate], [.lag], [.asset], [.feed], [.auth]] : alone
     }
 
     private func figures(of paths: [Path], _ cleanup: Cleanup) async throws -> [BenchFigure] {
@@ -96,7 +99,9 @@ struct Bench: AsyncParsableCommand {
         var figures: [BenchFigure] = []
         let target = try await BenchTarget.open(options, cleanup)
         do {
-            if ![[.idle], [.query], [.asset]].contains(paths) { try await target.prepare(options) }
+            if ![[.idle], [.query], [.asset], [.auth]].contains(paths) {
+                try await target.prepare(options)
+            }
             for path in paths {
                 switch path {
                 case .fetch: figures.append(try await fetch(target, cleanup))
@@ -105,6 +110,7 @@ struct Bench: AsyncParsableCommand {
                 case .idle: figures.append(try await idle(target))
                 case .asset: figures += try await asset(target, cleanup)
                 case .query: figures += try await query(target, cleanup)
+                case .auth: figures += try await auth(target, cleanup)
                 case .replicate, .lag, .feed, .all: break
                 }
             }

@@ -45,6 +45,8 @@ final class BenchTarget: Sendable {
     }
 
     static let container = "iCloud.dev.cumulus"
+    /// Who owns the records of a private node.
+    static let user = "bench"
 
     // MARK: Life
 
@@ -92,8 +94,8 @@ final class BenchTarget: Sendable {
 
     private static func makeUser(_ directory: String, _ endpoint: String) async throws -> String {
         try await operate(directory, endpoint) { node in
-            _ = try await node.addUser("bench", in: container)
-            let token = try await node.addToken(forUser: "bench")
+            _ = try await node.addUser(user, in: container)
+            let token = try await node.addToken(forUser: user)
             _ = try await node.importSchema(
                 BenchSchema.text,
                 of: container,
@@ -157,6 +159,35 @@ final class BenchTarget: Sendable {
         try await each(parts, options, "reading records") { [self] ids, _ in
             let results = try await database.records(for: Array(ids))
             for result in results.values { _ = try result.get() }
+        }
+    }
+
+    /// The user record name of who owns the records.
+    func ownerName() async throws -> String { try await container.userRecordID().recordName }
+
+    /// Saves all of these records in batches, with a parent if one is named.
+    func fill(
+        _ records: BenchRecords,
+        in database: Database,
+        _ options: BenchOptions,
+        below parent: Record.ID? = nil
+    ) async throws {
+        let size = BenchOptions.batchSize
+        let parts = stride(from: 0, to: records.ids.count, by: size).map {
+            records.ids[$0..<min($0 + size, records.ids.count)]
+        }
+        try await each(parts, options, "saving records") { ids, dice in
+            let batch = ids.map { id in
+                var record = records.record(id, &dice)
+                record.parent = parent.map { Record.Reference(recordName: $0.recordName) }
+                return record
+            }
+            let results = try await database.modifyRecords(
+                saving: batch,
+                deleting: [],
+                savePolicy: .changedKeys
+            )
+            for result in results.saveResults.values { _ = try result.get() }
         }
     }
 

@@ -431,14 +431,6 @@ struct DatabaseConnection: ParsableArguments {
     }
 }
 
-/// Which zone, for commands on records.
-struct ZoneOption: ParsableArguments {
-    @Option(help: "Zone of the records.")
-    var zone = RecordZone.ID.default.zoneName
-
-    var zoneID: RecordZone.ID { RecordZone.ID(zoneName: zone) }
-}
-
 extension Result where Failure == any Error {
     init(_ body: () async throws -> Success) async {
         do {

@@ -22,7 +22,7 @@ struct Main: AsyncParsableCommand {
         version: Release.version,
         subcommands: [
             RecordCommand.self, AssetCommand.self, QueryCommand.self, ZoneCommand.self,
-            ChangesCommand.self, SubscriptionCommand.self, WatchCommand.self,
+            ShareCommand.self, ChangesCommand.self, SubscriptionCommand.self, WatchCommand.self,
             NotificationCommand.self,
             ImportCommand.self, ExportCommand.self, SignInCommand.self, SessionCommand.self,
             UserCommand.self, RoleCommand.self, KeyCommand.self, ClusterCommand.self,

@@ -85,6 +85,7 @@ extension ChangesCommand {
             discussion: help(
                 "cumulus changes zones --token-file zones.token",
                 "cumulus changes zones --follow",
+                "cumulus changes zones --database shared --follow --json",
                 note: ChangeTokenOptions.note
             )
         )
@@ -93,11 +94,14 @@ extension ChangesCommand {
         @OptionGroup var connection: DatabaseConnection
         @OptionGroup var output: OutputOptions
 
-        private static let columns = ["CHANGE", "ZONE"]
+        private func listing(isEndless: Bool = false) throws -> Listing {
+            let owner = try connection.scope() == .shared ? ["OWNER"] : []
+            return Listing(["CHANGE", "ZONE"] + owner, isJSON: output.json, isEndless: isEndless)
+        }
 
         func run() async throws {
             if tokens.follow { return try await follow() }
-            var listing = Listing(Zones.columns, isJSON: output.json)
+            var listing = try listing()
             let token = try await connection.withDatabase { database in
                 return try await tokens.fetch { token, limit in
                     let changes = try await database.databaseChanges(
@@ -118,7 +122,7 @@ extension ChangesCommand {
         }
 
         private func follow() async throws {
-            var listing = Listing(Zones.columns, isJSON: output.json, isEndless: true)
+            var listing = try listing(isEndless: true)
             let start = try tokens.read()
             try await connection.withDatabase { database in
                 for try await page in database.followDatabaseChanges(since: start) {
@@ -141,11 +145,13 @@ extension ChangesCommand {
                 "cumulus changes records Notes --token-file notes.token --json --keys title",
                 "cumulus changes records Notes --follow --json",
                 "cumulus changes records _defaultZone --follow --database public",
+                "cumulus changes records Trips --database shared --owner _0f3c... --follow",
                 note: ChangeTokenOptions.note
             )
         )
 
         @Argument(help: "Name of the zone.") var zone: String
+        @OptionGroup var owner: OwnerOption
         @OptionGroup var tokens: ChangeTokenOptions
         @OptionGroup var keys: KeysOption
         @OptionGroup var encryption: EncryptionOption
@@ -153,7 +159,7 @@ extension ChangesCommand {
         @OptionGroup var output: OutputOptions
 
         private static let columns = ["CHANGE", "NAME", "TYPE", "MODIFIED", "FIELDS"]
-        private var zoneID: RecordZone.ID { RecordZone.ID(zoneName: zone) }
+        private var zoneID: RecordZone.ID { owner.zoneID(zone) }
 
         func run() async throws {
             if tokens.follow { return try await follow() }
@@ -213,10 +219,13 @@ extension Listing {
     }
 
     fileprivate mutating func add(_ change: String, _ zone: RecordZone.ID) throws {
-        try add(
-            ["change": .string(change), "zoneName": .string(zone.zoneName)],
-            row: [change, zone.zoneName]
-        )
+        var members = [
+            JSON.Member("change", .string(change)),
+            JSON.Member("zoneName", .string(zone.zoneName)),
+        ]
+        if let owner = zone.otherOwner { members.append(JSON.Member("ownerName", .string(owner))) }
+        let owner = zone.otherOwner.map { [$0] } ?? []
+        try add(.object(members), row: [change, zone.zoneName] + owner)
     }
 
     fileprivate mutating func add(_ record: Record) throws {

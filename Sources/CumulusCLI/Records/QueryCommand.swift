@@ -48,6 +48,7 @@ struct QueryCommand: AsyncParsableCommand {
     @Flag(help: "Allow what CloudKit has not: OR and tests for nil.") var extensions = false
     @Option(help: "Zone that is searched; all of the private database if left out.")
     var zone: String?
+    @OptionGroup var owner: OwnerOption
     @OptionGroup var encryption: EncryptionOption
     @OptionGroup var connection: DatabaseConnection
     @OptionGroup var output: OutputOptions
@@ -96,7 +97,7 @@ struct QueryCommand: AsyncParsableCommand {
 
     func run() async throws {
         let query = try query()
-        let zoneID = zone.map { RecordZone.ID(zoneName: $0) }
+        let zoneID = zone.map { owner.zoneID($0) }
         try await connection.withDatabase(encryption: encryption) { database in
             if count {
                 let count = try await database.count(matching: query, inZoneWith: zoneID)

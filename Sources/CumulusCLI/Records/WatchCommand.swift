@@ -172,9 +172,9 @@ extension FeedNotification {
                 "\(news.reason) (\(news.transition))", database, id.zoneID.zoneName,
                 id.recordName, news.fields.isEmpty ? "" : fields,
             ]
-        case .zoneDeleted(let zone): return head + ["zone deleted", database, zone.zoneName]
+        case .zoneDeleted(let zone): return head + ["zone deleted", database, zone.text]
         case .zones(let zones, let more):
-            let names = zones.map(\.zoneName) + (more ? ["…"] : [])
+            let names = zones.map(\.text) + (more ? ["…"] : [])
             return head + ["zones changed", database, names.joined(separator: ", ")]
         }
     }
@@ -214,14 +214,23 @@ extension FeedNotification {
             return [
                 JSON.Member("news", "zoneDeleted"),
                 JSON.Member("zoneName", .string(zone.zoneName)),
-            ]
+            ] + zone.ownerMembers
         case .zones(let zones, let more):
             return [
                 JSON.Member("news", "zones"),
-                JSON.Member("zoneNames", .array(zones.map { .string($0.zoneName) })),
+                JSON.Member("zoneNames", .array(zones.map { .string($0.text) })),
                 JSON.Member("more", .bool(more)),
             ]
         }
+    }
+}
+
+extension RecordZone.ID {
+    /// With the owner in front, if it is another user.
+    fileprivate var text: String { otherOwner.map { "\($0)/\(zoneName)" } ?? zoneName }
+
+    fileprivate var ownerMembers: [JSON.Member] {
+        otherOwner.map { [JSON.Member("ownerName", .string($0))] } ?? []
     }
 }
 

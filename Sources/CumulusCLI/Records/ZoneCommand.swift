@@ -16,7 +16,7 @@ extension ZoneCommand {
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "List the zones of a database.",
-            discussion: help("cumulus zone list")
+            discussion: help("cumulus zone list", "cumulus zone list --database shared --json")
         )
 
         @OptionGroup var connection: DatabaseConnection
@@ -62,7 +62,10 @@ extension ZoneCommand {
     struct Delete: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Delete zones with all their records.",
-            discussion: help("cumulus zone delete Drafts")
+            discussion: help(
+                "cumulus zone delete Drafts",
+                note: "To leave a zone that another user shares: 'cumulus share leave'."
+            )
         )
 
         @Argument(help: "Names of the zones.") var names: [String]
@@ -88,18 +91,33 @@ extension ZoneCommand {
 
 extension OutputOptions {
     fileprivate func show(_ zones: [RecordZone]) throws {
+        let isShared = zones.contains { $0.zoneID.otherOwner != nil }
         try show(
             zones,
-            columns: ["NAME", "CAPABILITIES"],
+            columns: ["NAME", "CAPABILITIES"] + (isShared ? ["OWNER"] : []),
             json: { zone in
-                [
-                    "zoneName": .string(zone.zoneID.zoneName),
-                    "capabilities": .array(zone.capabilities.names.map { .string($0) }),
+                let names = zone.capabilities.names.map { JSON.string($0) }
+                var members = [
+                    JSON.Member("zoneName", .string(zone.zoneID.zoneName)),
+                    JSON.Member("capabilities", .array(names)),
                 ]
+                if let owner = zone.zoneID.otherOwner {
+                    members.append(JSON.Member("ownerName", .string(owner)))
+                }
+                return .object(members)
             },
-            row: { [$0.zoneID.zoneName, $0.capabilities.names.joined(separator: ", ")] }
+            row: { zone in
+                let names = zone.capabilities.names.joined(separator: ", ")
+                let owner = zone.zoneID.otherOwner.map { [$0] } ?? []
+                return [zone.zoneID.zoneName, names] + owner
+            }
         )
     }
+}
+
+extension RecordZone.ID {
+    /// The owner, if it is another user.
+    var otherOwner: String? { ownerName == RecordZone.ID.currentUserName ? nil : ownerName }
 }
 
 extension RecordZone.Capabilities {

@@ -41,7 +41,7 @@ public enum DatabaseScope: UInt8, CaseIterable, Sendable {
     case `public` = 1
     /// A user's own.
     case `private` = 2
-    /// What others share with a user; empty in this release.
+    /// What others share with a user: zones of their private databases.
     case shared = 3
 
     /// The name on command lines and in messages.

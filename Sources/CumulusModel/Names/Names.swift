@@ -68,6 +68,25 @@ package enum Names {
         return text
     }
 
+    /// Record types: schema names, and the type of shares.
+    package static func checkTypeName(_ name: ArraySlice<UInt8>) throws(ServiceError) -> String {
+        if name.elementsEqual(Schema.shareType.utf8) { return Schema.shareType }
+        return try checkSchemaName(name, "record type")
+    }
+
+    /// Field names: schema names, and those of shares, which begin with "cloudkit.".
+    package static func checkFieldName(
+        _ name: ArraySlice<UInt8>,
+        _ what: String
+    ) throws(ServiceError) -> String {
+        guard name.starts(with: Schema.sharePrefix.utf8) else {
+            return try checkSchemaName(name, what)
+        }
+        let text = try checkText(name, what)
+        _ = try checkSchemaName(name.dropFirst(Schema.sharePrefix.utf8.count), what)
+        return text
+    }
+
     /// Whether `checkSchemaName` takes it.
     package static func isSchemaName(_ name: ArraySlice<UInt8>) -> Bool {
         guard name.first?.isASCIILetter == true else { return false }

@@ -25,6 +25,7 @@ extension Record {
         private var modified: Int64?
         private var modifiedBy: String?
         private var parent: String?
+        private var share: String?
 
         fileprivate init(_ record: Record) {
             name = record.recordID.recordName
@@ -37,6 +38,7 @@ extension Record {
             modified = record.modificationDate?.millisecondsSince1970
             modifiedBy = record.lastModifiedUserRecordName
             parent = record.parent?.recordName
+            share = record.share?.recordName
         }
 
         fileprivate var record: Record {
@@ -51,6 +53,7 @@ extension Record {
             record.modificationDate = modified.map(Timestamp.init(millisecondsSince1970:))
             record.lastModifiedUserRecordName = modifiedBy
             record.receive(parent: parent.map { Reference(recordName: $0) })
+            record.share = share.map { Reference(recordName: $0) }
             return record
         }
     }

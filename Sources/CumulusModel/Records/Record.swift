@@ -79,6 +79,12 @@ public struct Record: Sendable {
     package private(set) var changedParent: Reference??
 
     private var parentReference: Reference?
+    /// The share of which the record is the root; nil: it is the root of none.
+    ///
+    /// Its record is in the same zone, of type `cloudkit.share`.
+    public package(set) var share: Reference?
+    /// Elsewhere: nearly no record is a share's.
+    private var boxedDetails: DetailsBox?
     private var encrypted = EncryptedValues()
 
     /// A record to be saved, without fields.
@@ -131,6 +137,18 @@ public struct Record: Sendable {
             parentReference = newValue
             changedParent = .some(newValue)
         }
+    }
+
+    /// What a share's record says besides its fields; nil in other records.
+    package var shareDetails: ShareDetails? {
+        get { boxedDetails?.details }
+        set { boxedDetails = newValue.map(DetailsBox.init) }
+    }
+
+    private final class DetailsBox: Sendable {
+        let details: ShareDetails
+
+        init(_ details: ShareDetails) { self.details = details }
     }
 
     /// Names of the fields that have a value, sorted; encrypted ones are not among them.
@@ -193,7 +211,8 @@ extension Record: Equatable {
     public static func == (left: Record, right: Record) -> Bool {
         left.recordID == right.recordID && left.recordType == right.recordType
             && left.recordChangeTag == right.recordChangeTag && left.values == right.values
-            && left.parentReference == right.parentReference
+            && left.parentReference == right.parentReference && left.share == right.share
+            && left.shareDetails == right.shareDetails
             && left.encrypted == right.encrypted
     }
 }

@@ -15,8 +15,28 @@ package struct RecordView: Hashable, Sendable {
     package var modifiedBy: String
     package var parent: String?
     package var share: String?
+    /// Of a share's record: what it shares, and with whom.
+    ///
+    /// Added where it is shown.
+    package var sharing: ShareView? {
+        get { boxedSharing?.view }
+        set { boxedSharing = newValue.map(Box.init) }
+    }
     /// `repeated Field fields = 10`, canonical.
     package var fields: Bytes
+
+    /// Elsewhere: nearly no record is a share's.
+    private var boxedSharing: Box?
+
+    private final class Box: Hashable, Sendable {
+        let view: ShareView
+
+        init(_ view: ShareView) { self.view = view }
+
+        static func == (left: Box, right: Box) -> Bool { left.view == right.view }
+
+        func hash(into hasher: inout Hasher) { hasher.combine(view) }
+    }
 
     package init(
         name: String,

@@ -27,6 +27,12 @@ package struct Limits: Hashable, Sendable {
     /// Each is a row of an index, on every node: so many are written in one turn of the writer.
     package var ownersPerRequest = 2_000
     package var zonesPerDatabase = 1_000
+    /// People with whom one share is, beside its owner.
+    package var participantsPerShare = 100
+    /// Zones of others that one user may be in.
+    package var sharedZonesPerUser = 1_000
+    /// Records below a new root that are looked at for other shares.
+    package var treeRecords = 10_000
     /// Subscriptions of one user in one database.
     package var subscriptionsPerDatabase = 1_000
     /// Bytes of one subscription as it is stored.

@@ -65,15 +65,15 @@ public struct ServiceError: Error, Sendable {
         case limitExceeded = 27
         /// CloudKit's; nodes don't send it.
         case userDeletedZone = 28
-        /// CloudKit's, of shares; nodes don't send it.
+        /// A share would have more participants than the limit.
         case tooManyParticipants = 29
-        /// CloudKit's, of shares; nodes don't send it.
+        /// The record, one above or below it, or the zone is shared already.
         case alreadyShared = 30
         /// A reference names a record that is not there.
         case referenceViolation = 31
         /// CloudKit's; nodes don't send it.
         case managedAccountRestricted = 32
-        /// CloudKit's, of shares; nodes don't send it.
+        /// Somebody is invited by a handle that no user has; it may be the caller's.
         case participantMayNeedVerification = 33
         /// A change was sent, and nobody told whether it was made: fetch the records to see.
         case serverResponseLost = 34
@@ -81,7 +81,7 @@ public struct ServiceError: Error, Sendable {
         case assetNotAvailable = 35
         /// CloudKit's; nodes don't send it.
         case accountTemporarilyUnavailable = 36
-        /// CloudKit's, of shares; nodes don't send it.
+        /// Who would join a share by its URL alone is invited to it already.
         case participantAlreadyInvited = 37
     }
 

@@ -79,7 +79,7 @@ enum PeopleCalls {
 }
 
 extension Handle {
-    fileprivate init(_ wire: WireHandle) throws(ServiceError) {
+    init(_ wire: WireHandle) throws(ServiceError) {
         guard let kind = UInt8(exactly: wire.kind).flatMap(Kind.init(rawValue:)) else {
             throw ServiceError(
                 .invalidArguments,

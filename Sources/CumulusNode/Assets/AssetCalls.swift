@@ -17,6 +17,7 @@ enum AssetCalls {
             let message = try PrepareAssetsRequest(wire: context.message)
             let request = PrepareAssets(
                 database: try parser.database(message.database),
+                zone: try message.zone.map(parser.zone),
                 lists: message.lists.map(list),
                 limits: parser.limits
             )
@@ -88,6 +89,7 @@ enum AssetCalls {
         let upload = ChunkUpload(
             context,
             database: kind,
+            zone: try message.zone.map(context.parser.zone),
             scope: try context.scope(),
             credit: window
         )

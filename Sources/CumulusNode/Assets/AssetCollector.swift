@@ -25,10 +25,10 @@ struct AssetCollector: Sendable {
     func run() async throws {
         for (_, scope) in try await node.gate.reading(.bulk, { try ScopeDirectory.all(in: $0) }) {
             let databases = try await node.gate.reading { try $0.databases(of: scope) }
-            for (id, database) in databases {
+            for (_, database) in databases {
                 let grace = node.configuration.limits.assetGraceMilliseconds
                 let collection = AssetCollection(idleBefore: node.clock - grace)
-                if id.kind == .public { try await endLeases(collection, in: database) }
+                try await endLeases(collection, in: database)
                 try await forgetIdle(collection, in: database)
             }
         }

@@ -14,6 +14,8 @@ final class ChunkUpload: CallInput, @unchecked Sendable {
 
     private let context: CallContext
     private let database: DatabaseScope
+    /// In the shared database, of the records that will name the assets; nil elsewhere.
+    private let zone: ZoneAddress?
     private let scope: ScopeID
     /// Bytes that the caller may still send.
     private var credit: Int
@@ -31,9 +33,16 @@ final class ChunkUpload: CallInput, @unchecked Sendable {
         let chunks: UInt64
     }
 
-    init(_ context: CallContext, database: DatabaseScope, scope: ScopeID, credit: Int) {
+    init(
+        _ context: CallContext,
+        database: DatabaseScope,
+        zone: ZoneAddress?,
+        scope: ScopeID,
+        credit: Int
+    ) {
         self.context = context
         self.database = database
+        self.zone = zone
         self.scope = scope
         self.credit = credit
     }
@@ -136,6 +145,7 @@ final class ChunkUpload: CallInput, @unchecked Sendable {
         return try EnterChunks.missing(
             of: chunks,
             in: database,
+            zone,
             of: number,
             by: context.caller,
             reader
@@ -144,7 +154,12 @@ final class ChunkUpload: CallInput, @unchecked Sendable {
 
     /// Enters a pack's chunks into the store.
     private func enter(_ pack: AssetStore.Pack, _ size: MessageSize) {
-        let chunks = EnterChunks(database: database, chunks: pack.chunks, length: pack.length)
+        let chunks = EnterChunks(
+            database: database,
+            zone: zone,
+            chunks: pack.chunks,
+            length: pack.length
+        )
         let request = WriteRequest(.enterChunks(chunks), scope: scope, caller: context.caller)
         // What came is entered even if the call ends meanwhile.
         let token = CallToken(deadline: node.environment.now() + limits.callMilliseconds)

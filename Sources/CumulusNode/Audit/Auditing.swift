@@ -1,5 +1,5 @@
-// What of the calls on a connection is written to the audit log: refusals, and the ends of calls
-// that `MethodTable` marks for it, which are sign-ins and the acts of operators.
+// What of the calls on a connection is written to the audit log: refusals, the ends of calls that
+// `MethodTable` marks for it, which are sign-ins and the acts of operators, and changes of shares.
 //
 // Called by `OpenCalls` where a call ends, and by `CallerConnection` where a caller is refused.
 // hot: a test for each call.
@@ -21,7 +21,8 @@ extension OpenCalls {
     func audit(_ call: OpenCall, _ error: ServiceError? = nil) {
         guard let log = node.audit, let method = call.method else { return }
         let code = error?.code ?? call.refused?.code
-        let isAct = MethodTable.entry(method.rawValue)?.needs.contains(.audit) ?? false
+        let isAct =
+            call.isAct || MethodTable.entry(method.rawValue)?.needs.contains(.audit) ?? false
         guard isAct || code.map(\.refusesRights) ?? false else { return }
         var line = AuditLine(
             time: node.environment.wallClock(),
@@ -69,6 +70,13 @@ extension CallContext {
         calls[call.stream]?.target = target()
     }
 
+    /// Says that the call is about a share, which gets it a line in the audit log; on the loop.
+    func concerns(share: RecordAddress?, in database: DatabaseScope) {
+        guard node.audit != nil, let share else { return }
+        calls[call.stream]?.target = share.text(in: database)
+        calls[call.stream]?.isAct = true
+    }
+
     /// Notes the first item that the caller had no right to; on the loop.
     func noteRefusal(among outcome: ModifyOutcome, of request: ModifyRecords) {
         // In a private database nothing is refused item by item.
@@ -105,9 +113,10 @@ extension RefusedItem {
 }
 
 extension RecordAddress {
-    /// Database, zone and name.
+    /// Database, owner if it is another user, zone and name.
     fileprivate func text(in database: DatabaseScope) -> String {
-        "\(database.name)/\(zone.name)/\(name)"
+        let owner = zone.owner.isEmpty ? "" : "\(zone.owner)/"
+        return "\(database.name)/\(owner)\(zone.name)/\(name)"
     }
 }
 

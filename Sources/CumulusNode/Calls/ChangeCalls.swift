@@ -61,7 +61,8 @@ enum ChangeCalls {
                 in: context.reader
             )
             let token = context.node.mint.make(page.token)
-            return Page(message: Answers.changes(page, of: fetch.zone, token: token))
+            let urls = context.node.shareURLs
+            return Page(message: Answers.changes(page, of: fetch.zone, token: token, urls))
         }
     }
 

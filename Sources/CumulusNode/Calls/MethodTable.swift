@@ -35,7 +35,8 @@ struct MethodEntry: Sendable {
         static let `operator` = Needs(rawValue: 8)
         /// Another node of the cluster.
         static let peer = Needs(rawValue: 16)
-        /// A line in the audit log, however it ends: a sign-in, or an act of an operator.
+        /// A line in the audit log, however it ends: a sign-in, an accepted share, or an act of an
+        /// operator.
         static let audit = Needs(rawValue: 32)
         static let act: Needs = [.operator, .audit]
     }
@@ -179,6 +180,10 @@ enum MethodTable {
         .init(.subscriptionsFetch, .parts, [.token, .credit], begin: SubscriptionCalls.fetch),
         .init(.feedsFollow, .endlessParts, [.token, .credit], begin: FeedCalls.follow),
         .init(.feedsMarkRead, .message, [.requestID, .token], begin: FeedCalls.markRead),
+
+        .init(.sharingMetadata, .message, .token, begin: ShareCalls.metadata),
+        .init(.sharingAccept, .message, [.token, .audit], begin: ShareCalls.accept),
+        .init(.sharingLookUp, .message, .token, begin: ShareCalls.lookUp),
     ]
 
     private static let byNumber: [MethodEntry?] = {

@@ -48,7 +48,8 @@ enum QueryCalls {
         )
         page.work.microseconds = (environment.nanoseconds() - start) / 1_000
         let cursor = page.next.map(context.node.mint.make) ?? []
-        return Page(message: Answers.found(page, cursor: cursor, explains: explains))
+        let urls = context.node.shareURLs
+        return Page(message: Answers.found(page, cursor: cursor, explains: explains, urls))
     }
 
     /// Opens a cursor; nil means the request has none.

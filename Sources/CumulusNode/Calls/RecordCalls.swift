@@ -33,7 +33,11 @@ enum RecordCalls {
             damage: context.node.reportDamage
         )
         let end = start + results.count
-        let message = Answers.fetched(results, for: request.ids[start..<end])
+        let message = Answers.fetched(
+            results,
+            for: request.ids[start..<end],
+            context.node.shareURLs
+        )
         var answer = Page(message: message)
         if context.node.audit != nil, request.database != .private {
             let ids = request.ids[start..<end]
@@ -51,10 +55,17 @@ enum RecordCalls {
         try context.parsing {
             try $0.modifyRecords(context.message)
         } then: { request in
+            context.concerns(share: request.namedShare, in: request.database)
             try context.write(.modifyRecords(request)) { answer in
                 guard case .modified(let outcome) = answer else { return [] }
                 context.noteRefusal(among: outcome, of: request)
-                return Answers.modified(outcome, request, limit: context.limits.answerBytes)
+                context.concerns(share: outcome.share, in: request.database)
+                return Answers.modified(
+                    outcome,
+                    request,
+                    context.node.shareURLs,
+                    limit: context.limits.answerBytes
+                )
             }
         }
     }
@@ -89,7 +100,7 @@ enum RecordCalls {
             byteLimit: context.limits.pageBytes,
             in: context.reader
         )
-        let message = Answers.listed(read.records, of: request.zone)
+        let message = Answers.listed(read.records, of: request.zone, context.node.shareURLs)
         guard let next = read.next else { return Page(message: message) }
         return Page(message: message) { try page(of: request, opened, from: next, context) }
     }

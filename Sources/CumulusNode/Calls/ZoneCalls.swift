@@ -34,6 +34,7 @@ enum ZoneCalls {
         try context.parsing {
             try $0.modifyZones(context.message)
         } then: { request in
+            context.concerns(share: request.leftShare, in: request.database)
             try context.write(.modifyZones(request)) { answer in
                 guard case .modified(let outcome) = answer else { return [] }
                 return [Answers.modified(outcome, request)]

@@ -54,6 +54,8 @@ final class OpenCall {
     let container: Bytes
     /// What the call is about, for the audit log.
     var target = ""
+    /// It gets a line in the audit log, however it ends.
+    var isAct = false
     /// An item that the caller had no right to.
     var refused: RefusedItem?
     /// It counts for what its caller may do at once.

@@ -51,10 +51,12 @@ struct FollowedFeed: Sendable {
         var answer = Page(message: message) { try self.page(of: rest, told: lastTold) }
         answer.isSilent = !isTold
         if page.isLast {
+            let places: [NewsPlace] =
+                page.watches.topics.map { .topic($0) } + [.subscriptions(of: caller.user)]
             answer.news = AwaitedNews(
                 scope: number,
                 rings: rings,
-                places: page.watches.topics.map { .topic($0) } + [.subscriptions(of: caller.user)],
+                places: page.watches.isOfOthers ? nil : places,
                 until: (lastTold ?? now) + FollowedFeed.progressMilliseconds
             )
         }

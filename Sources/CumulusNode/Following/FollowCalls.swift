@@ -116,9 +116,9 @@ private struct FollowedChanges: Sendable {
         let message =
             switch (page, follower.fetch) {
             case (.zone(let page), .zone(let fetch)):
-                Answers.changes(page, of: fetch.zone, token: token)
+                Answers.changes(page, of: fetch.zone, token: token, node.shareURLs)
             case (.zone(let page), .database):
-                Answers.changes(page, of: ZoneAddress(), token: token)
+                Answers.changes(page, of: ZoneAddress(), token: token, node.shareURLs)
             case (.database(let page), _): Answers.changes(page, token: token)
             }
         return FollowedPage(

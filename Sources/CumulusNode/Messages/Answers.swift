@@ -38,22 +38,27 @@ struct AnswerWriter {
 enum Answers {
     static func fetched(
         _ results: [Result<RecordView, ServiceError>],
-        for ids: ArraySlice<Result<RecordAddress, ServiceError>>
+        for ids: ArraySlice<Result<RecordAddress, ServiceError>>,
+        _ urls: ShareURLs
     ) -> Bytes {
         var writer = CanonicalWriter(reserving: 256)
         for (result, id) in zip(results, ids) {
             switch result {
             case .success(let record):
-                let address = try? id.get()
-                writer.result(1, record: record.encoded(as: wireID(record.name, address?.zone)))
+                let id = wireID(record.name, (try? id.get())?.zone)
+                writer.result(1, record: record.encoded(as: id, url: urls.url(of: record)))
             case .failure(let error): writer.result(1, status: error.encoded())
             }
         }
         return writer.bytes
     }
 
-    static func modified(_ outcome: ModifyOutcome, _ request: ModifyRecords, limit: Int) -> [Bytes]
-    {
+    static func modified(
+        _ outcome: ModifyOutcome,
+        _ request: ModifyRecords,
+        _ urls: ShareURLs,
+        limit: Int
+    ) -> [Bytes] {
         var answer = AnswerWriter(limit: limit)
         for (item, save) in zip(outcome.saves, request.saves) {
             let id = wireID(save.address.name, save.address.zone)
@@ -62,7 +67,9 @@ enum Answers {
                 case .success(let saved):
                     writer.result(1, record: view(saved, of: save).encoded(as: id))
                 case .failure(let failure):
-                    let record = failure.serverRecord?.encoded(as: id)
+                    let record = failure.serverRecord.map {
+                        $0.encoded(as: id, url: urls.url(of: $0))
+                    }
                     writer.result(1, status: failure.error.encoded(serverRecord: record))
                 }
             }
@@ -88,10 +95,15 @@ enum Answers {
         return writer.bytes
     }
 
-    static func listed(_ records: [RecordView], of zone: ZoneAddress) -> Bytes {
+    static func listed(
+        _ records: [RecordView],
+        of zone: ZoneAddress,
+        _ urls: ShareURLs
+    ) -> Bytes {
         var writer = CanonicalWriter(reserving: 64 << 10)
         for record in records {
-            writer.present(1, bytes: record.encoded(as: wireID(record.name, zone)))
+            let id = wireID(record.name, zone)
+            writer.present(1, bytes: record.encoded(as: id, url: urls.url(of: record)))
         }
         return writer.bytes
     }
@@ -99,8 +111,7 @@ enum Answers {
     static func zones(_ zones: [FoundZone]) -> Bytes {
         var writer = CanonicalWriter()
         for zone in zones {
-            let id = WireZoneID(name: Bytes(zone.zone.name.utf8), owner: [])
-            writer.zone(1, id, capabilities: zone.capabilities.rawValue)
+            writer.zone(1, zone.wireID, capabilities: zone.capabilities.rawValue)
         }
         return writer.bytes
     }
@@ -110,8 +121,8 @@ enum Answers {
         for result in results {
             switch result {
             case .success(let zone):
-                let id = WireZoneID(name: Bytes(zone.zone.name.utf8), owner: [])
-                writer.result(1, zone: id, capabilities: zone.capabilities.rawValue)
+                let capabilities = zone.capabilities.rawValue
+                writer.result(1, zone: zone.wireID, capabilities: capabilities)
             case .failure(let error): writer.result(1, status: error.encoded())
             }
         }
@@ -174,10 +185,10 @@ enum Answers {
 
     static func changes(_ page: FetchDatabaseChanges.Page, token: Bytes) -> Bytes {
         FetchDatabaseChangesResponse(
-            changed: page.changed.map { wireID(ZoneAddress(name: $0)) },
+            changed: page.changed.map(wireID),
             deleted: page.deletions.map { deletion in
                 FetchDatabaseChangesResponse.Deletion(
-                    id: wireID(ZoneAddress(name: deletion.name)),
+                    id: wireID(deletion.zone),
                     cause: UInt32(deletion.reason)
                 )
             },
@@ -189,10 +200,13 @@ enum Answers {
     static func changes(
         _ page: FetchZoneChanges.Page,
         of zone: ZoneAddress,
-        token: Bytes
+        token: Bytes,
+        _ urls: ShareURLs
     ) -> Bytes {
         FetchZoneChangesResponse.encoded(
-            changed: page.records.map { $0.encoded(as: wireID($0.name, zone)) },
+            changed: page.records.map {
+                $0.encoded(as: wireID($0.name, zone), url: urls.url(of: $0))
+            },
             deleted: page.deletions.map { deletion in
                 FetchZoneChangesResponse.Deletion(
                     id: wireID(deletion.name, zone),
@@ -204,7 +218,12 @@ enum Answers {
         )
     }
 
-    static func found(_ page: QueryRecords.Page, cursor: Bytes, explains: Bool) -> Bytes {
+    static func found(
+        _ page: QueryRecords.Page,
+        cursor: Bytes,
+        explains: Bool,
+        _ urls: ShareURLs
+    ) -> Bytes {
         let work = QueryRecordsResponse.Work(
             plan: Bytes(page.work.plan.utf8),
             rowsRead: page.work.rowsRead,
@@ -212,7 +231,11 @@ enum Answers {
             microseconds: page.work.microseconds
         )
         return QueryRecordsResponse.encoded(
-            records: page.records.map { $0.record.encoded(as: wireID($0.record.name, $0.zone)) },
+            records: page.records.map { found in
+                let record = found.record
+                let id = wireID(record.name, found.zone)
+                return record.encoded(as: id, url: urls.url(of: record))
+            },
             cursor: cursor,
             count: page.count,
             work: explains ? work : nil
@@ -221,11 +244,11 @@ enum Answers {
 
     // MARK: Parts
 
-    private static func wireID(_ address: ZoneAddress) -> WireZoneID {
+    static func wireID(_ address: ZoneAddress) -> WireZoneID {
         WireZoneID(name: Bytes(address.name.utf8), owner: Bytes(address.owner.utf8))
     }
 
-    private static func wireID(_ name: String, _ zone: ZoneAddress?) -> WireRecordID {
+    static func wireID(_ name: String, _ zone: ZoneAddress?) -> WireRecordID {
         let isDefault = zone.map { $0 == ZoneAddress() } ?? true
         return WireRecordID(
             name: Bytes(name.utf8),

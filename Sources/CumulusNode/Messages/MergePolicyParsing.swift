@@ -9,11 +9,11 @@ import CumulusWire
 extension MergePolicies.Entry {
     /// Throws what is wrong with it.
     init(checking wire: WireMergePolicy) throws(ServiceError) {
-        let type = try Names.checkSchemaName(wire.recordType[...], "record type")
+        let type = try Names.checkTypeName(wire.recordType[...])
         let groups = try wire.groups.map { (fields) throws(ServiceError) in
             FieldGroup(
                 try fields.map { (field) throws(ServiceError) in
-                    try Names.checkSchemaName(field[...], "field name")
+                    try Names.checkFieldName(field[...], "field name")
                 }
             )
         }

@@ -201,10 +201,10 @@ struct RequestParser {
         }
     }
 
-    private func keys(_ keys: [Bytes]?) throws(ServiceError) -> [String]? {
+    func keys(_ keys: [Bytes]?) throws(ServiceError) -> [String]? {
         guard let keys else { return nil }
         var names: Set<String> = []
-        for key in keys { names.insert(try Names.checkSchemaName(key[...], "a desired key")) }
+        for key in keys { names.insert(try Names.checkFieldName(key[...], "a desired key")) }
         return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     }
 
@@ -263,8 +263,14 @@ struct RequestParser {
         guard save.fields.count <= limits.fieldsPerType else {
             throw ServiceError.tooManyItems(save.fields.count, limit: limits.fieldsPerType)
         }
-        let owners = [Names.currentUser, caller.user].filter { !$0.isEmpty }
-        var canonicaliser = FieldCanonicaliser(zoneName: address.zone.name, zoneOwners: owners)
+        // A reference into a zone of another user names its owner.
+        let owners = [Names.currentUser, caller.user, address.zone.owner].filter { !$0.isEmpty }
+        let type = try Names.checkTypeName(save.type[...])
+        var canonicaliser = FieldCanonicaliser(
+            zoneName: address.zone.name,
+            zoneOwners: owners,
+            isShare: type == Names.shareType
+        )
         for field in save.fields { try canonicaliser.add(field) }
         var parent: String?
         if let name = save.parent {
@@ -272,11 +278,12 @@ struct RequestParser {
                 name.isEmpty ? "" : try Names.checkIdentifier(name[...], "parent's record name")
         }
         return SaveItem.Content(
-            type: try Names.checkSchemaName(save.type[...], "record type"),
+            type: type,
             changeTag: save.changeTag.isEmpty ? nil : save.changeTag,
             fields: try canonicaliser.finish(),
             increments: try increments(save.increments),
-            parent: parent
+            parent: parent,
+            share: try save.share.map(share)
         )
     }
 

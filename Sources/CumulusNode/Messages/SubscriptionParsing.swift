@@ -57,7 +57,7 @@ extension RequestParser {
         subscription.notificationInfo = wire.info
         for part in Subscription.NotificationInfo.lists {
             for name in wire.info?[keyPath: part.path] ?? [] {
-                _ = try Names.checkSchemaName(Bytes(name.utf8)[...], "field in \(part.name)")
+                _ = try Names.checkFieldName(Bytes(name.utf8)[...], "field in \(part.name)")
             }
         }
         return subscription
@@ -80,7 +80,7 @@ extension RequestParser {
     }
 
     private func recordType(_ type: Bytes) throws(ServiceError) -> String? {
-        type.isEmpty ? nil : try Names.checkSchemaName(type[...], "record type")
+        type.isEmpty ? nil : try Names.checkTypeName(type[...])
     }
 
     private func zoneID(_ wire: WireZoneID) throws(ServiceError) -> RecordZone.ID {

@@ -23,8 +23,11 @@ extension Node {
     /// A new node is entered by the first one that it connects to, too: nobody reads its own log
     /// before it is known.
     func enter(_ nodeID: Bytes, _ endpoint: String) {
-        let entry = StoreGate.Job(.commits) { transaction throws(EngineError) in
-            try Members.enter(nodeID, endpoint: endpoint, in: &transaction)
+        let entry = StoreGate.Job(.commits) { [self] transaction throws(EngineError) in
+            let isListed = try Members.enter(nodeID, endpoint: endpoint, in: &transaction)
+            // What another node knows, it says itself.
+            if isListed, nodeID == self.nodeID { try Feature.announce(nodeID, in: &transaction) }
+            return isListed
         } then: { [self] outcome in
             switch outcome {
             case .success(let isListed):

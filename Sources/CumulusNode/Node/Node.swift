@@ -33,6 +33,8 @@ package final class Node: Sendable {
         package var limits = Limits.standard
         /// Access tokens may arrive over plain TCP from other machines.
         package var acceptsInsecureCredentials = false
+        /// What URLs of shares begin with.
+        package var shareURL = "cumulus:"
         /// Anybody may register as a user.
         package var takesRegistrations = false
         /// Identity providers whose ID tokens open sessions; nil means that ID tokens do not.

@@ -92,6 +92,7 @@ package struct Collector: Sendable {
                     try await trying { try await purge() }
                     try await trying { try await forgetFeeds() }
                     try await trying { try await forgetTokens() }
+                    try await trying { try await forgetShares() }
                 }
             } catch {
                 return

@@ -252,7 +252,7 @@ struct BatchWriter {
             next: VisibleState.Next(
                 reader: try engine.snapshot(),
                 scopes: state.scopes,
-                changesZones: changesZones,
+                changesZones: changesZones || state.sharesVersion != before.sharesVersion,
                 changesSchemas: changesSchemas,
                 accounts: state.accountsVersion
             ),

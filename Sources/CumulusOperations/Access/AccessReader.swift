@@ -1,24 +1,27 @@
 // Which of the records that a call finds it may show to its caller.
 //
-// Made once for each call and database by fetches, lists and changes; asked for each record. In a
-// private database that is one comparison, in the public one two look-ups in dictionaries: of what
-// the type grants, and of a role in it. The roles that the caller was given are looked up when it
-// is made. hot: once per record that is shown.
+// Made once for each call and zone by fetches, lists, queries and changes; asked for each record.
+// In one's own database that is one comparison, in the public one two look-ups in dictionaries: of
+// what the type grants, and of a role in it. The roles that the caller was given are looked up when
+// it is made. In another user's zone it is a walk up to the root of a tree: see `TreeWalk`. hot:
+// once per record that is shown.
 
-package import CumulusModel
+import CumulusModel
 package import CumulusStorage
 
 package struct AccessReader: Sendable {
     private let scope: ScopeNumber
-    private let isPublic: Bool
     private let caller: Caller
-    /// Empty in a private database.
+    private let isPublic: Bool
+    /// Empty but in the public database.
     private let roles: UserRoles
     private let schemas: SchemaDirectory
+    /// Of a zone that another user shares; nil elsewhere.
+    private let walk: TreeWalk?
 
     /// - Parameter schemas: Of the state that is read.
     package init(
-        to database: DatabaseID,
+        to found: FoundZone,
         of scope: ScopeNumber,
         by caller: Caller,
         _ schemas: SchemaDirectory,
@@ -27,15 +30,28 @@ package struct AccessReader: Sendable {
         self.scope = scope
         self.caller = caller
         self.schemas = schemas
-        isPublic = database.kind == .public
+        isPublic = found.rights == .granted
         roles = isPublic ? try schemas.roles(of: caller, in: scope, reader) : UserRoles()
+        walk = found.walk
     }
+
+    /// What the caller sees of another user's zone; nil elsewhere.
+    var view: AccessRights.View? { walk?.view }
 
     /// Why the caller may not read a record; nil if it may.
     func refusal(
         of record: RecordView,
         _ reader: ReadTransaction
     ) throws(EngineError) -> ServiceError? {
+        if let walk {
+            let facts = try walk.facts(
+                of: record.name,
+                type: record.type,
+                isRoot: record.share != nil,
+                reader
+            )
+            return Authorisation.refusal(.read, facts, walk.view)
+        }
         guard isPublic else { return nil }
         let facts = Authorisation.RecordFacts(type: record.type, createdBy: record.createdBy)
         return Authorisation.refusal(
@@ -48,7 +64,19 @@ package struct AccessReader: Sendable {
     }
 
     /// Whether the caller may read a stored record, dead or alive.
-    func allows(_ row: RecordRow, _ reader: ReadTransaction) throws(EngineError) -> Bool {
+    ///
+    /// Of a zone that is shared in part it may read none that is dead.
+    func allows(
+        _ row: RecordRow,
+        named name: String,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> Bool {
+        if let walk {
+            let type = StoredName.shown(row.type)
+            let isRoot = row.share?.name != nil
+            let facts = try walk.facts(of: name, type: type, isRoot: isRoot, reader)
+            return Authorisation.refusal(.read, facts, walk.view) == nil
+        }
         guard isPublic else { return true }
         let facts = Authorisation.RecordFacts(row)
         let grants = try grants(facts.type, reader)
@@ -60,6 +88,28 @@ package struct AccessReader: Sendable {
             with: roles.names
         )
         return refusal == nil
+    }
+
+    /// Whether each record needs a look of its own: the caller sees trees of another user's zone,
+    /// and not the whole.
+    var isPartial: Bool { walk.map { $0.view.wholeZone == nil } ?? false }
+
+    /// Whether the caller may read a record of such a zone that lives.
+    func reads(
+        _ name: String,
+        of type: String,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> Bool {
+        guard let walk else { return true }
+        let facts = try walk.facts(of: name, type: type, isRoot: false, reader)
+        return Authorisation.refusal(.read, facts, walk.view) == nil
+    }
+
+    /// The names of all records of such a zone that the caller may read, and perhaps of others; nil
+    /// if they are more than so many.
+    func names(limit: Int, _ reader: ReadTransaction) throws(EngineError) -> [String]? {
+        guard let walk, isPartial else { return nil }
+        return try walk.names(limit: limit, reader)
     }
 
     /// How far the caller's right to read records of the same type reaches.

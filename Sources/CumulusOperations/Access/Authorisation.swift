@@ -1,13 +1,13 @@
-// Who may do what: a verb, what is known of the record, what its type grants and the caller decide.
-// Values only: nothing is read here.
+// Who may do what: a verb, what is known of the record, and what its type grants or a share allows
+// decide. Values only: nothing is read here.
 //
-// Asked through `AccessReader` for what is shown, and through `WriteTransaction.refusal` for what
-// is changed. Which methods a caller may call at all, an operator's among them, is decided before
+// Asked through `AccessReader` for what is shown, and through `ZoneAccess` for what is changed.
+// Which methods a caller may call at all, an operator's among them, is decided before
 // that, by `MethodTable`.
 //
-// Folder: what callers may do with records. Read `Authorisation`, then `AccessReader` for reads,
-// `WriteTransaction+Access` and `ZoneBatch+Access` for writes, and `RepeatedRequest` for those that
-// come again. `AssignedRoles` are what operators give to users.
+// Folder: what callers may do with records. Read `Authorisation` and `AccessRights`, then
+// `AccessReader` for reads, `ZoneAccess` and `ZoneBatch+Access` for writes, and `RepeatedRequest`
+// for those that come again. `AssignedRoles` are what operators give to users.
 
 package import CumulusModel
 
@@ -15,14 +15,15 @@ package enum Authorisation {
     package enum Verb: Hashable, Sendable {
         case read
         case create
-        /// Update and delete.
         case write
+        /// Grants and errors call it WRITE, too.
+        case delete
 
         fileprivate var permission: Schema.Permissions {
             switch self {
             case .read: .read
             case .create: .create
-            case .write: .write
+            case .write, .delete: .write
             }
         }
 
@@ -30,7 +31,7 @@ package enum Authorisation {
             switch self {
             case .read: "READ"
             case .create: "CREATE"
-            case .write: "WRITE"
+            case .write, .delete: "WRITE"
             }
         }
     }
@@ -45,6 +46,24 @@ package enum Authorisation {
         package init(type: String, createdBy: String?) {
             self.type = type
             self.createdBy = createdBy
+        }
+    }
+
+    /// What rights on a record of another user's zone depend on.
+    package struct SharedFacts: Hashable, Sendable {
+        package var name: String
+        package var type: String
+        /// Names of the roots that the record hangs below, in a tree that the caller sees; its own
+        /// if it is one.
+        package var roots: Set<String>
+        /// Whether a share names it as its root.
+        package var isRoot: Bool
+
+        package init(name: String, type: String, roots: Set<String> = [], isRoot: Bool = false) {
+            self.name = name
+            self.type = type
+            self.roots = roots
+            self.isRoot = isRoot
         }
     }
 
@@ -71,6 +90,35 @@ package enum Authorisation {
         return notPermitted(verb, record, grants, caller, roles)
     }
 
+    /// Why a participant may not do that to a record of a zone that another user shares; nil if it
+    /// may.
+    ///
+    /// What it may not see does not exist for it. Administrators change a share; only the owner
+    /// deletes it, and a participant who does leaves. A root is changed like any record, but
+    /// neither moved nor deleted.
+    ///
+    /// - Parameter record: Where it is, or where it is to be created.
+    package static func refusal(
+        _ verb: Verb,
+        _ record: SharedFacts,
+        _ view: AccessRights.View
+    ) -> ServiceError? {
+        let isShare = record.type == Names.shareType
+        guard let held = view.permission(below: record.roots) else {
+            return verb == .create ? outside : .recordNotFound
+        }
+        switch verb {
+        case .read: return nil
+        case .create where isShare: return notShareable
+        case .write where isShare:
+            return view.administers.contains(record.name) ? nil : ownersOnly(verb, "share")
+        case .delete where isShare || record.isRoot:
+            return ownersOnly(verb, isShare ? "share" : "root of a share")
+        case .create, .write, .delete:
+            return held == .readWrite ? nil : readOnly(verb)
+        }
+    }
+
     /// How far a caller's right to read records of a type reaches.
     package static func reading(
         _ grants: Grants,
@@ -89,6 +137,12 @@ package enum Authorisation {
         by caller: Caller
     ) -> ServiceError? {
         database.kind == .public ? changeRefusal(of: caller) : nil
+    }
+
+    /// Why a participant may not bring assets into a zone; nil if it may write to some of it.
+    static func uploadRefusal(_ view: AccessRights.View) -> ServiceError? {
+        let held = view.permission(below: Set(view.trees.map(\.root)))
+        return held == .readWrite ? nil : readOnly(.create)
     }
 
     /// The database that a call is about.
@@ -153,6 +207,38 @@ package enum Authorisation {
         _ roles: Set<String>
     ) -> ServiceError {
         notPermitted(.read, RecordFacts(type: type, createdBy: nil), grants, caller, roles)
+    }
+
+    /// A new record, or a new parent, hangs in no tree that the caller may write to.
+    static let outside = ServiceError(
+        .permissionFailure,
+        """
+        CREATE operation not permitted: a record of the shared database needs a parent that is \
+        shared with you for writing
+        """
+    )
+
+    private static let notShareable = ServiceError(
+        .permissionFailure,
+        "CREATE operation not permitted: only its owner shares a zone or what is in it"
+    )
+
+    private static func readOnly(_ verb: Verb) -> ServiceError {
+        ServiceError(
+            .permissionFailure,
+            """
+            \(verb.name) operation not permitted: the share lets you read; ask its owner for \
+            readWrite
+            """
+        )
+    }
+
+    /// - Parameter what: What is not the caller's to change.
+    static func ownersOnly(_ verb: Verb, _ what: String) -> ServiceError {
+        ServiceError(
+            .permissionFailure,
+            "\(verb.name) operation not permitted: the \(what) is its owner's to change"
+        )
     }
 
     private static func notPermitted(

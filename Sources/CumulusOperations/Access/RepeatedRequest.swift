@@ -19,6 +19,9 @@ extension ModifyRecords {
         by caller: Caller,
         in transaction: inout WriteTransaction
     ) throws(EngineError) {
+        if database == .shared {
+            return try askAgainShared(&outcome, scope, by: caller, in: &transaction)
+        }
         guard database == .public else { return }
         let roles = try transaction.roles(of: caller, in: scope)
         for (index, item) in saves.enumerated() where outcome.saves.indices.contains(index) {
@@ -64,18 +67,32 @@ extension ModifyRecords {
         return (try? item.content.get()).map { StoredName.shown($0.type) }
     }
 
-    /// Why the caller may not be shown the record with which its save was refused; nil if it may.
-    func refusal(
-        ofShowing row: RecordRow,
+    /// The same in zones of others: items of a zone that the caller sees no more are refused, and
+    /// saves of records that it may change no more.
+    private func askAgainShared(
+        _ outcome: inout ModifyOutcome,
         _ scope: ScopeNumber,
-        to caller: Caller,
+        by caller: Caller,
         in transaction: inout WriteTransaction
-    ) throws(EngineError) -> ServiceError? {
-        guard database == .public else { return nil }
-        let facts = Authorisation.RecordFacts(row)
-        let grants = try transaction.schema(scope, facts.type).grants
-        let roles = try transaction.roles(of: caller, in: scope)
-        return Authorisation.refusal(.write, facts, granted: grants, to: caller, with: roles)
-            ?? Authorisation.refusal(.read, facts, granted: grants, to: caller, with: roles)
+    ) throws(EngineError) {
+        for address in zones {
+            let database = DatabaseID(kind: .shared, owner: caller.user)
+            let found = try transaction.find(address, in: database, of: scope, by: caller)
+            guard var found, let zone = found.number else {
+                fail(address, &outcome)
+                continue
+            }
+            found.lens = try transaction.lens(of: scope)
+            let access = ZoneAccess(to: found, of: scope, by: caller)
+            for index in saves.indices where saves[index].address.zone == address {
+                let name = saves[index].address.name
+                guard outcome.saves.indices.contains(index),
+                    case .success = outcome.saves[index],
+                    let row = try transaction.record(zone, name), !row.isDead,
+                    let refusal = try access.refusal(.write, row, named: name, &transaction)
+                else { continue }
+                outcome.saves[index] = .failure(ModifyOutcome.Failure(refusal))
+            }
+        }
     }
 }

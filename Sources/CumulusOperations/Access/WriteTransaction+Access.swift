@@ -1,24 +1,19 @@
-// What a caller may do with a record, judged by the writer in the transaction of the commit.
+// What a caller may do with a public record, judged by the writer in the transaction of the commit.
 //
-// Asked by `SavePlanner` and `ZoneBatch` for each save and delete, and where a request comes again.
-// hot: once per saved record.
+// Asked through `ZoneAccess` for each save and delete, and where a request comes again. hot: once
+// per saved record.
 
 import CumulusModel
 import CumulusStorage
 
 extension WriteTransaction {
-    /// Why a caller may not do that to a record; nil if it may.
-    ///
-    /// In a private database, which is always the caller's own, everything is allowed.
+    /// Why a caller may not do that to a record of the public database; nil if it may.
     mutating func refusal(
         _ verb: Authorisation.Verb,
-        _ record: @autoclosure () -> Authorisation.RecordFacts,
-        in database: DatabaseID,
+        _ record: Authorisation.RecordFacts,
         of scope: ScopeNumber,
         to caller: Caller
     ) throws(EngineError) -> ServiceError? {
-        guard database.kind == .public else { return nil }
-        let record = record()
         return Authorisation.refusal(
             verb,
             record,

@@ -1,6 +1,6 @@
 // What a caller may delete, and what it is told of records that it may not read.
 //
-// Called by `ZoneBatch`, and by `CascadeSurvey` for the texts. In private databases nothing is
+// Called by `ZoneBatch`, and by `CascadeSurvey` for the texts. In one's own database nothing is
 // looked up.
 
 import CumulusModel
@@ -12,20 +12,13 @@ extension ZoneBatch {
     /// - Parameter row: nil means that there is none, which a user may delete without effect.
     func refusal(
         ofDeleting row: RecordRow?,
-        in found: FoundZone,
+        named name: String,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> ServiceError? {
-        let database = found.zone.database
         guard let row else {
-            return database.kind == .public ? Authorisation.changeRefusal(of: caller) : nil
+            return access.rights == .granted ? Authorisation.changeRefusal(of: caller) : nil
         }
-        return try transaction.refusal(
-            .write,
-            Authorisation.RecordFacts(row),
-            in: database,
-            of: scope,
-            to: caller
-        )
+        return try access.refusal(.delete, row, named: name, &transaction)
     }
 
     /// The name of a record, if the caller may read that.
@@ -34,17 +27,10 @@ extension ZoneBatch {
         in found: FoundZone,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> String? {
-        let database = found.zone.database
-        guard database.kind == .public, let zone = found.number,
+        guard found.rights != .own, let zone = found.number,
             let row = try transaction.record(zone, name)
         else { return name }
-        let refusal = try transaction.refusal(
-            .read,
-            Authorisation.RecordFacts(row),
-            in: database,
-            of: scope,
-            to: caller
-        )
+        let refusal = try access.refusal(.read, row, named: name, &transaction)
         return refusal == nil ? name : nil
     }
 
@@ -56,21 +42,16 @@ extension ZoneBatch {
         _ transaction: inout WriteTransaction,
         _ outcome: inout ModifyOutcome
     ) throws(EngineError) {
-        guard found.zone.database.kind == .public else { return }
+        guard found.rights == .granted else { return }
         for item in items {
             guard case .success(var saved) = outcome.saves[item], !saved.fields.isEmpty,
                 case .success(let content) = request.saves[item].content
             else { continue }
-            let refusal = try transaction.refusal(
-                .read,
-                Authorisation.RecordFacts(
-                    type: StoredName.shown(content.type),
-                    createdBy: saved.createdBy
-                ),
-                in: found.zone.database,
-                of: scope,
-                to: caller
+            let facts = Authorisation.RecordFacts(
+                type: StoredName.shown(content.type),
+                createdBy: saved.createdBy
             )
+            let refusal = try transaction.refusal(.read, facts, of: scope, to: caller)
             guard refusal != nil else { continue }
             saved.fields = []
             outcome.saves[item] = .success(saved)

@@ -82,6 +82,20 @@ package enum People {
         return Person(user: name, displayName: profile.displayName)
     }
 
+    /// The record name of the user who has a handle; nil if no user has it.
+    ///
+    /// Whether or not that user wants to be found: it is not to be told.
+    static func recordName<Reader: RowReader & ~Copyable>(
+        of handle: Handle,
+        in container: String,
+        _ reader: borrowing Reader
+    ) throws(EngineError) -> String? {
+        guard let scope = try reader.scope(.cluster),
+            let id = try holder(of: handle, scope, in: reader)?.userID
+        else { return nil }
+        return Users.User(name: "", id: id, created: 0).recordName(in: container)
+    }
+
     /// No user has this id.
     private static let nobody = Bytes(repeating: 0, count: 16)
 

@@ -1,9 +1,10 @@
-// Which content a caller of the public database may take for its own records: what it sent itself,
-// and what a record names that it may read. Anything else does not exist for it, so that a digest
-// is no key, and that a chunk is there already tells nobody what others hold.
+// Which content a caller may take for records of the public database, or of a zone that another
+// user shares: what it sent itself, and what a record names there that it may read. Anything else
+// does not exist for it, so that a digest is no key, and that a chunk is there already tells nobody
+// what others hold.
 //
 // Asked by `PrepareAssets` and `SavePlanner`, in the writer. Made once per request: it remembers
-// what it found, and looks at a bounded number of records. Private databases need none: there all
+// what it found, and looks at a bounded number of records. One's own database needs none: there all
 // is the owner's.
 
 import CumulusAssets
@@ -14,8 +15,9 @@ struct AssetClaims {
     let holder: Leaseholder
     private let scope: ScopeNumber
     private let caller: Caller
-    /// The zone of all public records, with the names that are shown; nil: not looked for yet.
+    /// The zone of the records, with the names that are shown; nil: not looked for yet.
     private var zone: FoundZone??
+    private var access: ZoneAccess?
     /// Whether a record names an asset that the caller may read, of those that were asked for.
     private var readable: [Bytes: Bool] = [:]
     /// The record that is saved, with what it names if the caller may read it.
@@ -27,10 +29,17 @@ struct AssetClaims {
     /// Records that name an asset, or assets that contain a chunk: so many are looked at.
     private static let mostUses = 10
 
-    init(_ database: DatabaseNumber, of scope: ScopeNumber, by caller: Caller) {
+    /// - Parameter shared: A zone of another user's; nil means that of all public records.
+    init(
+        _ database: DatabaseNumber,
+        of scope: ScopeNumber,
+        by caller: Caller,
+        in shared: FoundZone?
+    ) {
         holder = Leaseholder(database: database, user: caller.user)
         self.scope = scope
         self.caller = caller
+        if let shared { zone = .some(shared) }
     }
 
     // MARK: Records that the caller may read
@@ -87,7 +96,7 @@ struct AssetClaims {
     }
 
     /// The assets of a record as the caller sees it; none if it may not read it.
-    private func assets(
+    private mutating func assets(
         in row: Bytes,
         _ name: String,
         of zone: FoundZone,
@@ -100,13 +109,9 @@ struct AssetClaims {
             }
         }
         guard let view else { return [] }
-        let refusal = try transaction.refusal(
-            .read,
-            Authorisation.RecordFacts(type: view.type, createdBy: view.createdBy),
-            in: .public,
-            of: scope,
-            to: caller
-        )
+        let access = access ?? ZoneAccess(to: zone, of: scope, by: caller)
+        self.access = access
+        let refusal = try access.refusal(ofReading: view, &transaction)
         if refusal != nil { return [] }
         return try transaction.decoding(key) { () throws(MalformedBytes) in
             try RecordBody(stored: view.fields).assets()

@@ -3,9 +3,9 @@
 // What has to be stored of a message is found out on a snapshot, before a chunk of it is expanded;
 // once that lies in a pack, the writer looks again and enters it. A message with a chunk that no
 // prepared asset contains is refused as a whole: so nobody fills the disk with what would never be
-// collected, and the asset that it was for has expired. In the public database the caller itself
-// must have prepared it, and has to send also what others have sent: that is written, and then
-// only its lease is new.
+// collected, and the asset that it was for has expired. In the public database and in another
+// user's the caller itself must have prepared it, and has to send also what others have sent: that
+// is written, and then only its lease is new.
 
 package import CumulusAssets
 package import CumulusModel
@@ -13,12 +13,20 @@ package import CumulusStorage
 
 package struct EnterChunks: Sendable {
     package var database: DatabaseScope
+    /// That they are for; of the shared database only.
+    package var zone: ZoneAddress?
     package var chunks: [PackedChunk]
     /// Bytes of the pack.
     package var length: Int
 
-    package init(database: DatabaseScope, chunks: [PackedChunk], length: Int) {
+    package init(
+        database: DatabaseScope,
+        zone: ZoneAddress? = nil,
+        chunks: [PackedChunk],
+        length: Int
+    ) {
         self.database = database
+        self.zone = zone
         self.chunks = chunks
         self.length = length
     }
@@ -40,19 +48,18 @@ package struct EnterChunks: Sendable {
         by caller: Caller,
         in transaction: inout WriteTransaction
     ) throws(EngineError) -> Outcome {
-        let id: DatabaseID
-        do throws(ServiceError) {
-            id = try Authorisation.database(database, for: caller)
-            if let refusal = Authorisation.uploadRefusal(in: id, by: caller) { throw refusal }
-        } catch {
+        let place: AssetPlace
+        switch try transaction.assetPlace(in: database, zone, of: scope, by: caller) {
+        case .success(let found): place = found
+        case .failure(let error):
             return Outcome(refusal: ModifyOutcome.Failure(error), isUsed: false)
         }
-        guard let number = try transaction.database(scope, id) else {
+        guard let number = try transaction.database(scope, place.database) else {
             return Outcome(refusal: EnterChunks.unwanted(chunks.first?.digest ?? []), isUsed: false)
         }
         let entries = chunks.map(\.entry)
         let holder =
-            id.kind == .public ? Leaseholder(database: number, user: caller.user) : nil
+            place.needsClaims ? Leaseholder(database: number, user: caller.user) : nil
         if let holder, let unwanted = try transaction.sift(entries, of: holder).unwanted {
             return Outcome(refusal: EnterChunks.unwanted(unwanted), isUsed: false)
         }
@@ -79,18 +86,19 @@ package struct EnterChunks: Sendable {
     package static func missing(
         of chunks: [Chunk],
         in database: DatabaseScope,
+        _ zone: ZoneAddress? = nil,
         of scope: ScopeNumber,
         by caller: Caller,
         _ reader: ReadTransaction
     ) throws -> [Chunk] {
         try check(chunks)
-        let id = try Authorisation.database(database, for: caller)
-        guard let number = try reader.database(scope, id) else {
+        let place = try reader.assetPlace(in: database, zone, of: scope, by: caller).get()
+        guard let number = try reader.database(scope, place.database) else {
             throw unwanted(chunks.first?.digest ?? []).error
         }
         let entries = chunks.map { ChunkList.Entry(digest: $0.digest, size: $0.size) }
         let (wanted, unwanted) =
-            id.kind == .public
+            place.needsClaims
             ? try reader.sift(entries, of: Leaseholder(database: number, user: caller.user))
             : try reader.sift(entries, in: number)
         if let unwanted { throw EnterChunks.unwanted(unwanted).error }

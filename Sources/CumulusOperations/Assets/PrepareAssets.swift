@@ -2,8 +2,8 @@
 // says which chunks are missing.
 //
 // Run by the writer. Repeating it is harmless: it keeps the asset for another day and tells what is
-// missing now, which is how an interrupted upload goes on. In the public database a chunk is
-// missing that the caller neither sent nor may read: see `AssetClaims`.
+// missing now, which is how an interrupted upload goes on. In the public database and in another
+// user's a chunk is missing that the caller neither sent nor may read: see `AssetClaims`.
 //
 // Folder: what requests about assets mean, and which assets may go. Read `PrepareAssets`, then
 // `AssetClaims`, `EnterChunks`, `ReadAsset` and `AssetCollection`.
@@ -14,16 +14,20 @@ package import CumulusStorage
 
 package struct PrepareAssets: Sendable {
     package var database: DatabaseScope
+    /// That they are for; of the shared database only.
+    package var zone: ZoneAddress?
     /// Or why one can't be a list.
     package var lists: [Result<ChunkList, ServiceError>]
     package var limits: Limits
 
     package init(
         database: DatabaseScope,
+        zone: ZoneAddress? = nil,
         lists: [Result<ChunkList, ServiceError>],
         limits: Limits
     ) {
         self.database = database
+        self.zone = zone
         self.lists = lists
         self.limits = limits
     }
@@ -38,7 +42,9 @@ package struct PrepareAssets: Sendable {
         for list in lists {
             let count = (try? list.get().count) ?? 0
             if parts.isEmpty || count > room {
-                parts.append(PrepareAssets(database: database, lists: [], limits: limits))
+                parts.append(
+                    PrepareAssets(database: database, zone: zone, lists: [], limits: limits)
+                )
                 room = limit
             }
             parts[parts.count - 1].lists.append(list)
@@ -52,16 +58,17 @@ package struct PrepareAssets: Sendable {
         by caller: Caller,
         in transaction: inout WriteTransaction
     ) throws(EngineError) -> Result<Outcome, ServiceError> {
-        let id: DatabaseID
-        do throws(ServiceError) {
-            id = try Authorisation.database(database, for: caller)
-            if let refusal = Authorisation.uploadRefusal(in: id, by: caller) { throw refusal }
-            try checkCount()
-        } catch {
-            return .failure(error)
+        let place: AssetPlace
+        do throws(ServiceError) { try checkCount() } catch { return .failure(error) }
+        switch try transaction.assetPlace(in: database, zone, of: scope, by: caller) {
+        case .success(let found): place = found
+        case .failure(let error): return .failure(error)
         }
-        let number = try transaction.makeDatabase(scope, id)
-        var claims = id.kind == .public ? AssetClaims(number, of: scope, by: caller) : nil
+        let number = try transaction.makeDatabase(scope, place.database)
+        var claims: AssetClaims?
+        if place.needsClaims {
+            claims = AssetClaims(number, of: scope, by: caller, in: place.shared)
+        }
         var outcome: Outcome = []
         for list in lists {
             switch list {
@@ -122,7 +129,7 @@ package struct PrepareAssets: Sendable {
         } else if try transaction.asset(list.digest, in: database) != nil {
             return nil
         }
-        let kind: DatabaseScope = claims == nil ? .private : .public
+        let kind: DatabaseScope = self.database == .public ? .public : .private
         let quota = limits.quota(of: kind)
         if quota > 0 {
             let used = try transaction.knownUsage(of: database).total

@@ -1,8 +1,8 @@
 // What an asset consists of and which of it is here, for somebody who wants to read it.
 //
 // Run on a snapshot. Bytes are read later, from the packs that the rows name. Callers ask for their
-// own databases, where a digest is enough, and for those of records of the public database that
-// they may read; peers ask for any.
+// own databases, where a digest is enough, and for those of records of the public and the shared
+// database that they may read; peers ask for any.
 
 package import CumulusAssets
 package import CumulusModel
@@ -56,9 +56,12 @@ package struct ReadAsset: Sendable {
         }
         let id = try Authorisation.database(database, for: caller)
         // An operator may read every public record, and what the conflict log says was lost.
-        let isOpen = id.kind != .public || caller.role == .operator && place == nil
-        if !isOpen, try !isNamed(scope, by: caller, reader) { throw unknown(in: id) }
-        let found = try find(scope, in: id, reader)
+        let isOpen = id.kind == .private || caller.role == .operator && place == nil
+        if !isOpen, try !isNamed(scope, in: database, by: caller, reader) { throw unknown(in: id) }
+        // What is shared is of its owner's database.
+        let owner = place?.record.zone.owner ?? ""
+        let place = id.kind == .shared ? DatabaseID(kind: .private, owner: owner) : id
+        let found = try find(scope, in: place, reader)
         // Until a record names it, it is nobody's to read.
         if isOpen, try !reader.isNamed(asset, inDatabase: found.database) { throw unknown(in: id) }
         return found
@@ -67,12 +70,13 @@ package struct ReadAsset: Sendable {
     /// Whether the place names the asset now, in a record that the caller may read.
     private func isNamed(
         _ scope: ScopeNumber,
+        in database: DatabaseScope,
         by caller: Caller,
         _ reader: ReadTransaction
     ) throws -> Bool {
         guard let place else { return false }
         let fetch = FetchRecords(
-            database: .public,
+            database: database,
             ids: [.success(place.record)],
             keys: [place.field]
         )
@@ -116,7 +120,7 @@ package struct ReadAsset: Sendable {
     private func unknown(in database: DatabaseID) -> ServiceError {
         ServiceError(
             .assetNotAvailable,
-            database.kind == .public
+            database.kind != .private
                 ? "no record that you may read has asset \(asset.hex) in the field that you name"
                 : "there is no asset \(asset.hex) in this database"
         )

@@ -1,10 +1,15 @@
 // How far a caller has fetched changes: the content of a change token before it is sealed.
 //
-//   content  = scope · database · 0, or 1 · zone name · generation · base · 0, or 1 · seen
-//            · truncation · progress
+//   content  = scope · database · subject · viewer · base · 0, or 1 · seen · truncation · progress
+//   subject  = 0 | 1 · zone name · generation; 2 and 3 the same, and a viewer follows
+//   viewer   = user · 0 · count · marks of zones (8 bytes each)
+//            | user · 1                          who sees the whole zone
+//            | user · 2 · roots, see `TreeProgress`
+//            | user · 3 · digest of many roots (8 bytes)
 //   progress = 0
 //            | 1 · told · last dot · last name      of a zone's records
 //            | 2 · last name · end                  of a database's zones
+//            | 3 · see `TreeProgress`               of trees in a zone
 //
 // Made by the fetches of changes; the node's `TokenMint` seals and opens it with `TokenSeal`. The
 // token of a page that is not the last one says how far the fetch has come. Any node that has read
@@ -24,10 +29,36 @@ package struct ChangeToken: Hashable, Sendable {
         case records(ChangeProgress)
         /// The zones up to the name `last` were told, as they were at `end` or later.
         case zones(last: String, end: VersionVector)
+        case trees(TreeProgress)
+    }
+
+    /// A participant, and what of others it was told of.
+    package struct Viewer: Hashable, Sendable {
+        package enum Seen: Hashable, Sendable {
+            /// Zones of others, ascending; see `ViewMark`.
+            case zones([UInt64])
+            /// All of a zone.
+            case wholeZone
+            /// Trees in a zone.
+            case roots([Root])
+            /// More of them than a token names.
+            case manyRoots(digest: UInt64)
+        }
+
+        /// User record name.
+        package var user: String
+        package var seen: Seen
+
+        package init(user: String, seen: Seen) {
+            self.user = user
+            self.seen = seen
+        }
     }
 
     package var scope: ScopeID
     package var subject: Subject
+    /// Of the shared database only.
+    package var viewer: Viewer?
     /// All changes that it covers were told before this fetch began, or did not have to be told.
     ///
     /// A short vector, like `seen` (see `Runs`).
@@ -42,6 +73,7 @@ package struct ChangeToken: Hashable, Sendable {
     package init(
         scope: ScopeID,
         subject: Subject,
+        viewer: Viewer? = nil,
         base: VersionVector,
         seen: VersionVector,
         truncation: HybridTime,
@@ -49,6 +81,7 @@ package struct ChangeToken: Hashable, Sendable {
     ) {
         self.scope = scope
         self.subject = subject
+        self.viewer = viewer
         self.base = base
         self.seen = seen
         self.truncation = truncation
@@ -88,13 +121,14 @@ extension ChangeToken {
         switch subject {
         case .zones(let database):
             writer.database(database)
-            writer.varint(0)
+            writer.varint(viewer == nil ? 0 : 2)
         case .records(let zone):
             writer.database(zone.database)
-            writer.varint(1)
+            writer.varint(viewer == nil ? 1 : 3)
             writer.delimited(zone.name.utf8)
             writer.varint(zone.generation)
         }
+        viewer?.write(to: &writer)
         writer.vector(base)
         writer.varint(seen == base ? 0 : 1)
         if seen != base { writer.vector(seen) }
@@ -108,9 +142,10 @@ extension ChangeToken {
         case nil: writer.varint(0)
         case .records(let progress):
             writer.varint(1)
-            writer.vector(progress.told)
-            writer.dot(progress.last?.dot ?? Dot(Incarnation(0), 0))
-            writer.delimited((progress.last?.name ?? "").utf8)
+            progress.write(to: &writer)
+        case .trees(let progress):
+            writer.varint(3)
+            progress.write(to: &writer)
         case .zones(let last, let end):
             writer.varint(2)
             writer.delimited(last.utf8)
@@ -121,7 +156,7 @@ extension ChangeToken {
     package init(content: Bytes) throws(MalformedBytes) {
         var reader = CanonicalReader(content)
         scope = try reader.scope()
-        subject = try ChangeToken.subject(&reader)
+        (subject, viewer) = try ChangeToken.subject(&reader)
         base = try reader.vector()
         seen = try reader.varint() == 0 ? base : try reader.vector()
         truncation = HybridTime(try reader.varint())
@@ -129,12 +164,22 @@ extension ChangeToken {
         guard reader.isAtEnd else { throw MalformedBytes("a token is longer than what it says") }
     }
 
-    private static func subject(_ reader: inout CanonicalReader) throws(MalformedBytes) -> Subject {
+    private static func subject(
+        _ reader: inout CanonicalReader
+    ) throws(MalformedBytes) -> (Subject, Viewer?) {
         let database = try reader.database()
-        guard try reader.varint() != 0 else { return .zones(of: database) }
-        let name = try reader.text()
-        let generation = try reader.varint()
-        return .records(of: Commit.Zone(database: database, name: name, generation: generation))
+        let kind = try reader.varint()
+        var subject = Subject.zones(of: database)
+        switch kind {
+        case 0, 2: break
+        case 1, 3:
+            let (name, generation) = (try reader.text(), try reader.varint())
+            subject = .records(
+                of: Commit.Zone(database: database, name: name, generation: generation)
+            )
+        default: throw MalformedBytes("a token of another kind")
+        }
+        return (subject, kind > 1 ? try Viewer(reading: &reader) : nil)
     }
 
     private static func progress(
@@ -142,13 +187,45 @@ extension ChangeToken {
     ) throws(MalformedBytes) -> Progress? {
         switch try reader.varint() {
         case 0: return nil
-        case 1:
-            let told = try reader.vector()
-            let position = ChangeProgress.Position(dot: try reader.dot(), name: try reader.text())
-            let last = position.dot.seq == 0 ? nil : position
-            return .records(ChangeProgress(told: told, last: last))
+        case 1: return .records(try ChangeProgress(reading: &reader))
         case 2: return .zones(last: try reader.text(), end: try reader.vector())
+        case 3: return .trees(try TreeProgress(reading: &reader))
         default: throw MalformedBytes("progress of another kind")
+        }
+    }
+}
+
+extension ChangeToken.Viewer {
+    fileprivate func write(to writer: inout CanonicalWriter) {
+        writer.delimited(user.utf8)
+        switch seen {
+        case .zones(let marks):
+            writer.varint(0)
+            writer.varint(UInt64(marks.count))
+            for mark in marks { writer.bigEndian(mark) }
+        case .wholeZone: writer.varint(1)
+        case .roots(let roots):
+            writer.varint(2)
+            ChangeToken.Root.write(roots, to: &writer)
+        case .manyRoots(let digest):
+            writer.varint(3)
+            writer.bigEndian(digest)
+        }
+    }
+
+    fileprivate init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        user = try reader.text()
+        switch try reader.varint() {
+        case 0:
+            seen = .zones(
+                try reader.list { (reader: inout CanonicalReader) throws(MalformedBytes) in
+                    try reader.bigEndian()
+                }
+            )
+        case 1: seen = .wholeZone
+        case 2: seen = .roots(try ChangeToken.Root.read(&reader))
+        case 3: seen = .manyRoots(digest: try reader.bigEndian())
+        default: throw MalformedBytes("a token of somebody who saw something unknown")
         }
     }
 }

@@ -27,12 +27,13 @@ package struct FetchDatabaseChanges: Sendable {
 
     package struct Page: Sendable {
         package struct Deletion: Hashable, Sendable {
-            package var name: String
+            package var zone: ZoneAddress
             /// 0 deleted, 1 purged, 2 encrypted data reset.
             package var reason: UInt8
         }
 
-        package var changed: [String] = []
+        /// With their owners in the shared database.
+        package var changed: [ZoneAddress] = []
         package var deletions: [Deletion] = []
         package var token: ChangeToken
         package var moreComing: Bool { token.progress != nil }
@@ -65,13 +66,16 @@ package struct FetchDatabaseChanges: Sendable {
                 throw ServiceError.tokenOfAnother("database")
             }
             try token.checkReach(runs, broken)
-            var page = try page(
-                after: token,
-                runs,
-                try reader.database(number, database),
-                in: number,
-                reader
-            )
+            var page =
+                database.kind == .shared
+                ? try sharedPage(after: token, runs, in: number, by: caller, reader)
+                : try page(
+                    after: token,
+                    runs,
+                    try reader.database(number, database),
+                    in: number,
+                    reader
+                )
             page.token.truncation = try reader.truncation(of: number)
             return page
         } catch {
@@ -121,9 +125,10 @@ package struct FetchDatabaseChanges: Sendable {
             }
             last = name
             if row.exists {
-                page.changed.append(name)
+                page.changed.append(ZoneAddress(name: name))
             } else {
-                page.deletions.append(Page.Deletion(name: name, reason: row.reason))
+                let zone = ZoneAddress(name: name)
+                page.deletions.append(Page.Deletion(zone: zone, reason: row.reason))
             }
         }
         return page

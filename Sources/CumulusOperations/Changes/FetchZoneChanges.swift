@@ -86,19 +86,33 @@ package struct FetchZoneChanges: Sendable {
             }
             let runs = try reader.runs(of: number)
             let vector = runs.vector
-            let start = try self.start(token, scope, found.zone, runs)
+            let viewer = found.viewer(caller)
+            let start = try self.start(token, scope, found.zone, viewer, runs)
             // Nothing was written to a default zone without a number.
             if found.number == nil {
-                return page(scope, found, runs, truncation: try reader.truncation(of: number))
+                let truncation = try reader.truncation(of: number)
+                return page(scope, found, viewer, runs, truncation: truncation)
             }
-            guard let databaseNumber = try reader.database(number, database),
+            guard let databaseNumber = try reader.database(number, found.zone.database),
                 let row = try reader.zone(databaseNumber, zone.name)
             else { throw EngineError.corrupt("zone '\(zone.name)' has no row") }
-            let access = try AccessReader(to: database, of: number, by: caller, schemas, reader)
+            let access = try AccessReader(to: found, of: number, by: caller, schemas, reader)
             try checkExpiry(of: start.base, row, found.lens, access, reader)
-            var gathering = Gathering(self, start, in: row.number, of: found, access, reader)
+            if access.isPartial {
+                return try treePage(scope, number, found, by: caller, access, start, runs, reader)
+            }
+            var gathering = Gathering(
+                self,
+                start,
+                in: row.number,
+                of: found,
+                by: caller,
+                access,
+                reader
+            )
             let isComplete = try gathering.gather(through: vector)
-            var page = page(scope, found, runs, truncation: try reader.truncation(of: number))
+            let truncation = try reader.truncation(of: number)
+            var page = page(scope, found, viewer, runs, truncation: truncation)
             page.records = gathering.records
             page.deletions = gathering.deletions
             page.isPersonal = gathering.isPersonal
@@ -136,9 +150,10 @@ package struct FetchZoneChanges: Sendable {
     }
 
     /// A last page, without records.
-    private func page(
+    func page(
         _ scope: ScopeID,
         _ found: FoundZone,
+        _ viewer: ChangeToken.Viewer?,
         _ runs: Runs,
         truncation: HybridTime
     ) -> Page {
@@ -146,6 +161,7 @@ package struct FetchZoneChanges: Sendable {
             token: ChangeToken(
                 scope: scope,
                 subject: .records(of: found.zone),
+                viewer: viewer,
                 base: runs.shortVector,
                 seen: runs.shortVector,
                 truncation: truncation
@@ -159,7 +175,7 @@ package struct FetchZoneChanges: Sendable {
     }
 
     /// Where a page begins.
-    private struct Start {
+    struct Start {
         var base: VersionVector
         var progress: ChangeProgress
     }
@@ -168,6 +184,7 @@ package struct FetchZoneChanges: Sendable {
         _ token: ChangeToken?,
         _ scope: ScopeID,
         _ zone: Commit.Zone,
+        _ viewer: ChangeToken.Viewer?,
         _ runs: Runs
     ) throws(ServiceError) -> Start {
         guard let token else {
@@ -177,6 +194,10 @@ package struct FetchZoneChanges: Sendable {
         guard case .records(let itsZone) = token.subject, itsZone.database == zone.database,
             itsZone.name == zone.name
         else { throw .tokenOfAnother("zone") }
+        guard token.viewer?.user == viewer?.user else { throw .tokenOfAnother("caller") }
+        guard (token.viewer?.seen == .wholeZone) == (viewer?.seen == .wholeZone) else {
+            throw .tokenExpired("the zone was shared in part, and now is as a whole, or otherwise")
+        }
         guard itsZone.generation == zone.generation else {
             throw .tokenExpired("its zone was deleted, and made again under the same name")
         }
@@ -196,6 +217,7 @@ extension FetchZoneChanges {
         private let base: VersionVector
         private let zone: ZoneNumber
         private let found: FoundZone
+        private let caller: Caller
         private let access: AccessReader
         private let reader: ReadTransaction
         private(set) var progress: ChangeProgress
@@ -215,11 +237,13 @@ extension FetchZoneChanges {
             _ start: Start,
             in zone: ZoneNumber,
             of found: FoundZone,
+            by caller: Caller,
             _ access: AccessReader,
             _ reader: ReadTransaction
         ) {
             self.fetch = fetch
             self.found = found
+            self.caller = caller
             self.access = access
             base = start.base
             progress = start.progress
@@ -322,7 +346,7 @@ extension FetchZoneChanges {
             }
             if let view {
                 byteCount += view.fields.count
-                records.append(view)
+                records.append(try reader.completed(view, in: found, for: caller))
             } else if !row.frontier.allSatisfy({ base.covers($0.dot) }) {
                 // A hidden record has the name of one that the caller may know.
                 let type = StoredName.shown(row.type)

@@ -38,9 +38,12 @@ extension FeedNews {
     private func publicNews(_ fields: [String: FieldValue]) -> FeedNotification.News {
         switch change {
         case .zoneDeleted(let zone): return .zoneDeleted(RecordZone.ID(zoneName: zone))
-        case .zones(let names):
-            let ids = names.prefix(FeedNews.mostZones).map { RecordZone.ID(zoneName: $0) }
-            return .zones(ids, more: names.count > ids.count)
+        case .zones(let zones):
+            let ids = zones.prefix(FeedNews.mostZones).map { zone in
+                let owner = zone.owner.isEmpty ? RecordZone.ID.currentUserName : zone.owner
+                return RecordZone.ID(zoneName: zone.name, ownerName: owner)
+            }
+            return .zones(ids, more: zones.count > ids.count)
         case .record(let zone, let name, let reason, let transition):
             let id = Record.ID(recordName: name, zoneID: RecordZone.ID(zoneName: zone))
             let desired = Set(subscription.notificationInfo?.desiredKeys ?? [])
@@ -182,7 +185,8 @@ extension FeedNotification.News {
     fileprivate var byteCount: Int {
         switch self {
         case .zoneDeleted(let id): id.zoneName.utf8.count
-        case .zones(let ids, _): ids.reduce(0) { $0 + $1.zoneName.utf8.count + 8 }
+        case .zones(let ids, _):
+            ids.reduce(0) { $0 + $1.zoneName.utf8.count + $1.ownerName.utf8.count + 8 }
         case .record(let record):
             record.fields.reduce(
                 record.recordID.recordName.utf8.count + record.recordType.utf8.count

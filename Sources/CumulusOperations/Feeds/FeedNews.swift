@@ -15,10 +15,11 @@ package struct FeedNews: Hashable, Sendable {
         )
         /// A zone is gone, with all its records that matched.
         case zoneDeleted(String)
-        /// Something changed in these zones, in the order of their names.
+        /// Something changed in these zones, in the order of their owners and names.
         ///
-        /// Only subscriptions to zones as a whole tell this.
-        case zones([String])
+        /// Only subscriptions to zones as a whole tell this. The owner is empty but in the shared
+        /// database.
+        case zones([ZoneAddress])
     }
 
     package var subscription: Subscription

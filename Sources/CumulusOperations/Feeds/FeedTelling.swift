@@ -86,8 +86,9 @@ struct FeedTelling {
     ) throws(EngineError) {
         guard topic.recordType != nil else {
             // Only the last page moves the token's vector, so only that page tells of zones.
-            if window.isLast { try tellZones(stored, topic, seen) }
-            return
+            if !window.isLast { return }
+            if topic.database.kind == .shared { return try tellSharedZones(stored, seen) }
+            return try tellZones(stored, topic, seen)
         }
         if let fired = stored.fired, try hasLost(fired, topic) { lost.append(stored.name) }
         let mixes = stored.fired == nil ? try mixes(topic) : [:]
@@ -144,7 +145,7 @@ struct FeedTelling {
         _ topic: Topic,
         _ seen: VersionVector
     ) throws(EngineError) {
-        var (zones, newest): ([String], Stamp?) = ([], nil)
+        var (zones, newest): ([ZoneAddress], Stamp?) = ([], nil)
         var dots: [Dot] = []
         for (key, value) in try reader.rows(.meta, .watchedHeads(of: topic.id, in: scope)) {
             let (zone, device, incarnation) = try RowKey.watchedHead(key)
@@ -155,11 +156,31 @@ struct FeedTelling {
             if seen.covers(stamp.dot) { continue }
             authors.insert(device)
             if mark != 0 && device == mark { continue }
-            if zones.last != zone { zones.append(zone) }
+            if zones.last?.name != zone { zones.append(ZoneAddress(name: zone)) }
             newest = max(newest ?? stamp, stamp)
             dots.append(stamp.dot)
         }
         guard let newest else { return }
+        add(zones, newest, dots, of: stored)
+    }
+
+    /// Adds news of the zones of others.
+    private mutating func tellSharedZones(
+        _ stored: StoredSubscription,
+        _ seen: VersionVector
+    ) throws(EngineError) {
+        let user = stored.database.owner
+        let found = try reader.sharedZoneNews(for: user, since: seen, in: scope)
+        guard let newest = found.stamps.max() else { return }
+        add(found.zones, newest, found.stamps.map(\.dot), of: stored)
+    }
+
+    private mutating func add(
+        _ zones: [ZoneAddress],
+        _ newest: Stamp,
+        _ dots: [Dot],
+        of stored: StoredSubscription
+    ) {
         news.append(
             FeedNews(
                 subscription: stored.subscription,

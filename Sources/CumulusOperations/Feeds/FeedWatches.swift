@@ -31,6 +31,9 @@ package final class FeedWatches: Hashable, Sendable {
 
     package var topics: [Topic.ID] { list.map(\.topic.id) }
 
+    /// Whether any of them is of the shared database, where news may come from any zone.
+    package var isOfOthers: Bool { list.contains { $0.topic.database.kind == .shared } }
+
     /// The topics that have topic events: all but those of zones as a whole.
     var topicsOfRecords: Set<Topic.ID> {
         Set(list.lazy.map(\.topic).filter { $0.recordType != nil }.map(\.id))

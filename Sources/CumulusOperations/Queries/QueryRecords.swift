@@ -12,7 +12,8 @@ package import CumulusStorage
 
 package struct QueryRecords: Sendable {
     package var database: DatabaseScope
-    /// nil means all zones of the private database, the default zone of the public one.
+    /// nil means all zones of the private database, the default zone of the public one; the shared
+    /// one needs it.
     package var zone: ZoneAddress?
     package var query: Query
     /// Sorted names of the wanted fields; nil means all.
@@ -114,11 +115,15 @@ package struct QueryRecords: Sendable {
             if let creator { bound.restrict(toRecordsOf: creator) }
             let runs = try reader.runs(of: number)
             try cursor?.check(scope, database, caller, question, runs, broken)
+            let access = try partialAccess(zones, number, caller, schemas, reader)
             var search = QuerySearch(
                 query: bound,
                 plan: QueryPlan(bound, type.indexes, counts: counts),
+                // A small tree is looked through, however large the zone is.
+                names: try access?.names(limit: QueryRecords.treeNames, reader),
                 limit: counts ? 0 : limit,
                 start: cursor?.place,
+                access: access,
                 firstStretch: firstStretch,
                 circumstances: circumstances
             )
@@ -131,7 +136,7 @@ package struct QueryRecords: Sendable {
                 page.count = search.work.rowsKept
                 return page
             }
-            if let last = try fill(&page, &search, zones, reader) {
+            if let last = try fill(&page, &search, zones, for: caller, reader) {
                 page.next = QueryCursor(
                     scope: scope,
                     database: database,
@@ -149,6 +154,23 @@ package struct QueryRecords: Sendable {
     }
 
     // MARK: What is searched
+
+    /// Records of a shared tree that are looked up by name and not searched for.
+    private static let treeNames = 400
+
+    /// Asked for each result, where the caller sees a part of the zone; nil elsewhere.
+    private func partialAccess(
+        _ zones: [FoundZone],
+        _ scope: ScopeNumber,
+        _ caller: Caller,
+        _ schemas: SchemaDirectory,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> AccessReader? {
+        guard let zone = zones.first, let view = zone.rights.view, view.wholeZone == nil else {
+            return nil
+        }
+        return try AccessReader(to: zone, of: scope, by: caller, schemas, reader)
+    }
 
     private func zones(
         _ scope: ScopeNumber,
@@ -219,6 +241,7 @@ package struct QueryRecords: Sendable {
         _ page: inout Page,
         _ search: inout QuerySearch,
         _ zones: [FoundZone],
+        for caller: Caller,
         _ reader: ReadTransaction
     ) throws -> ResultPlace? {
         let results = search.results.results
@@ -228,10 +251,12 @@ package struct QueryRecords: Sendable {
             let place = result.place
             let spelling = place.zone.utf8
             guard let zone = zones.first(where: { $0.zone.name.utf8.elementsEqual(spelling) }),
-                let view = try view(result, zone, &search, reader)
+                let found = try view(result, zone, &search, reader)
             else { throw EngineError.corrupt("a record that was found is not there") }
+            let view = try reader.completed(found, in: zone, for: caller)
             byteCount += view.fields.count
-            page.records.append((ZoneAddress(name: place.zone), view))
+            let owner = zone.rights.view == nil ? "" : zone.zone.database.owner
+            page.records.append((ZoneAddress(name: place.zone, owner: owner), view))
         }
         guard page.records.count < results.count else { return nil }
         return results[page.records.count - 1].place

@@ -15,6 +15,10 @@ struct QuerySearch {
     private let start: ResultPlace?
     /// Of most rows of such a query their distance says all: they are too far, or behind the page.
     private let nearest: BoundQuery.Nearest?
+    /// All that the caller may read, if that is little; the plan may know fewer.
+    private let names: [String]?
+    /// Asked for each record that satisfies the predicate; nil: the caller may read all.
+    private let access: AccessReader?
     private(set) var results: SortedResults
     private(set) var work = QueryRecords.Work()
     private var effort: QueryEffort
@@ -28,15 +32,20 @@ struct QuerySearch {
     init(
         query: BoundQuery,
         plan: QueryPlan,
+        names: [String]?,
         limit: Int,
         start: ResultPlace?,
+        access: AccessReader?,
         firstStretch: Int,
         circumstances: QueryRecords.Circumstances
     ) {
         self.query = query
         self.plan = plan
         self.start = start
-        nearest = query.nearest
+        self.names = plan.names ?? names
+        self.access = access
+        // What may not be read must not be counted by its distance alone.
+        nearest = access == nil ? query.nearest : nil
         self.firstStretch = firstStretch
         effort = QueryEffort(refusal: circumstances.refusal)
         // One more than the page holds: it tells whether there is a next one.
@@ -46,7 +55,7 @@ struct QuerySearch {
     mutating func read(_ zone: FoundZone, _ reader: ReadTransaction) throws {
         guard let number = zone.number else { return }
         var part = Part(zone: zone, number: number, reader: reader)
-        if let names = plan.names { return try lookUp(names, &part) }
+        if let names { return try lookUp(names, &part) }
         try race(&part)
     }
 
@@ -302,6 +311,9 @@ struct QuerySearch {
         _ part: Part
     ) throws -> Bool {
         guard try candidate.satisfies(query, &effort) else { return false }
+        if let access, try !access.reads(candidate.name, of: query.recordType, part.reader) {
+            return false
+        }
         if try comesTooLate(&candidate) {
             work.rowsKept += 1
             return true

@@ -44,8 +44,7 @@ package struct FetchRecords: Sendable {
             throw .service(error)
         }
         do {
-            let access = try AccessReader(to: database, of: scope, by: caller, schemas, reader)
-            var zones: [ZoneAddress: FoundZone?] = [:]
+            var zones: [ZoneAddress: Opened?] = [:]
             var results: [Result<RecordView, ServiceError>] = []
             results.reserveCapacity(ids.count - start)
             var byteCount = 0
@@ -53,7 +52,7 @@ package struct FetchRecords: Sendable {
                 switch id {
                 case .failure(let error): results.append(.failure(error))
                 case .success(let address):
-                    let zone: FoundZone?
+                    let zone: Opened?
                     if let known = zones[address.zone] {
                         zone = known
                     } else {
@@ -63,12 +62,21 @@ package struct FetchRecords: Sendable {
                             of: scope,
                             by: caller,
                             reader
-                        )
+                        ).map { found throws(EngineError) in
+                            let access = try AccessReader(
+                                to: found,
+                                of: scope,
+                                by: caller,
+                                schemas,
+                                reader
+                            )
+                            return Opened(zone: found, access: access)
+                        }
                         zones[address.zone] = .some(zone)
                     }
                     let result: Result<RecordView, ServiceError>
                     do throws(EngineError) {
-                        result = try fetch(address, in: zone, by: caller, access, reader)
+                        result = try fetch(address, in: zone, by: caller, reader)
                     } catch .corrupt(let what) {
                         damage(what)
                         result = .failure(.damagedRow)
@@ -83,20 +91,27 @@ package struct FetchRecords: Sendable {
         }
     }
 
+    /// A zone, and what the caller may read in it.
+    private struct Opened {
+        let zone: FoundZone
+        let access: AccessReader
+    }
+
     private func fetch(
         _ address: RecordAddress,
-        in zone: FoundZone?,
+        in opened: Opened?,
         by caller: Caller,
-        _ access: AccessReader,
         _ reader: ReadTransaction
     ) throws(EngineError) -> Result<RecordView, ServiceError> {
-        guard let zone else { return .failure(.zoneNotFound(address.zone.name)) }
+        guard let zone = opened?.zone, let access = opened?.access else {
+            return .failure(.zoneNotFound(address.zone.name))
+        }
         let view =
             try stored(address.name, in: zone, reader)
             ?? UserRecords.unsaved(named: address.name, in: zone, of: caller)
         guard let view else { return .failure(.recordNotFound) }
         if let refusal = try access.refusal(of: view, reader) { return .failure(refusal) }
-        return .success(view)
+        return .success(try reader.completed(view, in: zone, for: caller))
     }
 
     private func stored(

@@ -28,6 +28,7 @@ package struct ListRecords: Sendable {
     package struct Opened: Sendable {
         fileprivate let zone: FoundZone
         fileprivate let access: AccessReader
+        fileprivate let caller: Caller
     }
 
     /// Finds the zone.
@@ -46,8 +47,8 @@ package struct ListRecords: Sendable {
             guard let found = try reader.findShown(zone, in: database, of: scope, by: caller) else {
                 throw ServiceError.zoneNotFound(zone.name)
             }
-            let access = try AccessReader(to: database, of: scope, by: caller, schemas, reader)
-            return Opened(zone: found, access: access)
+            let access = try AccessReader(to: found, of: scope, by: caller, schemas, reader)
+            return Opened(zone: found, access: access, caller: caller)
         } catch {
             throw ReadFailure(error)
         }
@@ -105,6 +106,6 @@ package struct ListRecords: Sendable {
             }
         }
         guard let view, try opened.access.refusal(of: view, reader) == nil else { return nil }
-        return view
+        return try reader.completed(view, in: opened.zone, for: opened.caller)
     }
 }

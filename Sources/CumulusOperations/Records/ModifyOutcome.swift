@@ -61,6 +61,10 @@ package struct ModifyOutcome: Hashable, Sendable {
     package var deletes: [Item]
     /// The commits that the request made.
     package var dots: [Dot] = []
+    /// A share that the request changed or ended, for the audit log.
+    ///
+    /// Not stored.
+    package var share: RecordAddress?
     /// The request was carried out before, and this is what it was told then.
     package var isRepeated = false
     /// Some of what the request deletes is still there: it goes in further turns of the writer.

@@ -29,13 +29,16 @@ package struct SaveItem: Sendable {
         package var increments: [Commit.Increment]
         /// nil means unchanged; empty: removed.
         package var parent: String?
+        /// Of a share; nil: with whom it is stays as it is.
+        package var share: ShareParts?
 
         package init(
             type: String,
             changeTag: Bytes? = nil,
             fields: RecordBody,
             increments: [Commit.Increment] = [],
-            parent: String? = nil
+            parent: String? = nil,
+            share: ShareParts? = nil
         ) {
             self.type = type
             self.changeTag = changeTag
@@ -44,6 +47,7 @@ package struct SaveItem: Sendable {
             ownerCount = (try? fields.ownerCount()) ?? 0
             self.increments = increments
             self.parent = parent
+            self.share = share
         }
 
         /// The names to which the fields refer with deleteSelf.
@@ -118,7 +122,9 @@ package struct ModifyRecords: Sendable {
     var isAllOrNothing: Bool {
         if saves.count + deletes.count == 1 { return true }
         guard isAtomic, zones.count == 1 else { return false }
-        let capabilities = Zones.capabilities(of: zones[0].name, in: database)
+        // A shared zone is one of somebody's private database.
+        let kind = database == .shared ? .private : database
+        let capabilities = Zones.capabilities(of: zones[0].name, in: kind)
         return RecordZone.Capabilities(rawValue: capabilities).contains(.atomic)
     }
 
@@ -157,13 +163,36 @@ package struct ModifyRecords: Sendable {
         var request = self
         try request.takeStoredNames(scope, in: &transaction)
         for address in zones {
-            let zone = try transaction.find(address, in: database, of: scope, by: caller)
-            var batch = ZoneBatch(request: request, scope: scope, caller: caller, address: address)
-            try batch.run(zone, requestID, in: &transaction, &outcome)
+            let found = try transaction.find(address, in: database, of: scope, by: caller)
+            guard var found else {
+                fail(address, &outcome)
+                continue
+            }
+            if found.rights.view != nil { found.lens = try transaction.lens(of: scope) }
+            let access = ZoneAccess(to: found, of: scope, by: caller)
+            var batch = ZoneBatch(
+                request: request,
+                scope: scope,
+                caller: caller,
+                address: address,
+                access: access
+            )
+            try batch.run(found, requestID, in: &transaction, &outcome)
             if outcome.needsSurvey { return .success(outcome) }
         }
         outcome.limitServerRecords(to: limits.answerBytes)
         return .success(outcome)
+    }
+
+    /// Nothing can be done in a zone that is not there.
+    func fail(_ zone: ZoneAddress, _ outcome: inout ModifyOutcome) {
+        let failure = ModifyOutcome.Failure(.zoneNotFound(zone.name))
+        for index in saves.indices where saves[index].address.zone == zone {
+            outcome.saves[index] = .failure(failure)
+        }
+        for index in deletes.indices where deletes[index].address.zone == zone {
+            outcome.deletes[index] = .failure(failure)
+        }
     }
 
     private mutating func takeStoredNames(

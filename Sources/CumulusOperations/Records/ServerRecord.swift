@@ -12,13 +12,16 @@ extension WriteTransaction {
         of row: RecordRow,
         named name: String,
         in found: FoundZone,
-        of scope: ScopeNumber
+        of scope: ScopeNumber,
+        for caller: Caller
     ) throws(EngineError) -> RecordView? {
         var found = found
         found.lens = try lens(of: scope)
-        return try decoding(Bytes(name.utf8)) { [found] () throws(MalformedBytes) in
+        let view = try decoding(Bytes(name.utf8)) { [found] () throws(MalformedBytes) in
             try found.showing(nil) { _ in RecordView(row, name: name) }
         }
+        guard let view else { return nil }
+        return try completed(view, in: found, for: caller)
     }
 }
 
@@ -35,7 +38,7 @@ extension ModifyRecords {
         for (index, item) in saves.enumerated() where outcome.saves.indices.contains(index) {
             guard case .failure(var failure) = outcome.saves[index],
                 failure.code == .serverRecordChanged,
-                let found = try transaction.find(
+                var found = try transaction.find(
                     item.address.zone,
                     in: database,
                     of: scope,
@@ -44,15 +47,23 @@ extension ModifyRecords {
                 let zone = found.number,
                 let row = try transaction.record(zone, item.address.name), !row.isDead
             else { continue }
-            if let refusal = try refusal(ofShowing: row, scope, to: caller, in: &transaction) {
+            found.lens = try transaction.lens(of: scope)
+            let name = item.address.name
+            let access = ZoneAccess(to: found, of: scope, by: caller)
+            var refusal = try access.refusal(.write, row, named: name, &transaction)
+            if refusal == nil {
+                refusal = try access.refusal(.read, row, named: name, &transaction)
+            }
+            if let refusal {
                 outcome.saves[index] = .failure(ModifyOutcome.Failure(refusal))
                 continue
             }
             failure.serverRecord = try transaction.view(
                 of: row,
-                named: item.address.name,
+                named: name,
                 in: found,
-                of: scope
+                of: scope,
+                for: caller
             )
             outcome.saves[index] = .failure(failure)
         }

@@ -32,6 +32,8 @@ package struct FoundZone: Hashable, Sendable {
     package var capabilities: RecordZone.Capabilities
     /// nil means a default zone that nothing was written to yet.
     package var number: ZoneNumber?
+    /// What the caller may do in it.
+    package var rights: AccessRights
     /// Read by `findShown` and `findAllShown` only.
     package var lens = RecordLens()
 
@@ -54,33 +56,56 @@ package struct FoundZone: Hashable, Sendable {
 
 extension RowReader where Self: ~Copyable {
     /// Finds a zone by its address; nil if it does not exist, or the caller could not know of it.
+    ///
+    /// Of the shared database it is a zone of its owner's private one.
     package borrowing func find(
         _ address: ZoneAddress,
         in database: DatabaseID,
         of scope: ScopeNumber,
         by caller: Caller
     ) throws(EngineError) -> FoundZone? {
-        guard caller.isOwner(named: address.owner), database.kind != .shared else { return nil }
+        if database.kind == .shared { return try findShared(address, of: scope, by: caller) }
+        guard caller.isOwner(named: address.owner) else { return nil }
+        return try find(address.name, in: database, of: scope)
+    }
+
+    /// Finds a zone as it is to its owner.
+    borrowing func find(
+        _ name: String,
+        in database: DatabaseID,
+        of scope: ScopeNumber
+    ) throws(EngineError) -> FoundZone? {
+        let rights: AccessRights = database.kind == .public ? .granted : .own
         var row: ZoneRow?
-        if let number = try self.database(scope, database) {
-            row = try zone(number, address.name)
-        }
+        if let number = try self.database(scope, database) { row = try zone(number, name) }
         if let row, row.exists {
             return FoundZone(
-                zone: Commit.Zone(
-                    database: database,
-                    name: address.name,
-                    generation: row.generation
-                ),
+                zone: Commit.Zone(database: database, name: name, generation: row.generation),
                 capabilities: RecordZone.Capabilities(rawValue: row.capabilities),
-                number: row.number
+                number: row.number,
+                rights: rights
             )
         }
-        guard address.name == Names.defaultZone,
-            let generation = Zones.nextGeneration(after: row)
-        else { return nil }
-        let zone = Commit.Zone(database: database, name: address.name, generation: generation)
-        return FoundZone(zone: zone, capabilities: [], number: nil)
+        guard name == Names.defaultZone, let generation = Zones.nextGeneration(after: row) else {
+            return nil
+        }
+        let zone = Commit.Zone(database: database, name: name, generation: generation)
+        return FoundZone(zone: zone, capabilities: [], number: nil, rights: rights)
+    }
+
+    /// Finds a zone that another user shares with the caller.
+    private borrowing func findShared(
+        _ address: ZoneAddress,
+        of scope: ScopeNumber,
+        by caller: Caller
+    ) throws(EngineError) -> FoundZone? {
+        // To those who see nothing of it, it is not there.
+        guard !caller.isOwner(named: address.owner), address.name != Names.defaultZone else {
+            return nil
+        }
+        let owner = DatabaseID(kind: .private, owner: address.owner)
+        guard let found = try find(address.name, in: owner, of: scope) else { return nil }
+        return try found.seen(by: caller, of: scope, in: self)
     }
 
     /// Finds a zone whose records are to be shown.

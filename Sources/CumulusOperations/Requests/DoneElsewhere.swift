@@ -64,16 +64,26 @@ struct DoneElsewhere {
         }
     }
 
+    /// A zone's name with its owner's: several owners may share zones of one name.
+    private func key(_ address: ZoneAddress) -> String {
+        caller.isOwner(named: address.owner) ? address.name : "\(address.owner)/\(address.name)"
+    }
+
     private mutating func note(_ commit: Commit) {
-        guard let (zone, generation) = commit.zone.map({ ($0.name, $0.generation) }) else {
+        guard let named = commit.zone else {
             noteSubscriptions(in: commit)
             return
         }
+        let zone = key(ZoneAddress(name: named.name, owner: named.database.owner))
+        let generation = named.generation
         generations[zone] = generation
         for operation in commit.operations {
             switch operation {
             case .put(let put): records.insert(Target(zone: zone, name: put.recordName))
             case .delete(let name, _): records.insert(Target(zone: zone, name: name))
+            case .access(let access):
+                records.insert(Target(zone: zone, name: access.recordName))
+                zones.insert(zone)
             case .zoneCreate, .zoneDelete: zones.insert(zone)
             case .register: break
             }
@@ -114,7 +124,7 @@ struct DoneElsewhere {
         guard let database = try? Authorisation.database(database, for: caller),
             let found = try transaction.find(address.zone, in: database, of: scope, by: caller),
             // What is in the zone of that name by now has nothing to do with it.
-            found.zone.generation == generations[address.zone.name] ?? found.zone.generation,
+            found.zone.generation == generations[key(address.zone)] ?? found.zone.generation,
             let zone = found.number,
             let row = try transaction.record(zone, address.name), !row.isDead,
             try transaction.typeDrops(scope, of: StoredName.shown(row.type)).shown(row.type) != nil
@@ -169,7 +179,7 @@ struct DoneElsewhere {
 
     private func outcome(of address: Result<ZoneAddress, ServiceError>) -> ModifyOutcome.Item {
         if isForgotten { return .success(ModifyOutcome.Saved()) }
-        guard case .success(let address) = address, zones.contains(address.name) else {
+        guard case .success(let address) = address, zones.contains(key(address)) else {
             return .failure(DoneElsewhere.failed)
         }
         return .success(ModifyOutcome.Saved())
@@ -220,7 +230,7 @@ struct DoneElsewhere {
     }
 
     private func holds(_ address: RecordAddress) -> Bool {
-        isForgotten || records.contains(Target(zone: address.zone.name, name: address.name))
+        isForgotten || records.contains(Target(zone: key(address.zone), name: address.name))
     }
 
     private static let failed = ModifyOutcome.Failure(

@@ -17,6 +17,7 @@ package struct WriteRequest: Sendable {
         case modifyZones(ModifyZones)
         case modifySubscriptions(ModifySubscriptions)
         case markRead(MarkRead)
+        case acceptShare(AcceptShare)
         // Of this node alone: what they do to its assets is in no log.
         case prepareAssets(PrepareAssets)
         case enterChunks(EnterChunks)
@@ -50,6 +51,7 @@ package struct WriteRequest: Sendable {
         case reset(SchemaReset.Outcome)
         /// Whether it was so already.
         case role(existed: Bool)
+        case accepted(ShareMetadata)
 
         /// Bytes of the server's records that it shows.
         package var shownBytes: Int {
@@ -111,7 +113,8 @@ package struct WriteRequest: Sendable {
         case .modifySubscriptions(let request): request.saves.isEmpty
         case .account(let change): change.onlyTakesAway
         case .createContainer, .addUser, .addToken, .removeMember, .truncate, .setMergePolicy,
-            .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks, .markRead:
+            .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks, .markRead,
+            .acceptShare:
             false
         }
     }
@@ -143,6 +146,10 @@ package struct WriteRequest: Sendable {
         }
         if case .resetSchema = operation { return try resetSchema(&transaction) }
         if case .changeRole(let change) = operation { return try changeRole(change, &transaction) }
+        if case .acceptShare(let request) = operation {
+            let (outcome, keep) = try request.run(scope, number, by: caller, in: &transaction)
+            return (outcome.map(Answer.accepted), keep)
+        }
         if case .prepareAssets(let request) = operation {
             let outcome = try request.run(number, by: caller, in: &transaction)
             return (outcome.map(Answer.prepared), true)
@@ -231,7 +238,8 @@ package struct WriteRequest: Sendable {
         case .markRead(let request):
             return try request.run(scope, by: caller, requestID, in: &transaction)
         case .createContainer, .addUser, .addToken, .account, .removeMember, .truncate,
-            .setMergePolicy, .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks:
+            .setMergePolicy, .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks,
+            .acceptShare:
             return .failure(
                 ServiceError(.invalidArguments, "an operator's request names no container")
             )
@@ -302,7 +310,7 @@ package struct WriteRequest: Sendable {
             // Marks have no items: a trace of them says that they stand.
             case .createContainer, .addUser, .addToken, .account, .removeMember, .truncate,
                 .setMergePolicy, .importSchema, .resetSchema, .changeRole, .prepareAssets,
-                .enterChunks, .markRead:
+                .enterChunks, .markRead, .acceptShare:
                 ModifyOutcome(saves: 0, deletes: 0)
             }
         outcome.dots = row.dots
@@ -333,7 +341,7 @@ package struct WriteRequest: Sendable {
         case .modifySubscriptions(let request): request.saves.count + request.deletes.count == 1
         case .createContainer, .addUser, .addToken, .account, .removeMember, .truncate,
             .setMergePolicy, .importSchema, .resetSchema, .changeRole, .prepareAssets,
-            .enterChunks, .markRead:
+            .enterChunks, .markRead, .acceptShare:
             true
         }
     }
@@ -369,7 +377,8 @@ package struct WriteRequest: Sendable {
             let scopes = try Truncation.mark(above: met, in: &transaction)
             return (.success(.truncated(scopes: scopes)), true)
         case .modifyRecords, .modifyZones, .modifySubscriptions, .markRead, .account,
-            .setMergePolicy, .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks:
+            .setMergePolicy, .importSchema, .resetSchema, .changeRole, .prepareAssets, .enterChunks,
+            .acceptShare:
             return (.failure(Containers.unknown("")), false)
         }
     }

@@ -7,7 +7,7 @@ import CumulusModel
 import CumulusStorage
 
 extension SavePlanner {
-    /// Checks that a record's assets are whole and of its database, and in the public one that the
+    /// Checks that a record's assets are whole and of its database, and but in one's own that the
     /// caller sent them or may read a record that names them: see `AssetClaims`.
     ///
     /// One that a record of the zone names already may still be on its way to this node.
@@ -50,8 +50,11 @@ extension SavePlanner {
     ) throws(EngineError) -> String? {
         guard asset.size <= UInt64(Int64.max) else { return "that no disk could hold" }
         let database = try transaction.database(scope, found.zone.database)
-        if let database, found.zone.database.kind == .public {
-            if claims == nil { claims = AssetClaims(database, of: scope, by: caller) }
+        if let database, found.rights != .own {
+            if claims == nil {
+                let shared = found.rights.view == nil ? nil : found
+                claims = AssetClaims(database, of: scope, by: caller, in: shared)
+            }
             switch try claims?.problem(with: asset.digest, in: record, &transaction) {
             case nil: break
             case .unknown: return SavePlanner.notUploaded

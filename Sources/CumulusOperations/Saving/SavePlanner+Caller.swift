@@ -10,9 +10,22 @@ extension SavePlanner {
         _ content: SaveItem.Content,
         _ row: RecordRow?,
         _ name: String,
+        _ plan: ZoneBatch.Plan,
         in transaction: inout WriteTransaction
     ) throws(EngineError) -> ModifyOutcome.Failure? {
-        guard found.zone.database.kind == .public else { return nil }
+        switch found.rights {
+        case .own: return nil
+        case .granted: break
+        case .viewer:
+            let refusal = try batch.refusal(
+                ofSaving: content,
+                named: name,
+                over: row,
+                plan,
+                &transaction
+            )
+            return refusal.map { ModifyOutcome.Failure($0) }
+        }
         let isUsers = content.type == UserRecords.type || Names.isUserRecordName(name)
         // A user's record is there before it is saved: its user changes it, and nobody else can
         // make one, as `checkType` says.
@@ -26,7 +39,6 @@ extension SavePlanner {
         let refusal = try transaction.refusal(
             facts.createdBy == nil ? .create : .write,
             facts,
-            in: .public,
             of: scope,
             to: caller
         )

@@ -12,7 +12,8 @@ extension SavePlanner {
         _ name: String,
         _ transaction: inout WriteTransaction
     ) throws(EngineError) -> ModifyOutcome.Failure? {
-        guard request.policy == .ifUnchanged else { return nil }
+        // Shares are compared always: a list of participants is saved as a whole.
+        guard request.policy == .ifUnchanged || content.type == Names.shareType else { return nil }
         guard let row else {
             guard content.changeTag != nil else { return nil }
             return ModifyOutcome.Failure(
@@ -23,13 +24,7 @@ extension SavePlanner {
             )
         }
         if content.changeTag == row.tag { return nil }
-        let refusal = try transaction.refusal(
-            .read,
-            Authorisation.RecordFacts(row),
-            in: found.zone.database,
-            of: scope,
-            to: caller
-        )
+        let refusal = try batch.access.refusal(.read, row, named: name, &transaction)
         // The answer would hold the record.
         if let refusal { return ModifyOutcome.Failure(refusal) }
         let error =
@@ -44,7 +39,13 @@ extension SavePlanner {
                 .changeTagMismatch,
                 "client oplock error updating record; merge into the server's record and save that"
             )
-        let record = try transaction.view(of: row, named: name, in: found, of: scope)
+        let record = try transaction.view(
+            of: row,
+            named: name,
+            in: found,
+            of: scope,
+            for: caller
+        )
         return ModifyOutcome.Failure(error, serverRecord: record)
     }
 }

@@ -28,7 +28,13 @@ struct SavePlanner {
         guard case .success(let content) = request.saves[index].content else { return nil }
         let name = request.saves[index].address.name
         let row = rows[name]
-        if let failure = try checkCaller(content, row, name, in: &transaction) { return failure }
+        let isShare = SavePlanner.isShare(content, name)
+        if isShare, let refusal = checkSharePlace(content, name) {
+            return ModifyOutcome.Failure(refusal)
+        }
+        if let failure = try checkCaller(content, row, name, plan, in: &transaction) {
+            return failure
+        }
         if let failure = try checkTag(content, row, name, &transaction) { return failure }
         if let failure = checkType(content, row, name) { return failure }
         var put = Commit.Put(
@@ -40,7 +46,8 @@ struct SavePlanner {
         put.increments = content.increments
         let planned = (
             registers: plan.registers.count, bytes: plan.putBytes,
-            schema: plan.schemas[content.type], owned: plan.owned, growth: plan.growth
+            schema: plan.schemas[content.type], owned: plan.owned, growth: plan.growth,
+            accesses: plan.accesses
         )
         do throws(PlanFailure) {
             try planSchema(content, &put, &plan, in: &transaction)
@@ -54,6 +61,7 @@ struct SavePlanner {
             try planReferences(&put, row, &plan, in: &transaction)
             try planParent(content, &put, plan, in: &transaction)
             try planCounters(&put, row)
+            if isShare { try planShare(content, &put, row, &plan, in: &transaction) }
             let targets = put.targets.count
             try planWholes(&put, row, plan.schemas[content.type]?.merge ?? .fields)
             if put.targets.count > targets { plan.bringsBack = true }
@@ -70,6 +78,7 @@ struct SavePlanner {
                 plan.schemas[content.type] = planned.schema
                 plan.owned = planned.owned
                 plan.growth = planned.growth
+                plan.accesses = planned.accesses
                 return ModifyOutcome.Failure(error)
             case .engine(let error): throw error
             }

@@ -23,15 +23,25 @@ struct ZoneBatch {
     private let savesByName: [String: Int]
     private let deletesByName: [String: Int]
     /// Living rows of the records that the items name.
-    private var rows: [String: RecordRow] = [:]
+    private(set) var rows: [String: RecordRow] = [:]
     /// Those of them whose types were dropped: to callers they aren't there.
     private var dropped: [String: RecordRow] = [:]
+    /// Names of living records that the caller may not know of: of another user's zone.
+    private(set) var unseen: Set<String> = []
+    let access: ZoneAccess
     private var failures: [Int: ModifyOutcome.Failure] = [:]
     /// What was looked up before the writer's turn; nil: nothing was.
     private(set) var targets: ZoneTargets?
 
-    init(request: ModifyRecords, scope: ScopeNumber, caller: Caller, address: ZoneAddress) {
+    init(
+        request: ModifyRecords,
+        scope: ScopeNumber,
+        caller: Caller,
+        address: ZoneAddress,
+        access: ZoneAccess
+    ) {
         self.request = request
+        self.access = access
         self.scope = scope
         self.caller = caller
         self.address = address
@@ -48,15 +58,11 @@ struct ZoneBatch {
     }
 
     mutating func run(
-        _ found: FoundZone?,
+        _ found: FoundZone,
         _ requestID: RequestID?,
         in transaction: inout WriteTransaction,
         _ outcome: inout ModifyOutcome
     ) throws(EngineError) {
-        guard let found else {
-            failRest(ModifyOutcome.Failure(.zoneNotFound(address.name)))
-            return report([], [], to: &outcome)
-        }
         try load(found, in: &transaction)
         targets = try request.targets?.targets(in: address, &transaction)
         noteFaults()
@@ -86,7 +92,11 @@ struct ZoneBatch {
         let deleted = deletes.map { request.deletes[$0].address.name }
         for name in saves.map({ request.saves[$0].address.name }) + deleted {
             guard let row = try transaction.load(number, name), !row.isDead else { continue }
-            if try transaction.lens(of: scope).hides(row.type) {
+            if access.walk != nil,
+                try access.refusal(.read, row, named: name, &transaction) != nil
+            {
+                unseen.insert(name)
+            } else if try transaction.lens(of: scope).hides(row.type) {
                 dropped[name] = row
             } else {
                 rows[name] = row
@@ -109,49 +119,6 @@ struct ZoneBatch {
     }
 
     // MARK: Plan
-
-    /// What is to be done if no item fails any more.
-    struct Plan {
-        var registers: [Commit.Operation] = []
-        var puts: [Commit.Put] = []
-        /// About what the puts take, and the registers before them.
-        var putBytes = 0
-        /// The items that the puts belong to.
-        var savedItems: [Int] = []
-        /// Deletions, with what they cascade to, in the order in which they were found.
-        var deletions: [(name: String, birth: Dot)] = []
-        /// Those of them that own more than one commit has room for.
-        var open: Set<String> = []
-        /// Item whose deletion reaches a record.
-        var dying: [String: Int] = [:]
-        /// Names that are saved.
-        var saving: Set<String> = []
-        var schemas: [String: TypeSchema] = [:]
-        /// deleteSelf references, by the record that they refer to.
-        var owned: [String: OwnerCount] = [:]
-        /// Puts take references along as they stand.
-        var bringsBack = false
-        /// What the database held before; nil if it has no quota.
-        var used: Int?
-        /// Bytes by which the puts make it grow, about.
-        var growth = 0
-        /// Which assets the saves may name, in the public database.
-        var claims: AssetClaims?
-
-        /// A cascade takes further turns of the writer.
-        var isLong: Bool { !open.isEmpty }
-    }
-
-    /// deleteSelf references to a record.
-    struct OwnerCount {
-        /// Those that are stored and stay; as long as it isn't exact, some too many.
-        var stored = 0
-        var isExact = false
-        /// Those that this batch brings.
-        var added = 0
-
-        var sum: Int { stored + added }
-    }
 
     /// Rounds of planning: three are many, and a request that is made for it takes no more.
     private static let mostRounds = 16
@@ -268,17 +235,37 @@ struct ZoneBatch {
     ) throws(EngineError) -> ModifyOutcome.Failure? {
         let name = request.deletes[index].address.name
         let row = rows[name]
-        if let refusal = try refusal(ofDeleting: row, in: found, &transaction) {
+        let leaves = access.walk != nil && row?.type == Names.shareType
+        if !leaves, let refusal = try refusal(ofDeleting: row, named: name, &transaction) {
             return ModifyOutcome.Failure(refusal)
         }
         if Names.isUserRecordName(name), row != nil || name == caller.user {
             return ModifyOutcome.Failure(UserRecords.deletion)
         }
         guard let row, let zone = found.number, plan.dying[name] == nil else { return nil }
-        var pending = [(name, row.birth.dot)]
+        if leaves {
+            return try planLeave(name, in: zone, &plan, &transaction)
+                .map { ModifyOutcome.Failure($0) }
+        }
+        var pending = [(name: name, row: row)]
         plan.dying[name] = index
-        while let (target, birth) = pending.popLast() {
+        while let (target, row) = pending.popLast() {
+            let birth = row.birth.dot
             plan.deletions.append((target, birth))
+            var shares: [StoredShare] = []
+            let refusal = try planShares(
+                of: row,
+                named: target,
+                in: zone,
+                &plan,
+                &shares,
+                &transaction
+            )
+            if let refusal { return ModifyOutcome.Failure(refusal) }
+            for share in shares {
+                plan.dying[share.name] = index
+                pending.append((share.name, share.row))
+            }
             var pages = ReferrerPages(to: target, born: birth, .deleteSelf, in: zone)
             pages: while let owned = try pages.next(in: transaction) {
                 for child in owned where plan.dying[child.name] == nil {
@@ -293,7 +280,7 @@ struct ZoneBatch {
                     }
                     if !isNamed { room -= 1 }
                     plan.dying[child.name] = index
-                    pending.append((child.name, row.birth.dot))
+                    pending.append((child.name, row))
                 }
             }
             if needsSurvey(plan) { break }
@@ -318,7 +305,7 @@ struct ZoneBatch {
     }
 
     /// What this batch still is to save under a name.
-    private func content(named name: String) -> SaveItem.Content? {
+    func content(named name: String) -> SaveItem.Content? {
         guard let index = savesByName[name], failures[index] == nil else { return nil }
         return try? request.saves[index].content.get()
     }
@@ -349,7 +336,9 @@ struct ZoneBatch {
         }
         var seen: Set<String> = []
         while let (name, child) = staying.popLast() {
-            guard seen.insert(name).inserted, let item = plan.dying[name] else { continue }
+            guard seen.insert(name).inserted, let item = plan.dying[name],
+                failures[deleteKey(item)] == nil
+            else { continue }
             let shownChild = try readable(child, in: found, &transaction)
             let refusal = Self.orphan(shownChild, of: try readable(name, in: found, &transaction))
             failures[deleteKey(item)] = ModifyOutcome.Failure(refusal)
@@ -393,6 +382,7 @@ struct ZoneBatch {
         let deletions =
             plan.deletions.filter { isNamed($0.name) } + plan.deletions.filter { !isNamed($0.name) }
         var operations = plan.registers + plan.puts.map(Commit.Operation.put)
+        operations += plan.accesses.filter { plan.dying[$0.recordName] == nil }.map { .access($0) }
         var open: [(name: String, births: [Dot])] = []
         for (name, birth) in deletions {
             let births = try [birth] + otherLives(of: name, in: found.number, &transaction)
@@ -408,6 +398,7 @@ struct ZoneBatch {
             bringsBack: plan.bringsBack
         )
         outcome.dots.append(commit.stamp.dot)
+        outcome.share = outcome.share ?? share(changedBy: plan, in: found)
         for (name, births) in open {
             let debt = CascadeDebt(
                 zone: found.zone,

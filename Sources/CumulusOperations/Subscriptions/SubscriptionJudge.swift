@@ -69,7 +69,7 @@ struct SubscriptionJudge {
 
     private func checkPlace(of kind: Subscription.Kind) throws(ServiceError) {
         switch (kind, database.kind) {
-        case (.query, .public), (_, .private): return
+        case (.query, .public), (_, .private), (.database(recordType: nil), .shared): return
         case (_, .public):
             throw ServiceError(
                 .badDatabase,
@@ -81,7 +81,10 @@ struct SubscriptionJudge {
         case (_, .shared):
             throw ServiceError(
                 .badDatabase,
-                "the shared database is empty in this release; use the private database"
+                """
+                in the shared database a subscription watches all zones and all types; leave out \
+                zone, query and type
+                """
             )
         }
     }

@@ -1,4 +1,4 @@
-// Creates and deletes zones of the caller's private database.
+// Creates and deletes zones of the caller's private database, and leaves zones of others.
 //
 // Run by the writer, in request order, each zone a commit of its own: zone requests are not atomic.
 //
@@ -47,7 +47,10 @@ package struct ModifyZones: Sendable {
             outcome.saves[index] = try apply(change, scope, author, &transaction, &outcome)
         }
         for (index, address) in deletes.enumerated() {
-            let change = try delete(address, in: database, scope, by: caller, transaction)
+            let change =
+                database.kind == .shared
+                ? try leave(address, in: database, scope, by: caller, transaction)
+                : try delete(address, in: database, scope, by: caller, transaction)
             outcome.deletes[index] = try apply(change, scope, author, &transaction, &outcome)
         }
         return .success(outcome)
@@ -58,6 +61,8 @@ package struct ModifyZones: Sendable {
         guard count <= limits.itemsPerRequest else {
             throw .tooManyItems(count, limit: limits.itemsPerRequest)
         }
+        // In the shared database to delete a zone is to leave it.
+        if database.kind == .shared, saves.isEmpty { return }
         guard database.kind == .private else {
             if caller.role == .anonymous {
                 throw ServiceError(
@@ -74,7 +79,7 @@ package struct ModifyZones: Sendable {
 
     /// What is to be done about one zone; nil means nothing.
     private typealias Change = Result<
-        (zone: Commit.Zone, operation: Commit.Operation)?, ServiceError
+        (zone: Commit.Zone, operations: [Commit.Operation])?, ServiceError
     >
 
     /// - Parameter living: Zones that the database has; nil: nobody has counted them yet. All that
@@ -125,7 +130,7 @@ package struct ModifyZones: Sendable {
         }
         living = count + 1
         let zone = Commit.Zone(database: database, name: address.name, generation: generation)
-        return .success((zone, .zoneCreate))
+        return .success((zone, [.zoneCreate]))
     }
 
     private func delete(
@@ -148,7 +153,32 @@ package struct ModifyZones: Sendable {
         guard let found = try transaction.find(address, in: database, of: scope, by: caller) else {
             return .failure(.zoneNotFound(address.name))
         }
-        return .success((found.zone, .zoneDelete(reason: 0)))
+        return .success((found.zone, [.zoneDelete(reason: 0)]))
+    }
+
+    /// Gives up the caller's place in all shares of a zone.
+    private func leave(
+        _ address: Result<ZoneAddress, ServiceError>,
+        in database: DatabaseID,
+        _ scope: ScopeNumber,
+        by caller: Caller,
+        _ transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> Change {
+        guard case .success(let address) = address else { return address.map { _ in nil } }
+        guard let found = try transaction.find(address, in: database, of: scope, by: caller),
+            let number = found.number
+        else { return .failure(.zoneNotFound(address.name)) }
+        if let refusal = try Feature.access.refusal(in: transaction) { return .failure(refusal) }
+        let owner = found.zone.database.owner
+        let row = try transaction.visibleZone(address.name, of: owner, to: caller.user, in: scope)
+        var operations: [Commit.Operation] = []
+        for name in row?.shares ?? [] {
+            guard let share = try transaction.share(name, in: number),
+                let left = try transaction.leave(share, by: caller.user, in: number)
+            else { continue }
+            operations.append(.access(left))
+        }
+        return .success(operations.isEmpty ? nil : (found.zone, operations))
     }
 
     private func apply(
@@ -161,9 +191,9 @@ package struct ModifyZones: Sendable {
         switch change {
         case .failure(let error): return .failure(ModifyOutcome.Failure(error))
         case .success(nil): return .success(ModifyOutcome.Saved())
-        case .success(.some(let (zone, operation))):
+        case .success(.some(let (zone, operations))):
             let (commit, _) = try transaction.perform(
-                [operation],
+                operations,
                 in: scope,
                 zone: zone,
                 author: author

@@ -74,13 +74,16 @@ package struct FetchZones: Sendable {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// All zones of a database, the default zone among them, in the order of their names.
+    /// All zones of a database, the default zone among them, in the order of their names; of the
+    /// shared one by owner and name.
     borrowing func findZones(
         of database: DatabaseID,
         _ scope: ScopeNumber,
         by caller: Caller
     ) throws(EngineError) -> [FoundZone] {
-        guard database.kind != .shared else { return [] }
+        guard database.kind != .shared else {
+            return try findZones(sharedWith: caller, in: scope)
+        }
         var names: Set<String> = [Names.defaultZone]
         if let number = try self.database(scope, database) {
             names.formUnion(try zoneRows(of: number).map(\.name))

@@ -1,7 +1,7 @@
 // The zones that fetches found lately, so that a fetch is one read of the store and not three.
 //
-// Shared by those who read from states between two changes of zones; each change begins a new one.
-// hot: once per fetch.
+// Shared by those who read from states between two changes of zones or shares; each change begins a
+// new one. hot: once per fetch.
 
 package import CumulusModel
 package import CumulusStorage
@@ -14,7 +14,14 @@ package final class ZoneDirectory: Sendable {
         var zone: String
     }
 
+    private struct ViewerKey: Hashable {
+        var zone: ZoneNumber
+        var user: String
+    }
+
     private let zones = Mutex<[Key: FoundZone]>([:])
+    /// The shares that let a user in.
+    private let shares = Mutex<[ViewerKey: [LivingShare]]>([:])
     private static let capacity = 10_000
 
     package init() {}
@@ -27,11 +34,38 @@ package final class ZoneDirectory: Sendable {
         by caller: Caller,
         _ reader: ReadTransaction
     ) throws(EngineError) -> FoundZone? {
-        guard caller.isOwner(named: address.owner) else { return nil }
-        let key = Key(scope: scope, database: database, zone: address.name)
+        guard database.kind == .shared else {
+            guard caller.isOwner(named: address.owner) else { return nil }
+            return try find(address.name, in: database, of: scope, reader)
+        }
+        guard !caller.isOwner(named: address.owner), address.name != Names.defaultZone else {
+            return nil
+        }
+        let owner = DatabaseID(kind: .private, owner: address.owner)
+        guard let found = try find(address.name, in: owner, of: scope, reader),
+            let number = found.number
+        else { return nil }
+        let key = ViewerKey(zone: number, user: caller.user)
+        if let known = shares.withLock({ $0[key] }) { return try found.seen(by: known, in: reader) }
+        let shares = try reader.shares(lettingIn: caller, to: found, of: scope)
+        self.shares.withLock { kept in
+            if kept.count >= ZoneDirectory.capacity { kept = [:] }
+            kept[key] = shares
+        }
+        return try found.seen(by: shares, in: reader)
+    }
+
+    /// The zone as it is to its owner.
+    private func find(
+        _ name: String,
+        in database: DatabaseID,
+        of scope: ScopeNumber,
+        _ reader: ReadTransaction
+    ) throws(EngineError) -> FoundZone? {
+        let key = Key(scope: scope, database: database, zone: name)
         if let known = zones.withLock({ $0[key] }) { return known }
-        let found = try reader.findShown(address, in: database, of: scope, by: caller)
-        guard let found else { return nil }
+        guard var found = try reader.find(name, in: database, of: scope) else { return nil }
+        found.lens = try RecordLens(of: scope, in: reader)
         zones.withLock { zones in
             if zones.count >= ZoneDirectory.capacity { zones = [:] }
             zones[key] = found

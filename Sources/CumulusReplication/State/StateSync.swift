@@ -348,6 +348,12 @@ package struct StateSync: Sendable {
             row.horizon.merge(dropped)
         }
         transaction.put(.zone(database, offered.name), row)
+        if row.exists, offered.commitZone.keepsHanging {
+            // What was done here before it counts too: a parent that lost against that came unseen.
+            var known = ours ?? VersionVector()
+            known.merge(Runs(offer.vectors).vector)
+            try transaction.raiseHangFloor(of: row.number, to: known)
+        }
         for dot in offered.heads.dots {
             try transaction.raiseHead(database, zone: offered.name, to: dot)
         }

@@ -57,7 +57,7 @@ package enum CascadeCompensation {
             switch operation {
             case .put(let put): !put.absorbed.isEmpty
             case .delete: true
-            case .zoneCreate, .zoneDelete, .register: false
+            case .zoneCreate, .zoneDelete, .register, .access: false
             }
         }
     }
@@ -208,7 +208,7 @@ package enum CascadeCompensation {
             switch operation {
             case .put(let put): put.recordName
             case .delete(let name, _): name
-            case .zoneCreate, .zoneDelete, .register: nil
+            case .zoneCreate, .zoneDelete, .register, .access: nil
             }
         }
     }

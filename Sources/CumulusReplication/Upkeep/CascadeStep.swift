@@ -84,6 +84,7 @@ struct CascadeStep {
                     guard deletions.count < limit else { return false }
                     let others = try transaction.siblings(of: row, named: child.name, in: number)
                     delete(child.name, [row.birth.dot] + others)
+                    try deleteShare(of: row, named: child.name, transaction)
                 }
             }
         }
@@ -112,6 +113,7 @@ struct CascadeStep {
                     guard deletions.count < limit else { return false }
                     if row.hasSiblings { reshown.append(candidate) }
                     delete(candidate, [row.birth.dot])
+                    try deleteShare(of: row, named: candidate, transaction)
                 }
             }
             guard let children = try pages.next(in: transaction) else { break }
@@ -136,6 +138,20 @@ struct CascadeStep {
     private mutating func delete(_ name: String, _ births: [Dot]) {
         dying.insert(name)
         deletions.append((name, births))
+    }
+
+    /// The root of a share takes the share with it.
+    private mutating func deleteShare(
+        of row: RecordRow,
+        named root: String,
+        _ transaction: borrowing WriteTransaction
+    ) throws(EngineError) {
+        guard let name = row.share?.name, !dying.contains(name),
+            let share = try transaction.share(name, in: number),
+            share.entries.root == .record(name: root, birth: row.birth.dot)
+        else { return }
+        let others = try transaction.siblings(of: share.row, named: name, in: number)
+        delete(name, [share.row.birth.dot] + others)
     }
 
     /// Whether a field that holds a reference to `name` named a life, or was written before it

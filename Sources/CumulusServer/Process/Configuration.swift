@@ -185,6 +185,14 @@ struct Configuration {
                 """
         ),
         Setting(
+            name: "share-url",
+            standard: "cumulus:",
+            help: """
+                what the URLs of shares begin with, such as https://notes.example.com, which the \
+                app opens
+                """
+        ),
+        Setting(
             name: "lost-assets",
             standard: "false",
             help: "start although all packs of assets are gone, and no other node may have them"
@@ -363,6 +371,24 @@ struct Configuration {
     /// Other nodes that are to hold a change before its answer.
     func replicas() throws -> Int {
         try number("replicas", in: 0...16)
+    }
+
+    /// What the URLs of shares begin with, without a slash at its end.
+    func shareURL() throws -> String {
+        var url = self["share-url"]
+        while url.hasSuffix("/") { url.removeLast() }
+        guard (1...200).contains(url.utf8.count), url.utf8.contains(UInt8(ascii: ":")),
+            url.utf8.allSatisfy({ (0x21..<0x7F).contains($0) }),
+            !url.utf8.contains(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") })
+        else {
+            throw Problem(
+                message: """
+                    share-url: '\(self["share-url"])' is not the beginning of a URL; write \
+                    something like https://notes.example.com or notes:
+                    """
+            )
+        }
+        return url
     }
 
     // MARK: What is forgotten

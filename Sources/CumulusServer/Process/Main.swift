@@ -111,6 +111,8 @@ struct Flags: ParsableArguments {
     @Flag(help: "Allow plain TCP beyond this machine.") var insecure = false
     @Flag(help: "Accept tokens over plain TCP from other machines.") var insecureCredentials = false
     @Flag(help: "Let anybody register as a user.") var registration = false
+    @Option(help: "What the URLs of shares begin with (default: cumulus:).")
+    var shareURL: String?
     @Option(help: "JSON file with the identity providers whose ID tokens let users in.")
     var issuers: String?
     @Flag(help: "Start although all packs of assets are gone, and no other node may have them.")
@@ -158,6 +160,7 @@ struct Flags: ParsableArguments {
         flags["insecure"] = insecure ? "true" : nil
         flags["insecure-credentials"] = insecureCredentials ? "true" : nil
         flags["registration"] = registration ? "true" : nil
+        flags["share-url"] = shareURL
         flags["issuers"] = issuers
         flags["lost-assets"] = lostAssets ? "true" : nil
         flags["read-only"] = readOnly ? "true" : nil

@@ -334,6 +334,7 @@ struct Wiring {
         settings.limits = try configuration.limits()
         settings.acceptsInsecureCredentials = try configuration.flag("insecure-credentials")
         settings.takesRegistrations = try configuration.flag("registration")
+        settings.shareURL = try configuration.shareURL()
         settings.idTokens = try IssuerFile.issuers(configuration["issuers"], logger)
         settings.acceptsLostAssets = try configuration.flag("lost-assets")
         settings.isReadOnly = try configuration.flag("read-only")

@@ -31,11 +31,16 @@ extension WriteTransaction {
         }
         let absorbed = record.end(put.absorbed.filter { $0 != born }, by: commit)
         application.noteLoss(of: absorbed, named: put.recordName)
+        noteEnds(of: absorbed, named: put.recordName, commit.stamp, at: place)
+        let hung = record.life(born)?.parent
         let isThere = try decoding(RowKey.record(place.number, put.recordName).bytes) {
             () throws(MalformedBytes) in
             try record.change(born) { (row) throws(MalformedBytes) in
                 try merge.run(on: &row, isLatest: isLatest)
             }
+        }
+        if let life = record.life(born) {
+            noteMove(of: put, of: life, from: hung, commit.stamp, at: place)
         }
         let type = record.type(of: born) ?? put.type
         application.note(merge.clashes, of: put.recordName, type)
@@ -45,6 +50,7 @@ extension WriteTransaction {
         }
         if isThere || !state.broken.contains(.frontier) { record.enter(commit, application.cut) }
         application.rows.append(try store(record, application, at: place))
+        application.names.append(put.recordName)
     }
 
     mutating func applyDelete(
@@ -56,6 +62,7 @@ extension WriteTransaction {
         var record = try record(place, name)
         let ended = record.end(births, by: application.commit)
         application.noteLoss(of: ended, named: name)
+        noteEnds(of: ended, named: name, application.commit.stamp, at: place)
         if !ended.isEmpty || !state.broken.contains(.frontier) {
             record.enter(application.commit, application.cut)
         }
@@ -123,14 +130,17 @@ extension WriteTransaction {
         return lives
     }
 
+    /// - Parameter isTold: The commit changed the record before: feeds are told of that.
     mutating func store(
         _ record: consuming RecordLives,
         _ application: CommitApplication,
-        at place: ZonePlace
+        at place: ZonePlace,
+        isTold: Bool = false
     ) throws(EngineError) -> RecordRow {
         let (name, stored) = (record.name, record.stored)
         let rows = record.rows(application.commit)
         let shown = try replace(stored, with: rows, of: name, at: place)
+        if isTold { return shown }
         try noteTopics(of: name, stored.first, shown, application, at: place)
         return shown
     }
@@ -187,6 +197,7 @@ extension WriteTransaction {
         try storeBackReferences(of: name, before.first, rows[0], at: place)
         try storeIndexRows(of: name, before.first, rows[0], at: place)
         try storeAssetUses(of: name, before, rows, at: place)
+        try storeShareRows(of: name, before, rows, at: place)
     }
 
     /// Drops a record with all rows that are derived from it, as if it had never been.
@@ -212,6 +223,7 @@ extension WriteTransaction {
         }
         setZoneState(place.number, state)
         storeChanges(of: name, shown.frontier, [], at: place)
+        forgetHanging(of: name, at: place)
         for gone in try backReferences(of: shown) {
             put(gone.key(in: place.number, child: name), nil)
         }

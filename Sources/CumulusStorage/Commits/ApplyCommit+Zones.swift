@@ -148,6 +148,9 @@ extension WriteTransaction {
         deleteRange(.index, .backReferences(of: zone))
         deleteRange(.index, .indexRows(of: zone))
         deleteRange(.index, .assetUses(of: zone))
+        deleteRange(.log, .hanging(of: zone))
+        put(.hangFloor(zone), nil)
+        state.sharesVersion += 1
         forgetZone(zone)
     }
 

@@ -59,6 +59,7 @@ extension WriteTransaction {
             case .zoneDelete(let reason): try applyZoneDelete(reason, &application)
             case .put(let put): try apply(put, &application)
             case .delete(let name, let births): try applyDelete(name, births, &application)
+            case .access(let access): try apply(access, &application)
             }
         }
         if let zone = commit.zone {
@@ -137,7 +138,7 @@ extension Commit.Operation {
         switch self {
         case .put(let put): !put.absorbed.isEmpty
         case .delete(_, let births): births.count > 1
-        case .zoneCreate, .zoneDelete, .register: false
+        case .zoneCreate, .zoneDelete, .register, .access: false
         }
     }
 }

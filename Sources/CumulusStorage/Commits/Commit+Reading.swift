@@ -124,6 +124,7 @@ extension Commit.Operation {
             if try content.nextField() != nil { reason = try content.varint() }
             self = .zoneDelete(reason: UInt8(truncatingIfNeeded: reason))
         case 5: self = .register(try Commit.Register(reading: content))
+        case 6: self = .access(try Commit.Access(reading: content))
         default: throw MalformedBytes("a commit holds an unknown operation")
         }
     }
@@ -174,6 +175,33 @@ extension Commit.Put {
             }
         }
         if let body { fields = try RecordBody(stored: reader.bytes, body) }
+    }
+}
+
+extension Commit.Access {
+    fileprivate init(reading message: CanonicalReader) throws(MalformedBytes) {
+        self.init(recordName: "", births: [])
+        var reader = message
+        while let (number, type) = try reader.nextField() {
+            switch (number, type) {
+            case (1, .delimited): recordName = try reader.text()
+            case (2, .delimited): births.append(try Dot(reading: try reader.message()))
+            case (3, .delimited):
+                var entry = try reader.message()
+                var (key, value) = (Bytes(), Bytes())
+                while let (number, type) = try entry.nextField() {
+                    switch (number, type) {
+                    case (1, .delimited): key = try entry.delimitedBytes()
+                    case (2, .delimited): value = try entry.delimitedBytes()
+                    default: throw MalformedBytes("an access entry holds something unknown")
+                    }
+                }
+                entries.append(AccessEntries.Entry(key: key, value: value))
+            case (4, .delimited): share = try reader.text()
+            default: throw MalformedBytes("an access change holds something unknown")
+            }
+        }
+        _ = try AccessEntries(ascending: entries)
     }
 }
 

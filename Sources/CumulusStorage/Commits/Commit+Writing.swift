@@ -46,6 +46,7 @@ extension Commit.Operation {
         case .zoneCreate: writer.message(3) { _ in }
         case .zoneDelete(let reason): writer.message(4) { $0.field(1, varint: UInt64(reason)) }
         case .register(let register): writer.message(5) { register.write(to: &$0) }
+        case .access(let access): writer.message(6) { access.write(to: &$0) }
         }
     }
 }
@@ -73,6 +74,20 @@ extension Commit.Put {
         for birth in absorbed { writer.field(8, dot: birth) }
         writer.field(9, varint: isFull ? 1 : 0)
         writer.raw(fields.bytes)
+    }
+}
+
+extension Commit.Access {
+    fileprivate func write(to writer: inout CanonicalWriter) {
+        writer.field(1, text: recordName)
+        for birth in births { writer.field(2, dot: birth) }
+        for entry in entries {
+            writer.message(3) { writer in
+                writer.field(1, bytes: entry.key)
+                writer.field(2, bytes: entry.value)
+            }
+        }
+        if let share { writer.present(4, bytes: share.utf8) }
     }
 }
 

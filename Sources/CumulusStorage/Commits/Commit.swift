@@ -86,11 +86,12 @@ extension Commit {
         /// 0 deleted, 1 purged, 2 encrypted data reset.
         case zoneDelete(reason: UInt8)
         case register(Register)
+        case access(Access)
 
         package var isDelete: Bool {
             switch self {
             case .delete, .zoneDelete: true
-            case .put, .zoneCreate, .register: false
+            case .put, .zoneCreate, .register, .access: false
             }
         }
     }
@@ -136,6 +137,31 @@ extension Commit {
             targets = []
             absorbed = []
             isFull = false
+        }
+    }
+
+    /// Writes who may do what in a share, or which share is of a record.
+    package struct Access: Hashable, Sendable {
+        package var recordName: String
+        /// Of all lives that the origin saw; empty: of the one that this commit creates.
+        ///
+        /// Ascending.
+        package var births: [Dot]
+        /// Of a share's record; ascending by key.
+        package var entries: [AccessEntries.Entry]
+        /// Of a root: the name of its share, empty: it has none any more; nil: unchanged.
+        package var share: String?
+
+        package init(
+            recordName: String,
+            births: [Dot],
+            entries: [AccessEntries.Entry] = [],
+            share: String? = nil
+        ) {
+            self.recordName = recordName
+            self.births = births
+            self.entries = entries
+            self.share = share
         }
     }
 

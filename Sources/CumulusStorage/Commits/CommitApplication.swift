@@ -16,8 +16,9 @@ struct CommitApplication {
     var found: Found?
     /// The zone of its records; found with the first of them.
     var place: ZonePlace?
-    /// The rows that its puts left, in their order.
+    /// The rows that its puts left, in their order, and the names of their records.
     var rows: [RecordRow] = []
+    var names: [String] = []
     var conflicts: [Conflict] = []
     /// The most records, and about the most bytes, that a zone's deletion is charged with.
     static let lossLimit = 1_000

@@ -54,6 +54,10 @@ enum RowCheck {
         case .mixed: _ = try MixedRow(row: value)
         case .milestone: _ = try Milestone(row: value)
         case .lease: _ = try LeaseRow(row: value)
+        case .sharePlace: _ = try SharePlace(row: value)
+        case .visibleZone: _ = try VisibleZone(row: value)
+        case .hangFloor: _ = try HangFloor(row: value)
+        case .hang: _ = try HangRow(row: value)
         case .chunkList, .backReference, .indexRow, .assetUse, .assetLoss, .wantedAsset: break
         }
     }

@@ -4,9 +4,9 @@
 // do what a node does.
 
 package struct BrokenRules: OptionSet, Hashable, Sendable {
-    package let rawValue: UInt32
+    package let rawValue: UInt64
 
-    package init(rawValue: UInt32) {
+    package init(rawValue: UInt64) {
         self.rawValue = rawValue
     }
 
@@ -72,4 +72,24 @@ package struct BrokenRules: OptionSet, Hashable, Sendable {
     package static let feedCut = BrokenRules(rawValue: 536_870_912)
     /// News of records are told to users who may not read them.
     package static let feedReaders = BrokenRules(rawValue: 1_073_741_824)
+    /// A share counts for whatever record has its root's name.
+    package static let sharedLives = BrokenRules(rawValue: 1 << 31)
+    /// All shares of a root count.
+    package static let namedShares = BrokenRules(rawValue: 1 << 32)
+    /// Of several lives of a share only the one counts that is shown.
+    package static let joinedShares = BrokenRules(rawValue: 1 << 33)
+    /// A chain of parents that comes back to itself leads to every root.
+    package static let treeCycles = BrokenRules(rawValue: 1 << 34)
+    /// A chain of parents goes on through records that are gone.
+    package static let treeEnds = BrokenRules(rawValue: 1 << 35)
+    /// A record that is in no tree counts as one that was in one at the token.
+    package static let formerTrees = BrokenRules(rawValue: 1 << 36)
+    /// Of what hangs below a record that came, went or moved nothing is told.
+    package static let movedTrees = BrokenRules(rawValue: 1 << 37)
+    /// What hangs below a root that is new to the token is told only if it changed.
+    package static let gainedRoots = BrokenRules(rawValue: 1 << 38)
+    /// What hung below a root that is seen no more is told only if it changed.
+    package static let lostRoots = BrokenRules(rawValue: 1 << 39)
+    /// The token of the shared database does not say which zones were told.
+    package static let toldZones = BrokenRules(rawValue: 1 << 40)
 }

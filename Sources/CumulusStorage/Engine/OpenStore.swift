@@ -9,9 +9,9 @@ package enum OpenStore {
     /// The layout that this release reads and writes.
     ///
     /// Formats 1 to 4 were never released; 7 added the rows of assets to 6, 8 has another checksum
-    /// in those of chunks that are stored from then on, and 9 counts the bytes of assets in the
-    /// states of zones.
-    package static let formatVersion: UInt32 = 9
+    /// in those of chunks that are stored from then on, 9 counts the bytes of assets in the states
+    /// of zones, and 10 has shares and what records hung under before.
+    package static let formatVersion: UInt32 = 10
     package static let oldestVersion: UInt32 = 6
 
     package enum Failure: Error, Equatable, Sendable {

@@ -13,6 +13,8 @@ package protocol RowReader: ~Copyable {
         backwards: Bool,
         _ visit: (_ key: Bytes, _ value: Bytes) -> Bool
     ) throws(EngineError)
+    /// Always empty in a node.
+    var broken: BrokenRules { get }
 }
 
 extension RowReader where Self: ~Copyable {
@@ -126,6 +128,7 @@ extension RowReader where Self: ~Copyable {
 package struct ReadTransaction: RowReader, Sendable {
     private let reader: any EngineReader
     private let reach: Reach
+    package var broken: BrokenRules = []
 
     package init(_ reader: any EngineReader, reach: Reach) {
         self.reader = reader
@@ -134,7 +137,9 @@ package struct ReadTransaction: RowReader, Sendable {
 
     /// The same state, read with another reach.
     package func reaching(_ reach: Reach) -> ReadTransaction {
-        ReadTransaction(reader, reach: reach)
+        var other = ReadTransaction(reader, reach: reach)
+        other.broken = broken
+        return other
     }
 
     package func get(_ key: RowKey) throws(EngineError) -> Bytes? {

@@ -42,6 +42,8 @@ package struct WriteTransaction: ~Copyable, RowReader {
         return uncompensated
     }
 
+    package var broken: BrokenRules { state.broken }
+
     // MARK: Raw rows
 
     package borrowing func get(_ key: RowKey) throws(EngineError) -> Bytes? {

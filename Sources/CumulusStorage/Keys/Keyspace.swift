@@ -25,6 +25,9 @@
 // | meta    | feed day       | scope, day                         | first position, local   |
 // | meta    | watched head   | scope, topic, zone, device, run    | `WatchedHead`, local    |
 // | meta    | subscribed     | scope, register key                | position, local         |
+// | meta    | share place    | scope, share id                    | `SharePlace`, local     |
+// | meta    | visible zone   | scope, user, owner, zone name      | `VisibleZone`, local    |
+// | meta    | hang floor     | zone                               | a vector, local         |
 // | records | record         | zone, name                         | `RecordRow`             |
 // | records | sibling        | zone, name, birth                  | `RecordRow` not shown   |
 // | records | asset          | database, asset digest             | `AssetRow`, local       |
@@ -54,6 +57,7 @@
 // | log     | mixed          | scope, day, position, zone, name   | `MixedRow`, local       |
 // | log     | milestone      | scope, position                    | `Milestone`, local      |
 // | log     | lease          | database, user, digest             | `LeaseRow`, local       |
+// | log     | hang           | zone, name, birth, stamp           | `HangRow`, local        |
 //
 // All of it is written by the release that introduced the format.
 //
@@ -83,6 +87,9 @@ package enum Subspace: UInt8, Sendable {
     case feedDay = 17
     case subscribed = 18
     case watchedHead = 19
+    case sharePlace = 20
+    case visibleZone = 21
+    case hangFloor = 22
     case record = 32
     case sibling = 33
     case asset = 34
@@ -108,17 +115,18 @@ package enum Subspace: UInt8, Sendable {
     case mixed = 105
     case milestone = 106
     case lease = 107
+    case hang = 108
 
     package var family: Family {
         switch self {
         case .format, .node, .scope, .database, .zone, .zoneState, .zoneHead, .vector, .report,
             .register, .logFloor, .stagedZone, .index, .assetUsage, .packOrigin, .feedBreak,
-            .feedDay, .subscribed, .watchedHead:
+            .feedDay, .subscribed, .watchedHead, .sharePlace, .visibleZone, .hangFloor:
             .meta
         case .record, .sibling, .asset, .chunkList, .chunk, .pack: .records
         case .change, .backReference, .indexRow, .assetUse, .assetLoss, .chunkUse, .packed: .index
         case .commit, .order, .increment, .request, .conflict, .stage, .wantedAsset, .cascadeDebt,
-            .topicEvent, .mixed, .milestone, .lease:
+            .topicEvent, .mixed, .milestone, .lease, .hang:
             .log
         }
     }

@@ -19,6 +19,7 @@ extension RecordRow {
         self.counters = counters
         parent = RecordRow.later(parent, other.parent)
         share = RecordRow.later(share, other.share)
+        if !other.access.isEmpty { access.join(other.access) }
         raiseFloor(to: max(floor, other.floor))
         try settleCounters()
         if other.modified > modified {

@@ -14,6 +14,7 @@ package struct FieldCanonicaliser: Sendable {
     package static let encryptedNumber = 11
 
     private let values: ValueCanonicaliser
+    private let isShare: Bool
     /// The fields as they came, one behind the other.
     private var fields = CanonicalWriter(reserving: 512)
     private var names: [ArraySlice<UInt8>] = []
@@ -24,8 +25,10 @@ package struct FieldCanonicaliser: Sendable {
     ///   - zoneName: Zone of the record that is saved.
     ///   - zoneOwners: The names that the zone's owner may be called by; a reference may also leave
     ///     the owner out.
-    package init(zoneName: String, zoneOwners: [String]) {
+    ///   - isShare: The record is a share's, some of whose fields begin with "cloudkit.".
+    package init(zoneName: String, zoneOwners: [String], isShare: Bool = false) {
         values = ValueCanonicaliser(zoneName: zoneName, zoneOwners: zoneOwners)
+        self.isShare = isShare
     }
 
     /// Checks one `Field` message.
@@ -91,7 +94,11 @@ package struct FieldCanonicaliser: Sendable {
             throw invalid("a field is damaged: \(error.reason)")
         }
         let bytes = name.map { field[$0] } ?? []
-        if !Names.isSchemaName(bytes) { _ = try Names.checkSchemaName(bytes, "field name") }
+        if Names.isSchemaName(bytes) { return bytes }
+        _ =
+            isShare
+            ? try Names.checkFieldName(bytes, "field name")
+            : try Names.checkSchemaName(bytes, "field name")
         return bytes
     }
 

@@ -39,6 +39,9 @@ package struct RecordLives {
         return tombstone?.birth.dot == birth ? tombstone?.type : nil
     }
 
+    /// A life that is there.
+    func life(_ birth: Dot) -> RecordRow? { lives.first { $0.birth.dot == birth } }
+
     /// A life begins.
     mutating func add(_ life: RecordRow) {
         lives.append(life)

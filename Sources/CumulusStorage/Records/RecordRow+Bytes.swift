@@ -76,6 +76,7 @@ extension RecordRow {
         for target in [parent, share] {
             writer.stamp(target?.stamp ?? .zero)
         }
+        if !access.isEmpty { access.write(to: &writer) }
         return SHA256.hash(data: writer.bytes).first(8)
     }
 
@@ -101,6 +102,7 @@ extension RecordRow {
         static let dead: UInt64 = 1
         static let siblings: UInt64 = 2
         static let counters: UInt64 = 4
+        static let access: UInt64 = 8
     }
 
     /// Every commit that the row still names, the frontier aside, ascending, each once.
@@ -123,6 +125,7 @@ extension RecordRow {
         var flags = isDead ? Flags.dead : 0
         if hasSiblings { flags |= Flags.siblings }
         if !counters.isEmpty { flags |= Flags.counters }
+        if !access.isEmpty { flags |= Flags.access }
         head.varint(flags)
         head.delimited(type.utf8)
         head.varint(UInt64(stamps.count))
@@ -151,6 +154,7 @@ extension RecordRow {
             head.varint(index(target.stamp))
             if let birth = target.birth { head.dot(birth) }
         }
+        if !access.isEmpty { access.write(to: &head) }
         return head
     }
 
@@ -225,6 +229,7 @@ extension RecordRow {
         }
         parts.parent = try target(&head)
         parts.share = try target(&head)
+        if flags & Flags.access != 0 { parts.access = try AccessEntries(reading: &head) }
         parts.counters = try head.list(Counter.init(reading:))
         parts.frontier = try head.list { (head: inout CanonicalReader) throws(MalformedBytes) in
             let index = try head.count(limit: stamps.count)

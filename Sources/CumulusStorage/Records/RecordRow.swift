@@ -3,8 +3,8 @@
 //
 //   row  = varint length of head · head · body
 //   head = version · flags · type · stamps · birth · floor · modified · createdBy · modifiedBy
-//          · device · fields · absent · references · parent · share · counters · frontier
-//          · tag (8 bytes) · digest (16 bytes)
+//          · device · fields · absent · references · parent · share · access · counters
+//          · frontier · tag (8 bytes) · digest (16 bytes)
 //
 // All stamps that the row names stand once, ascending, in `stamps`; the rest of the head holds
 // indexes into it. Nothing in a row is node-local: nodes that have seen the same commits hold the
@@ -82,6 +82,7 @@ package struct RecordRow: Hashable, Sendable {
         var targets: [ReferenceTarget] = []
         var parent: NamedTarget?
         var share: NamedTarget?
+        var access = AccessEntries()
         var counters: [Counter] = []
         var body = RecordBody()
         var tag: Bytes = []
@@ -196,6 +197,12 @@ extension RecordRow {
     package var share: NamedTarget? {
         _read { yield parts.share }
         _modify { yield &parts.share }
+    }
+
+    /// Who may do what; empty unless the record is a share.
+    package var access: AccessEntries {
+        _read { yield parts.access }
+        _modify { yield &parts.access }
     }
 
     /// Sorted by name.

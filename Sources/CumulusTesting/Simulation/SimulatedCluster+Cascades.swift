@@ -53,6 +53,7 @@ extension Commit {
             case .zoneCreate: "create the zone"
             case .zoneDelete: "delete the zone"
             case .register(let register): "set \(register.namespace)"
+            case .access(let access): "share \(access.recordName) \(access.births)"
             }
         }
         return (zone.map { "\($0.name): " } ?? "") + operations.joined(separator: ", ")

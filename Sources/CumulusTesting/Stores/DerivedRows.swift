@@ -2,7 +2,8 @@
 //
 // Derived: change index, back references, indexes, asset uses and zone states (from record rows),
 // zone heads and vectors (from the log), and what is counted of assets (from their lists and
-// chunks). Record rows are sealed anew too, so that a tag or digest that doesn't fit shows.
+// chunks). Record rows are sealed anew too, so that a tag or digest that doesn't fit shows. Of the
+// rows that find shares, those that must be there are.
 
 import CumulusAssets
 import CumulusModel
@@ -100,6 +101,12 @@ package struct DerivedRows {
                 try addReferences(of: row, named: name, in: zone.number)
                 try addIndexRows(of: row, named: name, in: zone.number, scope)
             }
+            let life = Commit.Zone(
+                database: database,
+                name: zoneName,
+                generation: zone.generation
+            )
+            try checkShare(row, named: name, in: life, scope)
             let place = RecordRow.Place(
                 database: database,
                 zone: zoneName,
@@ -110,6 +117,24 @@ package struct DerivedRows {
             differences.append("record '\(name)' is not what its digest says")
         }
         expect(.zoneState(zone.number), state.rowBytes, .zoneState)
+    }
+
+    /// The rows by which a share is found may lead nowhere, and must not be missing.
+    private mutating func checkShare(
+        _ row: RecordRow,
+        named name: String,
+        in zone: Commit.Zone,
+        _ scope: ScopeNumber
+    ) throws {
+        guard let root = row.access.root, zone.database.kind == .private else { return }
+        let place = try reader.sharePlace(ShareID(root, in: zone), in: scope)
+        if place == nil { differences.append("share '\(name)' is not found by its URL") }
+        let owner = zone.database.owner
+        for user in row.access.users {
+            let visible = try reader.visibleZone(zone.name, of: owner, to: user, in: scope)
+            if visible?.shares.contains(name) == true { continue }
+            differences.append("share '\(name)' is not found by user '\(user)'")
+        }
     }
 
     private mutating func addReferences(

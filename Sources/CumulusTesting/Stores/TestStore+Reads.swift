@@ -9,7 +9,11 @@ package import CumulusStorage
 extension TestStore {
     // MARK: Reads
 
-    package var reader: ReadTransaction { ReadTransaction(engine, reach: .disk) }
+    package var reader: ReadTransaction {
+        var reader = ReadTransaction(engine, reach: .disk)
+        reader.broken = state.broken
+        return reader
+    }
 
     package func scopeNumber() throws -> ScopeNumber {
         guard let number = try reader.scope(scope) else {

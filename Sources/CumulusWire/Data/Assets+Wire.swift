@@ -79,16 +79,20 @@ package struct PrepareAssetsRequest: Hashable, Sendable {
     /// `DatabaseScope`, or a number that this release doesn't know.
     package var database: UInt32
     package var lists: [Bytes]
+    /// In the shared database, of the records that will name them; nil elsewhere.
+    package var zone: WireZoneID?
 
-    package init(database: DatabaseScope, lists: [Bytes]) {
+    package init(database: DatabaseScope, lists: [Bytes], zone: WireZoneID? = nil) {
         self.database = UInt32(database.rawValue)
         self.lists = lists
+        self.zone = zone
     }
 
     package func encoded() -> Bytes {
         var writer = CanonicalWriter(reserving: lists.reduce(16) { $0 + $1.count + 6 })
         writer.field(1, varint: UInt64(database))
         for list in lists { writer.present(2, bytes: list) }
+        zone?.encode(3, to: &writer)
         return writer.bytes
     }
 
@@ -96,6 +100,7 @@ package struct PrepareAssetsRequest: Hashable, Sendable {
         let message = try CMessage(bytes[...], cumulus__v1__prepare_assets_request__unpack)
         database = UInt32(message.raw.database.rawValue)
         lists = elements(message.raw.n_lists, message.raw.lists).map(\.swiftBytes)
+        zone = message.raw.zone.map { WireZoneID(wire: $0.pointee) }
     }
 }
 
@@ -146,20 +151,25 @@ extension CanonicalWriter {
 package struct UploadChunksRequest: Hashable, Sendable {
     /// `DatabaseScope`, or a number that this release doesn't know.
     package var database: UInt32
+    /// As in the request that prepared it.
+    package var zone: WireZoneID?
 
-    package init(database: DatabaseScope) {
+    package init(database: DatabaseScope, zone: WireZoneID? = nil) {
         self.database = UInt32(database.rawValue)
+        self.zone = zone
     }
 
     package func encoded() -> Bytes {
         var writer = CanonicalWriter()
         writer.field(1, varint: UInt64(database))
+        zone?.encode(2, to: &writer)
         return writer.bytes
     }
 
     package init(wire bytes: Bytes) throws(MalformedMessage) {
         let message = try CMessage(bytes[...], cumulus__v1__upload_chunks_request__unpack)
         database = UInt32(message.raw.database.rawValue)
+        zone = message.raw.zone.map { WireZoneID(wire: $0.pointee) }
     }
 }
 

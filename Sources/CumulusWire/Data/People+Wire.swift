@@ -18,13 +18,13 @@ package struct WireHandle: Hashable, Sendable {
         self.verifiedBy = verifiedBy
     }
 
-    fileprivate func encode(to writer: inout CanonicalWriter) {
+    func encode(to writer: inout CanonicalWriter) {
         writer.field(1, varint: UInt64(kind))
         writer.field(2, bytes: value)
         writer.field(3, text: verifiedBy)
     }
 
-    fileprivate init(_ raw: Cumulus__V1__Handle) {
+    init(_ raw: Cumulus__V1__Handle) {
         kind = UInt32(raw.kind.rawValue)
         value = raw.value.swiftBytes
         verifiedBy = raw.verified_by.swiftText

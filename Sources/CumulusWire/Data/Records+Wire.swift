@@ -124,11 +124,14 @@ package struct NodeModifyRecordsRequest: Hashable, Sendable {
         /// Encoded `Field`s.
         package var fields: [Bytes]
         package var increments: [(field: Bytes, delta: Int64)]
+        /// nil: not a share, or its parts stay as they are.
+        package var share: WireShareParts?
 
         package static func == (left: Save, right: Save) -> Bool {
             left.id == right.id && left.type == right.type && left.changeTag == right.changeTag
                 && left.parent == right.parent && left.fields == right.fields
                 && left.increments.elementsEqual(right.increments, by: ==)
+                && left.share == right.share
         }
 
         package func hash(into hasher: inout Hasher) {
@@ -164,6 +167,7 @@ extension NodeModifyRecordsRequest.Save {
         increments = elements(raw.n_increments, raw.increments).map {
             ($0.field.swiftBytes, $0.delta)
         }
+        share = record?.share_parts.map { WireShareParts(wire: $0.pointee) }
     }
 }
 

@@ -276,6 +276,9 @@ package enum Method: UInt32, CaseIterable, Sendable {
     case subscriptionsFetch = 129
     case feedsFollow = 130
     case feedsMarkRead = 131
+    case sharingMetadata = 144
+    case sharingAccept = 145
+    case sharingLookUp = 146
 }
 
 /// Stands before the first message of a call.

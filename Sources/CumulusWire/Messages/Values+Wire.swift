@@ -87,7 +87,9 @@ package struct WireRecordID: Hashable, Sendable {
 
 extension RecordView {
     /// The bytes of a `Record`.
-    package func encoded(as id: WireRecordID) -> Bytes {
+    ///
+    /// - Parameter url: Of the share, if the record is a share's.
+    package func encoded(as id: WireRecordID, url: String = "") -> Bytes {
         var writer = CanonicalWriter(reserving: fields.count + 192)
         id.encode(1, to: &writer)
         writer.field(2, text: type)
@@ -99,6 +101,7 @@ extension RecordView {
         if let parent { writer.message(8) { $0.field(1, text: parent) } }
         if let share { writer.field(9, text: share) }
         writer.raw(fields)
+        if let sharing { writer.message(11) { sharing.encode(url: url, to: &$0) } }
         return writer.bytes
     }
 }
@@ -118,6 +121,8 @@ extension Record {
         if let parent = raw.parent {
             receive(parent: Reference(recordName: parent.pointee.record_name.swiftText))
         }
+        if raw.share.len > 0 { share = Reference(recordName: raw.share.swiftText) }
+        shareDetails = raw.share_parts.map { ShareDetails(wire: $0.pointee) }
         reserveCapacity(raw.n_fields)
         for field in elements(raw.n_fields, raw.fields) {
             if let sealed = SealedValue(wire: field) {
@@ -153,6 +158,7 @@ extension Record {
                 }
             }
         }
+        if let shareDetails { record.message(11) { shareDetails.encode(to: &$0) } }
         var save = CanonicalWriter(reserving: record.bytes.count + 16)
         save.present(1, bytes: record.bytes)
         for (field, delta) in increments.sorted(by: { $0.key < $1.key }) {

@@ -148,17 +148,34 @@ extension CallHeader {
 }
 
 extension RawClient {
-    /// How a call ends, in the words of the matrix; a stream ends with its first message.
     fileprivate func outcome(
         of row: AccessMatrix.Row,
         _ message: Bytes,
         asking who: AccessMatrix.Who
     ) throws -> String {
-        var header =
+        let header =
             who == .operator ? CallHeader.administering(row.method) : CallHeader(row.method)
+        return try outcome(
+            of: row.method,
+            header,
+            message,
+            sign: AccessMatrix.signs[row.target] ?? ""
+        )
+    }
+
+    /// How a call ends, in the words of the matrix; a stream ends with its first message.
+    ///
+    /// - Parameter sign: What an answer holds that shows the target.
+    func outcome(
+        of method: Method,
+        _ header: CallHeader,
+        _ message: Bytes,
+        sign: String
+    ) throws -> String {
+        var header = header
         header.requestID = RawRequest.newID()
         let call = call(header, message)
-        let isEndless = MethodTable.entry(row.method.rawValue)?.answer == .endlessParts
+        let isEndless = MethodTable.entry(method.rawValue)?.answer == .endlessParts
         try send(call)
         var answer: [Bytes] = []
         while true {
@@ -175,11 +192,10 @@ extension RawClient {
                 break
             }
         }
-        if let refusal = try RawClient.itemError(row.method, answer) {
+        if let refusal = try RawClient.itemError(method, answer) {
             return "\(refusal.code.rawValue)"
         }
-        let sign = Bytes((AccessMatrix.signs[row.target] ?? "").utf8)
-        let isShown = row.method.isRead && answer.contains { $0.contains(sign) }
+        let isShown = method.isRead && answer.contains { $0.contains(Bytes(sign.utf8)) }
         return isShown ? "told" : "ok"
     }
 
@@ -188,7 +204,9 @@ extension RawClient {
         guard let message = answer.first else { return nil }
         switch method {
         case .recordsFetch: return try FetchRecordsResponse.results(wire: message).first?.refusal
-        case .recordsModify: return try ModifyRecordsResponse(wire: message).saves.first?.refusal
+        case .recordsModify:
+            let response = try ModifyRecordsResponse(wire: message)
+            return response.saves.first?.refusal ?? response.deletes.first ?? nil
         case .zonesFetch: return try FetchZonesResponse.results(wire: message).first?.refusal
         case .zonesModify: return try ModifyZonesResponse(wire: message).saves.first?.refusal
         case .subscriptionsModify:

@@ -1,6 +1,7 @@
 // The audit log: what is a line in it and what never is, on a node with real sockets; how lines of
 // one caller are sampled.
 
+import Cumulus
 import CumulusModel
 import CumulusTesting
 import CumulusWire
@@ -88,6 +89,48 @@ import Testing
             // The caller was judged before it was disabled.
             #expect(found[0].epoch > found[1].epoch)
             #expect(found[1].id?.count == 32 && found[1].container == TestServer.container)
+        }
+    }
+
+    /// Also what was refused; what is only looked at is no line.
+    @Test func changesOfSharesAreLines() async throws {
+        try await withServer { server, lines in
+            let ada = server.container(token: try await server.makeUser("ada"))
+            let bob = server.container(token: try await server.makeUser("bob"))
+            let eve = server.container(token: try await server.makeUser("eve"))
+            let owner = try await ada.userRecordID().recordName
+            let user = try await bob.userRecordID()
+            let zone = RecordZone.ID(zoneName: "Trips")
+            let shared = RecordZone.ID(zoneName: "Trips", ownerName: owner)
+            let mine = ada.privateCloudDatabase
+            try await mine.save(RecordZone(zoneID: zone))
+            _ = try lines.take()
+            var share = Share(recordZoneID: zone)
+            share.title = "a private matter"
+            share.addParticipant(Share.Participant(userRecordID: user, permission: .readWrite))
+            share = try await mine.save(share)
+            let url = try #require(share.url)
+            _ = try await bob.shareMetadata(for: url)
+            try await bob.accept(url)
+            await #expect(throws: ServiceError.self) { try await eve.accept(url) }
+            try await bob.sharedCloudDatabase.deleteRecordZone(withID: shared)
+            try await mine.deleteRecord(withID: share.recordID)
+            let name = "Trips/\(Share.zoneWideRecordName)"
+            let found = try lines.take()
+            #expect(
+                found.map(\.short) == [
+                    "user RECORDS_MODIFY private/\(name) 0",
+                    "user SHARING_ACCEPT shared/\(owner)/\(name) 0",
+                    "user SHARING_ACCEPT share 10",
+                    "user ZONES_MODIFY shared/\(owner)/\(name) 0",
+                    "user RECORDS_MODIFY private/\(name) 0",
+                ]
+            )
+            #expect(found.allSatisfy { $0.id?.count == 32 })
+            let end = try #require(url.path.split(separator: "/").last)
+            let text = found.compactMap(\.target).joined()
+            #expect(!text.contains(end) && !text.contains("matter"))
+            for container in [ada, bob, eve] { await container.close() }
         }
     }
 

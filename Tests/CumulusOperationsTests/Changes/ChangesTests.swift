@@ -124,10 +124,10 @@ import Testing
         try store.modify(ModifyZones(saving: ["y"]), by: .alice)
         try store.save([SaveItem("a")])
         let all = try store.zoneChanges()
-        #expect(all.changed == ["y", "z"])
+        #expect(all.changed.map(\.name) == ["y", "z"])
         try save("a")
         let later = try store.zoneChanges(since: all.token)
-        #expect(later.changed == ["z"])
+        #expect(later.changed.map(\.name) == ["z"])
         #expect(try store.zoneChanges(since: later.token).changed.isEmpty)
     }
 
@@ -138,26 +138,26 @@ import Testing
         try store.modify(ModifyZones(deleting: ["y", "z"]), by: .alice)
         let changes = try store.zoneChanges(since: before)
         #expect(changes.changed.isEmpty)
-        #expect(changes.deletions.map(\.name) == ["y", "z"])
+        #expect(changes.deletions.map(\.zone.name) == ["y", "z"])
         #expect(changes.deletions.map(\.reason) == [0, 0])
         #expect(try store.zoneChanges(since: changes.token).deletions.isEmpty)
         #expect(try store.zoneChanges().deletions.isEmpty)
         // Made again, it is a zone that changed.
         try store.modify(ModifyZones(saving: ["z"]), by: .alice)
-        #expect(try store.zoneChanges(since: before).changed == ["z"])
+        #expect(try store.zoneChanges(since: before).changed.map(\.name) == ["z"])
     }
 
     @Test func zonesComeInPages() throws {
         try store.modify(ModifyZones(saving: ["a", "b", "c"]), by: .alice)
         let first = try store.zoneChanges(limit: 2)
-        #expect(first.changed == ["a", "b"])
+        #expect(first.changed.map(\.name) == ["a", "b"])
         #expect(first.moreComing)
         // What changes behind the place that the fetch has reached is left to the next fetch.
         try store.save([SaveItem("n", in: ZoneAddress(name: "a"))])
         let second = try store.zoneChanges(since: first.token, limit: 2)
-        #expect(second.changed == ["c", "z"])
+        #expect(second.changed.map(\.name) == ["c", "z"])
         #expect(!second.moreComing)
-        #expect(try store.zoneChanges(since: second.token).changed == ["a"])
+        #expect(try store.zoneChanges(since: second.token).changed.map(\.name) == ["a"])
     }
 
     // MARK: Where there are none

@@ -53,7 +53,8 @@ import Testing
         else { return nil }
         switch page {
         case .zone(let page): return page.records.map(\.name) + page.deletions.map { "-\($0.name)" }
-        case .database(let page): return page.changed + page.deletions.map { "-\($0.name)" }
+        case .database(let page):
+            return page.changed.map(\.name) + page.deletions.map { "-\($0.zone.name)" }
         }
     }
 

@@ -75,7 +75,7 @@ import Testing
             case .record(let zone, let name, let reason, let transition):
                 "\(news.subscription.id) \(zone)/\(name) \(reason) \(transition)"
             case .zoneDeleted(let zone): "\(news.subscription.id) \(zone) is gone"
-            case .zones(let zones): "\(news.subscription.id) \(zones)"
+            case .zones(let zones): "\(news.subscription.id) \(zones.map(\.name))"
             }
         }
     }

@@ -81,7 +81,7 @@ import Testing
                 switch news.change {
                 case .record(_, let name, _, _): name
                 case .zoneDeleted(let zone): zone
-                case .zones(let zones): zones.joined(separator: ",")
+                case .zones(let zones): zones.map(\.name).joined(separator: ",")
                 }
             return marks.holds(id(of: news), of: news.dots) ? name + "*" : name
         }

@@ -234,8 +234,10 @@ import Testing
         }
         #expect(try codes(.public) == [nil, .badDatabase, .badDatabase])
         #expect(try codes(.private) == [nil, nil, nil])
-        #expect(try codes(.shared) == [.badDatabase, .badDatabase, .badDatabase])
-        #expect(try ids(in: .shared) == [])
+        #expect(try codes(.shared) == [.badDatabase, .badDatabase, nil])
+        #expect(try ids(in: .shared) == ["d"])
+        let typed = Subscription(id: "t", kind: .database(recordType: "Note"))
+        #expect(try failure(typed, in: .shared)?.code == .badDatabase)
     }
 
     @Test func zonesMustBeThere() throws {

@@ -175,10 +175,10 @@ import Testing
         }
         #expect(error?.code == .changeTokenExpired)
         let changed = try pair.other.zoneChanges(since: zonesBefore)
-        #expect(changed.changed == ["quiet", "z"])
+        #expect(changed.changed.map(\.name) == ["quiet", "z"])
         let after = try pair.other.changes(in: "z").token
         #expect(try pair.one.changes(in: "z", since: after).records == [])
-        #expect(try pair.one.zoneChanges(since: changed.token).changed == [])
+        #expect(try pair.one.zoneChanges(since: changed.token).changed.map(\.name) == [])
     }
 
     /// Registers of one field, each to some of the nodes; then each node's to the other. (Among

@@ -95,7 +95,7 @@ import Testing
             #expect(try store.names(in: .private, by: .alice) == [])
             #expect(try store.names(in: .public, by: .alice) == [])
             let deleted = try store.zoneChanges(since: token).deletions
-            #expect(deleted.map(\.name) == ["z"])
+            #expect(deleted.map(\.zone.name) == ["z"])
             let error = #expect(throws: ServiceError.self) {
                 try store.changes(in: "z", since: inZone)
             }

@@ -56,14 +56,14 @@ import Testing
         let first = try one.zoneChanges(limit: 1)
         try one.modify(ModifyZones(saving: ["aa"]), by: .alice)
         let second = try one.zoneChanges(since: first.token, limit: 1)
-        #expect(second.changed == ["aa"])
+        #expect(second.changed.map(\.name) == ["aa"])
         #expect(throws: ServiceError.self) { try other.zoneChanges(since: second.token) }
         let end = try one.zoneChanges(since: second.token)
-        #expect(end.changed == ["b", "z"])
+        #expect(end.changed.map(\.name) == ["b", "z"])
         #expect(throws: ServiceError.self) { try other.zoneChanges(since: end.token) }
         try other.take(from: one)
         // What the fetch did not promise to have told is told again.
-        #expect(try other.zoneChanges(since: end.token).changed == ["aa"])
+        #expect(try other.zoneChanges(since: end.token).changed.map(\.name) == ["aa"])
     }
 
     @Test func aTokenFromBelowTheHorizonHasExpired() throws {

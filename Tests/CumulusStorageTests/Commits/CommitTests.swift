@@ -13,13 +13,22 @@ import Testing
     private static func operation(
         using dice: inout SeededGenerator
     ) throws -> Commit.Operation {
-        switch Int.random(in: 0..<6, using: &dice) {
+        switch Int.random(in: 0..<8, using: &dice) {
         case 0: return .zoneCreate
         case 1: return .zoneDelete(reason: .random(in: 0...2, using: &dice))
         case 2:
             let value: Bytes? = [nil, [], [1, 2]].randomElement(using: &dice) ?? nil
             return .register(.init(namespace: "type", key: [[], [0xFF]], value: value))
         case 3: return .delete(recordName: "d", births: [dot(using: &dice), dot(using: &dice)])
+        case 4:
+            var entries = AccessEntries()
+            entries.join(AccessEntries.root(.record(name: "r", birth: dot(using: &dice))))
+            entries.join(entries.joining("_v", now: .random(in: 0...9, using: &dice)))
+            let births = Bool.random(using: &dice) ? [] : [dot(using: &dice)]
+            return .access(.init(recordName: "s", births: births, entries: entries.entries))
+        case 5:
+            let share = ["", "s"].randomElement(using: &dice)
+            return .access(.init(recordName: "r", births: [dot(using: &dice)], share: share))
         default:
             var fields: [String: FieldValue?] = RandomFields.fields(upTo: 4, using: &dice)
             fields.updateValue(nil, forKey: "zz")
@@ -137,7 +146,8 @@ import Testing
             ("a database that only looks known", commit + [0x50, 0x81, 2]),
             ("a zone without a database", commit + [0x62, 1, 0x7A]),
             ("an empty operation", commit + [0x72, 0]),
-            ("an unknown operation", commit + [0x72, 2, 0x32, 0]),
+            ("an unknown operation", commit + [0x72, 2, 0x3A, 0]),
+            ("an access entry without a key", commit + [0x72, 4, 0x32, 2, 0x1A, 0]),
             ("an operation that is two", commit + [0x72, 4, 0x1A, 0, 0x1A, 0]),
             ("a zone creation with content", commit + [0x72, 4, 0x1A, 2, 8, 1]),
             ("fields out of order", Bytes(commit[9...]) + commit[..<9]),
@@ -147,6 +157,19 @@ import Testing
     @Test(arguments: refused)
     func otherFormsAreRefused(what: String, bytes: Bytes) {
         #expect(throws: MalformedBytes.self) { try Commit(bytes) }
+    }
+
+    @Test func accessEntriesAreInOrderAndKnown() throws {
+        var dice = SeededGenerator(seed: 1)
+        var commit = try Self.commit(using: &dice)
+        let entries = AccessEntries().joining("_v", now: 1)
+        let unknown = AccessEntries.Entry(key: [9], value: [1])
+        for wrong in [entries.reversed(), [entries[0], entries[0]], [unknown]] as [[_]] {
+            commit.operations = [.access(.init(recordName: "s", births: [], entries: wrong))]
+            #expect(throws: MalformedBytes.self) { try Commit(commit.encoded()) }
+        }
+        commit.operations = [.access(.init(recordName: "s", births: [], entries: entries))]
+        #expect(try Commit(commit.encoded()) == commit)
     }
 
     @Test func theChainDependsOnEveryByteBefore() {

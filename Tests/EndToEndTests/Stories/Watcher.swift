@@ -68,17 +68,29 @@ final class Watcher {
     }
 
     /// Waits until just this was told since the start.
+    ///
+    /// - Parameter limit: What is told later than that is a failure; nil means 30 seconds.
     func expect(
         _ expected: [String],
+        within limit: Duration? = nil,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
+        let start = ContinuousClock.now
         let isTold = try await eventually(seconds: 30) { try told() == expected }
+        let time = ContinuousClock.now - start
         let actual = try told()
         try #require(
             isTold,
             "\(actual) was told instead of \(expected); \(complaints)",
             sourceLocation: sourceLocation
         )
+        if let limit {
+            #expect(
+                time <= limit,
+                "\(expected.last ?? "") was told after \(time)",
+                sourceLocation: sourceLocation
+            )
+        }
     }
 
     /// Ends it as a user does.

@@ -11,9 +11,10 @@ import CumulusModel
 struct BenchRecords: Sendable {
     let ids: [Record.ID]
     private let contents: [[(key: String, value: FieldValue)]]
-    private static let type = "Article"
+    private let type: String
 
-    init(count: Int, in zone: RecordZone.ID) {
+    init(count: Int, in zone: RecordZone.ID, type: String = "Article") {
+        self.type = type
         ids = (0..<count).map { index in
             let digits = String(index)
             let zeros = String(repeating: "0", count: max(0, 8 - digits.count))
@@ -28,9 +29,15 @@ struct BenchRecords: Sendable {
         ids[Int.random(in: ids.indices, using: &dice)]
     }
 
+    /// The same ones, as the owner of their zone names them.
+    var inOwnZone: BenchRecords {
+        let zone = ids.first.map { RecordZone.ID(zoneName: $0.zoneID.zoneName) }
+        return BenchRecords(count: ids.count, in: zone ?? .default, type: type)
+    }
+
     /// A record to be saved whole.
     func record(_ id: Record.ID, _ dice: inout SeededGenerator) -> Record {
-        var record = Record(recordType: BenchRecords.type, recordID: id)
+        var record = Record(recordType: type, recordID: id)
         let content = contents[Int.random(in: contents.indices, using: &dice)]
         for (key, value) in content { record[key] = value }
         return record

@@ -7,10 +7,17 @@
 enum BenchSchema {
     static let text = """
         DEFINE SCHEMA
+            CREATE ROLE Editor;
             RECORD TYPE Article (
                 author STRING, body STRING, category STRING, place LOCATION, price DOUBLE,
                 published TIMESTAMP, rating DOUBLE, summary STRING, tags LIST<STRING>,
                 title STRING, views INT64, votes INT64
+            );
+            RECORD TYPE Column (
+                author STRING, body STRING, category STRING, place LOCATION, price DOUBLE,
+                published TIMESTAMP, rating DOUBLE, summary STRING, tags LIST<STRING>,
+                title STRING, views INT64, votes INT64,
+                GRANT READ, CREATE, WRITE TO Editor
             );
             RECORD TYPE Note (
                 number INT64, text STRING

@@ -35,45 +35,9 @@ extension AccountSimulation {
             )
             let reaches = try source.logReaches(vector(of: scope, at: to))
             if reaches, Int.random(in: 0..<12, using: &dice) != 0 {
-                try takeCommits(of: scope, from: from, to: to, most: most)
+                try stores[to].takeCommits(of: scope, from: stores[from], most: most, using: &dice)
             } else {
                 try takeState(source, of: scope, to: to)
-            }
-        }
-    }
-
-    /// Commits that the other one may apply, in an order of chance.
-    private mutating func takeCommits(
-        of scope: ScopeID,
-        from: Int,
-        to: Int,
-        most: Int
-    ) throws {
-        let (source, target) = (try number(of: scope, at: from), try number(of: scope, at: to))
-        var left = most
-        var isMoved = true
-        while left > 0, isMoved {
-            isMoved = false
-            let rows = try runs(of: scope, at: from).rows.sorted { $0.key.value < $1.key.value }
-            for (incarnation, row) in rows.shuffled(using: &dice) where left > 0 {
-                let dot = Dot(incarnation, try vector(of: scope, at: to)[incarnation] + 1)
-                guard dot.seq <= row.seq,
-                    let bytes = try stores[from].reader.get(.commit(source, dot))
-                else { continue }
-                let commit = try Commit(bytes)
-                let verdict = CommitIntake.judge(
-                    commit,
-                    bytes: bytes,
-                    after: try runs(of: scope, at: to),
-                    clock: .init(now: .max / 2)
-                )
-                guard verdict == .apply else { continue }
-                try stores[to].change {
-                    (transaction: inout WriteTransaction) throws(EngineError) in
-                    try transaction.apply(commit, bytes: bytes, in: target)
-                }
-                left -= 1
-                isMoved = true
             }
         }
     }
@@ -84,39 +48,13 @@ extension AccountSimulation {
         of scope: ScopeID,
         to one: Int
     ) throws {
-        let (store, number) = (stores[one], try number(of: scope, at: one))
-        let base = try vector(of: scope, at: one)
-        let offer = try source.offer(to: base)
-        var intake = try StateIntake(offer, above: base, clock: .init(now: .max / 2))
-        var begun: StateSync?
-        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
-            begun = try StateSync(offer, in: number, &transaction)
-        }
-        guard var sync = begun else { return }
-        var pages = StatePages(source, offer)
-        while let page = try pages.next(byteLimit: 2_000) {
-            let read = try intake.read(page)
-            try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
-                try sync.take(read, &transaction)
-            }
-        }
-        try intake.checkEnd()
-        if Int.random(in: 0..<6, using: &dice) == 0 {
+        let isKilled = Int.random(in: 0..<6, using: &dice) == 0
+        try stores[one].takeState(source, of: scope, isKilled: isKilled)
+        if isKilled {
             count("kills", "before a state is shown", at: one)
-            return try store.restart()
+        } else {
+            count("states", at: one)
         }
-        var isMerged = false
-        while !isMerged {
-            try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
-                isMerged = try sync.merge(recordLimit: 100, &transaction)
-            }
-        }
-        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
-            isMerged = try sync.finish(&transaction)
-            try transaction.dropStages()
-        }
-        guard isMerged else { throw SimulatedFault.disturbedMerge }
-        count("states", at: one)
     }
 
     /// A node forgets its logs, also what others have not read.

@@ -40,7 +40,7 @@ struct Losses {
                 writes[Life(zone, put.recordName, put.birth ?? commit.stamp.dot), default: []]
                     .append(Write(commit: commit, put: put))
             case .zoneDelete: zoneEnds.append(commit)
-            case .delete, .zoneCreate, .register: break
+            case .delete, .zoneCreate, .register, .access: break
             }
         }
     }

@@ -65,7 +65,7 @@ struct Outcome {
             case .zoneDelete:
                 let place = Outcome.zone(of: Life(zone, "", Stamp.zero.dot).place)
                 deleted[place] = max(deleted[place] ?? 0, zone.generation)
-            case .delete, .zoneCreate, .register: break
+            case .delete, .zoneCreate, .register, .access: break
             }
         }
     }

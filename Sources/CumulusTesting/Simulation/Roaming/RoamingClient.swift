@@ -149,8 +149,8 @@ package struct RoamingClient {
                 by: caller,
                 in: store.reader
             )
-            zones.formUnion(page.changed)
-            zones.subtract(page.deletions.map(\.name))
+            zones.formUnion(page.changed.map(\.name))
+            zones.subtract(page.deletions.map(\.zone.name))
             zonesToken = page.token
             guard !page.moreComing else { return }
             counts["zones", default: 0] += 1
@@ -173,7 +173,7 @@ package struct RoamingClient {
         if zones != Set(found.map(\.zone.name)) {
             faults.append("\(caller.user) knows the zones \(zones.sorted()), there are others")
         }
-        for zone in found where !page.changed.contains(zone.zone.name) {
+        for zone in found where !page.changed.contains(ZoneAddress(name: zone.zone.name)) {
             try expectNoChange(of: zone, since: before, in: store)
         }
     }

@@ -206,7 +206,7 @@ package struct RoamingFeed {
             .contains { $0.subscription.id == zonesID }
         guard isKnown else { return }
         let told = page.news.compactMap { news -> [String]? in
-            if case .zones(let names) = news.change { names } else { nil }
+            if case .zones(let zones) = news.change { zones.map(\.name) } else { nil }
         }.first
         if told != nil { copy.counts["feeds: zones told", default: 0] += 1 }
         guard let changed = try fetchZones(at: store) else { return }
@@ -229,8 +229,8 @@ package struct RoamingFeed {
                 let number = try store.scopeNumber()
                 let page = try fetch.run(store.scope, number, by: caller, in: store.reader)
                 zones.token = page.token
-                changed?.formUnion(page.changed)
-                changed?.formUnion(page.deletions.map(\.name))
+                changed?.formUnion(page.changed.map(\.name))
+                changed?.formUnion(page.deletions.map(\.zone.name))
                 if !page.moreComing { return changed }
             } catch ReadFailure.service(let error) where error.code == .changeTokenExpired {
                 // The device then fetches everything anew.
@@ -276,7 +276,8 @@ package struct RoamingFeed {
                     )
                 )
             case .zoneDeleted(let zone): .zoneDeleted(RecordZone.ID(zoneName: zone))
-            case .zones(let zones): .zones(zones.map { RecordZone.ID(zoneName: $0) }, more: false)
+            case .zones(let zones):
+                .zones(zones.map { RecordZone.ID(zoneName: $0.name) }, more: false)
             }
         return FeedNotification(
             id: FeedNotification.ID(bytes: Bytes(name)),

@@ -30,7 +30,8 @@ package struct TargetSurvey: Sendable {
         let vector = try reader.vector(of: scope)
         for address in request.zones {
             guard let found = try reader.find(address, in: database, of: scope, by: caller),
-                let zone = found.number, let number = try reader.database(scope, database)
+                let zone = found.number,
+                let number = try reader.database(scope, found.zone.database)
             else { continue }
             zones[address] = ZoneTargets(
                 zone: zone,

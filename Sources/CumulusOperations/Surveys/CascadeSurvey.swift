@@ -6,6 +6,9 @@
 // is left with a parent that is gone, as one that another node saves at the same time. It keeps 8
 // bytes of each name, not the names; two that share them would hide one from the check, once in
 // 10^7 cascades of a million records, and from nothing else.
+//
+// Folder: what a large request needs to know before the writer's turn. Read `CascadeSurvey`, then
+// `TargetSurvey`.
 
 package import CumulusModel
 package import CumulusStorage
@@ -32,6 +35,7 @@ package struct CascadeSurvey: Sendable {
     /// What is known of one zone.
     private struct Walk {
         let batch: ZoneBatch
+        let found: FoundZone
         let zone: ZoneNumber
         let lens: RecordLens
         /// By the hashes of their names, the items whose deletion reaches them.
@@ -75,17 +79,29 @@ package struct CascadeSurvey: Sendable {
     }
 
     private mutating func begin(_ address: ZoneAddress, _ reader: ReadTransaction) throws {
-        guard let found = try reader.find(address, in: database, of: scope, by: caller),
+        guard let found = try reader.findShown(address, in: database, of: scope, by: caller),
             let zone = found.number
         else { return }
-        let lens = try RecordLens(of: scope, in: reader)
-        let batch = ZoneBatch(request: request, scope: scope, caller: caller, address: address)
-        var walk = Walk(batch: batch, zone: zone, lens: lens)
+        let batch = ZoneBatch(
+            request: request,
+            scope: scope,
+            caller: caller,
+            address: address,
+            access: ZoneAccess(to: found, of: scope, by: caller)
+        )
+        var walk = Walk(batch: batch, found: found, zone: zone, lens: found.lens)
+        let access = try AccessReader(to: found, of: scope, by: caller, SchemaDirectory(), reader)
         for item in batch.deletes where findings.failures[item] == nil {
             let name = request.deletes[item].address.name
             guard request.deletes[item].fault == nil, let row = try reader.record(zone, name),
-                !row.isDead, !lens.hides(row.type)
+                !row.isDead, !found.lens.hides(row.type)
             else { continue }
+            // A participant deletes nothing that it does not see, and leaves a share.
+            if found.rights.view != nil,
+                try row.type == Names.shareType || !access.allows(row, named: name, reader)
+            {
+                continue
+            }
             if walk.reached.updateValue(item, forKey: name.hashValue) == nil {
                 walk.pending.append((name, row.birth.dot, item))
             }
@@ -108,6 +124,11 @@ package struct CascadeSurvey: Sendable {
                 let row = try reader.record(zone, child.name), !row.isDead,
                 !walk.lens.hides(child.field, of: row.type)
             else { continue }
+            // A participant's cascade must not come to the root of a share.
+            if walk.found.rights.view != nil, row.share?.name != nil {
+                let refusal = Authorisation.ownersOnly(.delete, "root of a share")
+                findings.failures[item] = ModifyOutcome.Failure(refusal)
+            }
             walk.reached[hash] = item
             walk.waiting[hash] = nil
             walk.pending.append((child.name, row.birth.dot, item))
@@ -165,12 +186,12 @@ package struct CascadeSurvey: Sendable {
         in walk: Walk,
         _ reader: ReadTransaction
     ) throws -> String? {
-        guard database.kind == .public, let row = try reader.record(walk.zone, name) else {
+        guard walk.found.rights != .own, let row = try reader.record(walk.zone, name) else {
             return name
         }
         let schemas = SchemaDirectory()
-        let access = try AccessReader(to: database, of: scope, by: caller, schemas, reader)
-        return try access.allows(row, reader) ? name : nil
+        let access = try AccessReader(to: walk.found, of: scope, by: caller, schemas, reader)
+        return try access.allows(row, named: name, reader) ? name : nil
     }
 
     private func isShown(

@@ -1,0 +1,100 @@
+// Who is in a share: whom the owner invited, and who joined by the URL.
+
+public import CumulusModel
+import CumulusWire
+
+extension Share {
+    /// Somebody with whom something is shared.
+    ///
+    /// To invite somebody, make one of an e-mail address, a telephone number or a user record, and
+    /// add it to the share.
+    public struct Participant: Hashable, Identifiable, Sendable {
+        /// What a participant may do with the records that are shared.
+        public typealias Permission = ShareParticipant.Permission
+        /// What a participant is in a share.
+        public typealias Role = ShareParticipant.Role
+        /// How far an invitation has come.
+        public typealias AcceptanceStatus = ShareParticipant.AcceptanceStatus
+
+        var details: ShareDetails.Participant
+
+        init(_ details: ShareDetails.Participant) {
+            self.details = details
+        }
+
+        /// Somebody to be invited by a handle, whether or not a user has it yet.
+        ///
+        /// The user who holds the handle when it accepts is the one who is meant.
+        public init(
+            lookupInfo: UserIdentity.LookupInfo,
+            permission: Permission = .readOnly,
+            role: Role = .privateUser
+        ) {
+            let handle = lookupInfo.wire
+            details = ShareDetails.Participant(
+                handle: ShareDetails.Participant.Handle(
+                    kind: handle.kind,
+                    text: String(decoding: handle.value, as: UTF8.self)
+                ),
+                role: role,
+                permission: permission
+            )
+        }
+
+        /// A user to be invited.
+        ///
+        /// - Parameter userRecordID: As ``Container/userRecordID()`` told that user.
+        public init(
+            userRecordID: Record.ID,
+            permission: Permission = .readOnly,
+            role: Role = .privateUser
+        ) {
+            details = ShareDetails.Participant(
+                user: userRecordID.recordName,
+                role: role,
+                permission: permission
+            )
+        }
+
+        /// Names the participant in its share; the server gives it.
+        public var id: String {
+            details.id.isEmpty ? details.handle?.text ?? details.user : details.id.hex
+        }
+
+        /// The user's record; nil if nobody has accepted yet, or the user is not told.
+        public var userRecordID: Record.ID? {
+            details.user.isEmpty ? nil : Record.ID(recordName: details.user)
+        }
+
+        /// By what the participant was invited; nil if by its user record.
+        public var lookupInfo: UserIdentity.LookupInfo? {
+            details.handle.flatMap {
+                UserIdentity.LookupInfo(WireHandle(kind: $0.kind, value: Bytes($0.text.utf8)))
+            }
+        }
+
+        /// What the participant is in the share: a private user, or an administrator, who may
+        /// invite and remove others.
+        public var role: Role {
+            get { details.role }
+            set { details.role = newValue }
+        }
+
+        /// What the participant may do; of a public user it is the share's public permission.
+        public var permission: Permission {
+            get { details.permission }
+            set { details.permission = newValue }
+        }
+
+        /// How far the invitation has come.
+        public var acceptanceStatus: AcceptanceStatus { details.status }
+
+        /// When the participant was invited or joined; nil if that is not saved yet.
+        public var dateAddedToShare: Timestamp? {
+            details.added == 0 ? nil : Timestamp(millisecondsSince1970: details.added)
+        }
+
+        /// Whether it is the caller.
+        public var isCurrentUser: Bool { details.isCaller }
+    }
+}

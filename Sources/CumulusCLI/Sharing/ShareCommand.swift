@@ -1,0 +1,133 @@
+// `cumulus share`: share zones and records with other users, and join what others share.
+//
+// Folder: commands of owners and participants of shares. Read `ShareCommand`, then `ShareChanges`,
+// `ShareJoining` and `ShareOptions`.
+
+import ArgumentParser
+import Cumulus
+import CumulusModel
+
+struct ShareCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "share",
+        abstract: "Share zones and records with other users, and join what others share.",
+        discussion: help(
+            "cumulus share create Trips --public readOnly --title \"Our trips\"",
+            "cumulus share accept https://notes.example.com/share/6Zm2mJ0T1hQvQ5k9k1r2bA",
+            "cumulus record list --database shared --owner _0f3c... --zone Trips",
+            note: """
+                A share is of a whole custom zone of the private database, or of a record there \
+                and all records below it. Others join by its URL, and then find the zone in their \
+                shared database, under the record name of its owner.
+                """
+        ),
+        subcommands: [
+            Create.self, Set.self, Add.self, Remove.self, List.self, Show.self, Stop.self,
+            Metadata.self, Accept.self, Leave.self,
+        ]
+    )
+}
+
+extension ShareCommand {
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "List the shares in the zones of a database.",
+            discussion: help(
+                "cumulus share list",
+                "cumulus share list --database shared --json",
+                "cumulus share list --zone Trips",
+                note: "It reads through all records of the zones, since any of them may be shared."
+            )
+        )
+
+        @Option(help: "Only this zone.") var zone: String?
+        @OptionGroup var owner: OwnerOption
+        @OptionGroup var connection: DatabaseConnection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            var listing = Listing(
+                ["ZONE", "OWNER", "ROOT", "PUBLIC", "PARTICIPANTS", "TITLE", "URL"],
+                isJSON: output.json
+            )
+            try await connection.withDatabase { database in
+                for zone in try await zones(of: database) {
+                    // A share has few fields, other records may have many.
+                    let records = database.allRecords(
+                        inZoneWith: zone,
+                        desiredKeys: [Share.SystemFieldKey.title]
+                    )
+                    for try await record in records {
+                        guard let share = Share(record) else { continue }
+                        try listing.add(share.json, row: share.row)
+                    }
+                }
+            }
+            try listing.end()
+        }
+
+        private func zones(of database: Database) async throws -> [RecordZone.ID] {
+            if let zone { return [owner.zoneID(zone)] }
+            return try await database.allRecordZones().map(\.zoneID)
+                .filter { $0.zoneName != RecordZone.ID.default.zoneName }
+        }
+    }
+
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show a share and its participants.",
+            discussion: help(
+                "cumulus share show Trips",
+                "cumulus share show Trips --root oslo --json",
+                "cumulus share show Trips --database shared --owner _0f3c..."
+            )
+        )
+
+        @OptionGroup var target: ShareTarget
+        @OptionGroup var connection: DatabaseConnection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let share = try await connection.withDatabase { try await target.share(in: $0) }
+            try output.show(share)
+        }
+    }
+
+    struct Stop: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Stop sharing: nobody but the owner sees the records any more.",
+            discussion: help(
+                "cumulus share stop Trips",
+                "cumulus share stop Trips --root oslo",
+                note: """
+                    The records stay. Shared again, the zone or record gets the same URL, and its \
+                    participants have to be invited again.
+                    """
+            )
+        )
+
+        @OptionGroup var target: ShareTarget
+        @OptionGroup var replicas: ReplicasOption
+        @OptionGroup var connection: Connection
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let share = try await connection.withContainer(replicas: replicas) { container in
+                let database = container.privateCloudDatabase
+                let share = try await target.share(in: database)
+                try await database.deleteRecord(withID: share.recordID)
+                return share
+            }
+            try output.show(
+                [
+                    "stopped": .string(share.recordID.recordName),
+                    "zoneName": .string(share.recordID.zoneID.zoneName),
+                ],
+                rows: [
+                    ["stopped", share.recordID.recordName],
+                    ["zone", share.recordID.zoneID.zoneName],
+                ]
+            )
+        }
+    }
+}

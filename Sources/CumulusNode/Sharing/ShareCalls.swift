@@ -1,0 +1,98 @@
+// The calls on shares: what a URL leads to, joining by it, and the look-up of participants.
+//
+// Called through `MethodTable`. Shares are saved, fetched and told like other records; what a save
+// says of participants is read by `ShareParsing`. Who may join is decided by `AcceptShare`.
+//
+// Folder: how others are let in. Read `ShareCalls`, then `ShareParsing` and `ShareURLs`.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusWire
+
+enum ShareCalls {
+    static func metadata(_ context: CallContext) throws {
+        try checkCaller(context)
+        let request = try ShareMetadataRequest(wire: context.message)
+        let urls = context.node.shareURLs
+        let fetch = FetchShareMetadata(
+            share: try urls.share(at: request.url),
+            wantsRoot: request.wantsRootRecord,
+            keys: try context.parser.keys(request.keys)
+        )
+        try context.readFromDisk { context in
+            let metadata = try fetch.run(
+                context.scope,
+                context.number,
+                by: context.caller,
+                in: context.reader
+            )
+            return Page(message: Answers.metadata(metadata, urls))
+        }
+    }
+
+    static func accept(_ context: CallContext) throws {
+        try checkCaller(context)
+        let request = try AcceptShareRequest(wire: context.message)
+        let urls = context.node.shareURLs
+        let accept = AcceptShare(
+            share: try urls.share(at: request.url),
+            limits: context.limits
+        )
+        // Of a share that was not accepted nothing is told, not even here.
+        context.concerns("share")
+        context.change(.acceptShare(accept), in: try context.scope()) { answer in
+            guard case .accepted(let metadata) = answer else { return [] }
+            let zone = metadata.zone
+            context.concerns("shared/\(zone.owner)/\(zone.name)/\(metadata.share.name)")
+            return [Answers.metadata(metadata, urls)]
+        }
+    }
+
+    static func lookUp(_ context: CallContext) throws {
+        try checkCaller(context)
+        let request = try LookUpParticipantsRequest(wire: context.message)
+        guard request.handles.count <= PeopleCalls.mostHandles else {
+            throw ServiceError.tooManyItems(
+                request.handles.count,
+                limit: PeopleCalls.mostHandles
+            )
+        }
+        let handles = try request.handles.map { try Handle($0) }
+        let container = try context.scope().container
+        try context.readFromDisk(in: .cluster) { context in
+            let members = try handles.map {
+                try LookUpParticipant(handle: $0).run(in: container, context.reader)
+            }
+            return Page(message: LookUpParticipantsResponse.encoded(members))
+        }
+    }
+
+    /// Refuses callers who have no shared database, before their message is read.
+    private static func checkCaller(_ context: CallContext) throws {
+        _ = try context.identity.session()
+        if let refusal = context.mayUse(.shared) { throw refusal }
+    }
+}
+
+// MARK: - For the audit log
+
+extension ModifyRecords {
+    /// A share that the request saves, or deletes by a name that only the share of a zone has.
+    var namedShare: RecordAddress? {
+        for save in saves {
+            if case .success(let content) = save.content, content.type == Names.shareType {
+                return save.address
+            }
+        }
+        return deletes.map(\.address).first { $0.name == Names.zoneShare }
+    }
+}
+
+extension ModifyZones {
+    /// What the caller gives up by deleting a zone of another user.
+    var leftShare: RecordAddress? {
+        guard database == .shared, let zone = try? deletes.first?.get() else { return nil }
+        return RecordAddress(zone: zone, name: Names.zoneShare)
+    }
+}

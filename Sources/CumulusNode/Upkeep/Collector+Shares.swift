@@ -1,0 +1,62 @@
+// Forgets what led to ended shares, and how records hung a month ago.
+//
+// Called by `Collector` with the tombstones.
+
+import CumulusModel
+import CumulusReplication
+import CumulusStorage
+
+extension Collector {
+    /// Drops what devices of participants are not told by any more.
+    package func forgetShares() async throws {
+        let oldest = node.clock - schedule.feedMilliseconds
+        try await inEachScope { scope, number in
+            try await inSteps { transaction, last throws(EngineError) in
+                try transaction.forgetVisibleZones(
+                    of: number,
+                    before: oldest,
+                    after: last,
+                    limit: Collector.sharesAtOnce
+                )
+            }
+            try await inSteps { transaction, last throws(EngineError) in
+                try transaction.forgetSharePlaces(
+                    of: number,
+                    after: last,
+                    limit: Collector.sharesAtOnce
+                )
+            }
+            let zones = try await node.gate.reading { reader in
+                try StateSource(reader, scope: number).zones().filter { zone in
+                    zone.row.exists && zone.commitZone.keepsHanging
+                }
+            }
+            for zone in zones {
+                try await inSteps { transaction, last throws(EngineError) in
+                    try transaction.forgetHanging(
+                        of: zone.row.number,
+                        before: oldest,
+                        after: last,
+                        limit: Collector.sharesAtOnce
+                    )
+                }
+            }
+        }
+    }
+
+    /// Rows that are looked at in one turn of the writer.
+    private static let sharesAtOnce = 200
+
+    private func inSteps(
+        _ step: @escaping @Sendable (inout WriteTransaction, Bytes?) throws(EngineError) -> Bytes?
+    ) async throws {
+        var last: Bytes?
+        repeat {
+            let after = last
+            last = try await node.gate.change(.housekeeping) { transaction throws(EngineError) in
+                try step(&transaction, after)
+            }
+            if last != nil { try await pause() }
+        } while last != nil
+    }
+}

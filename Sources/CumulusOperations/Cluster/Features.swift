@@ -1,0 +1,67 @@
+// What every member of a cluster must know before one of them writes it.
+//
+// Each node says at its start what its release knows: a register for each feature. While a listed
+// member has not said so, a commit that it could not read is not made. Called by the node's start,
+// and by what writes shares.
+
+package import CumulusModel
+package import CumulusStorage
+
+/// Something in commits that earlier releases don't know.
+package enum Feature: String, CaseIterable, Sendable {
+    /// The operation `access`: shares.
+    case access
+
+    /// Of registers of the cluster's scope: (node id, feature).
+    private static let namespace = "feature"
+
+    /// Says that a node knows all features of this release.
+    package static func announce(
+        _ nodeID: Bytes,
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) {
+        let scope = try transaction.makeScope(.cluster)
+        for feature in allCases where try !feature.isKnown(to: nodeID, scope, in: transaction) {
+            let register = Commit.Register(
+                namespace: namespace,
+                key: feature.key(nodeID),
+                value: []
+            )
+            _ = try transaction.perform(
+                [.register(register)],
+                in: scope,
+                zone: nil,
+                author: Author()
+            )
+        }
+    }
+
+    /// Why it can't be used yet; nil if all listed members know it.
+    package func refusal<Reader: RowReader & ~Copyable>(
+        in reader: borrowing Reader
+    ) throws(EngineError) -> ServiceError? {
+        guard let scope = try reader.scope(.cluster) else { return nil }
+        for (nodeID, row) in try reader.members() where row.value != nil {
+            if try isKnown(to: nodeID, scope, in: reader) { continue }
+            return ServiceError(
+                .serviceUnavailable,
+                """
+                node \(nodeID.hex) runs a release that can't take part in sharing, or has not \
+                been heard since it was upgraded; upgrade it, or take it off the list with \
+                'cumulus cluster remove'
+                """
+            )
+        }
+        return nil
+    }
+
+    private func isKnown<Reader: RowReader & ~Copyable>(
+        to nodeID: Bytes,
+        _ scope: ScopeNumber,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> Bool {
+        try reader.register(scope, Feature.namespace, key(nodeID))?.value != nil
+    }
+
+    private func key(_ nodeID: Bytes) -> [Bytes] { [nodeID, Bytes(rawValue.utf8)] }
+}

@@ -1,0 +1,128 @@
+// Accepts a share by its URL: an invitation of the caller's, or, while the share is open, as
+// somebody who has the URL.
+//
+// Run by the writer. To accept twice changes nothing, so it needs no request id.
+
+package import CumulusModel
+package import CumulusStorage
+
+package struct AcceptShare: Sendable {
+    package var share: ShareID
+    package var limits: Limits
+
+    package init(share: ShareID, limits: Limits = .standard) {
+        self.share = share
+        self.limits = limits
+    }
+
+    /// What the caller then has, and whether something was written.
+    package func run(
+        _ scope: ScopeID,
+        _ number: ScopeNumber,
+        by caller: Caller,
+        in transaction: inout WriteTransaction
+    ) throws(EngineError) -> (Result<ShareMetadata, ServiceError>, keep: Bool) {
+        let user: String
+        do throws(ServiceError) {
+            user = try Authorisation.database(.shared, for: caller).owner
+        } catch {
+            return (.failure(error), false)
+        }
+        guard let found = try transaction.findShare(share, in: number) else {
+            return (.failure(FoundShare.notFound), false)
+        }
+        let entries = found.share.entries
+        var accepted = AccessEntries()
+        switch try transaction.standing(of: user, to: found, in: scope.container) {
+        case .owner: return (.failure(AcceptShare.ownShare), false)
+        case .outside(let error): return (.failure(error), false)
+        case .member: break
+        case .invited(let participants):
+            guard entries.publicPermission == .none else {
+                return (.failure(AcceptShare.invitedAlready), false)
+            }
+            for participant in participants {
+                accepted.join(entries.accepting(participant, by: user))
+            }
+        case .open:
+            let count = entries.participants.count(where: \.isInvited)
+            guard count < limits.participantsPerShare else { return (.failure(full), false) }
+            accepted.join(entries.joining(user, now: transaction.now))
+        }
+        if !accepted.isEmpty {
+            if let refusal = try Feature.access.refusal(in: transaction) {
+                return (.failure(refusal), false)
+            }
+            if let refusal = try tooMany(user, found.zone.zone, number, transaction) {
+                return (.failure(refusal), false)
+            }
+            let access = Commit.Access(
+                recordName: found.share.name,
+                births: try transaction.births(of: found.share, in: found.number),
+                entries: accepted.entries
+            )
+            _ = try transaction.perform(
+                [.access(access)],
+                in: number,
+                zone: found.zone.zone,
+                author: Author(user: user, device: caller.device)
+            )
+        }
+        guard let now = try transaction.findShare(share, in: number) else {
+            return (.failure(FoundShare.notFound), false)
+        }
+        let metadata = try transaction.metadata(
+            of: now,
+            for: caller,
+            .member,
+            transaction.lens(of: number)
+        )
+        return (.success(metadata), !accepted.isEmpty)
+    }
+
+    /// Who joins by the URL counts like everybody else.
+    private var full: ServiceError {
+        ServiceError(
+            .tooManyParticipants,
+            """
+            the share has \(limits.participantsPerShare) participants, which is the most; ask its \
+            owner to remove some
+            """
+        )
+    }
+
+    /// Why the user can't be in one zone more; nil if it can, or is in this one already.
+    private func tooMany(
+        _ user: String,
+        _ zone: Commit.Zone,
+        _ scope: ScopeNumber,
+        _ transaction: borrowing WriteTransaction
+    ) throws(EngineError) -> ServiceError? {
+        let known = try transaction.visibleZones(of: user, in: scope)
+        guard known.count >= limits.sharedZonesPerUser else { return nil }
+        let caller = Caller(role: .user(user))
+        let zones = try transaction.findZones(sharedWith: caller, in: scope).map(\.zone)
+        guard zones.count >= limits.sharedZonesPerUser, !zones.contains(zone) else { return nil }
+        return ServiceError(
+            .limitExceeded,
+            .tooManyItems,
+            """
+            a user is in at most \(limits.sharedZonesPerUser) zones of others; leave one first
+            """
+        )
+    }
+
+    private static let ownShare = ServiceError(
+        .invalidArguments,
+        .invalidValue,
+        "the share is your own, so there is nothing to accept; open it in your private database"
+    )
+
+    private static let invitedAlready = ServiceError(
+        .participantAlreadyInvited,
+        """
+        you are invited to this share, which was opened for everybody meanwhile; ask its owner to \
+        save it again, which drops the invitation
+        """
+    )
+}

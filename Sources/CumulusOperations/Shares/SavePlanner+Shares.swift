@@ -1,0 +1,258 @@
+// A save of a share's record: whether it may be a share, and what it changes besides its fields.
+//
+// Called by `SavePlanner.plan` for records of type `cloudkit.share`; the put of its fields is
+// planned like any other. The commit's operations `access` come after its puts.
+
+import CumulusModel
+import CumulusStorage
+
+extension SavePlanner {
+    /// Whether a save is a share's, by its type or its name.
+    static func isShare(_ content: SaveItem.Content, _ name: String) -> Bool {
+        content.type == Names.shareType || name == Names.zoneShare || content.share != nil
+    }
+
+    /// Why there can be no share of that name here; nil if there can.
+    func checkSharePlace(_ content: SaveItem.Content, _ name: String) -> ServiceError? {
+        guard found.zone.database.kind == .private else {
+            return ServiceError(
+                .badDatabase,
+                "shares are in private databases only: what is public everybody sees already"
+            )
+        }
+        guard found.zone.name != Names.defaultZone else {
+            return ShareParts.invalid(
+                "nothing in the default zone can be shared; move it into a custom zone"
+            )
+        }
+        guard content.type == Names.shareType else {
+            return ServiceError(
+                .invalidArguments,
+                .wrongType,
+                "a share has the type '\(Names.shareType)', and not '\(content.type)'"
+            )
+        }
+        guard let parts = content.share, (parts.root == nil) != (name == Names.zoneShare) else {
+            return nil
+        }
+        return ShareParts.invalid(
+            parts.root == nil
+                ? "the share of a zone is named '\(Names.zoneShare)'; give it that name, or a root"
+                : "'\(Names.zoneShare)' shares the zone; give the share of a record another name"
+        )
+    }
+
+    /// Plans what the save changes of who may do what.
+    func planShare(
+        _ content: SaveItem.Content,
+        _ put: inout Commit.Put,
+        _ row: RecordRow?,
+        _ plan: inout ZoneBatch.Plan,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) {
+        // Lives of a share count together: none ends by a save.
+        put.absorbed = []
+        guard content.share != nil || row == nil else { return }
+        let refusal = try engine { () throws(EngineError) in
+            try Feature.access.refusal(in: transaction)
+        }
+        if let refusal { throw .item(refusal) }
+        if row == nil { return try planNewShare(content, put, &plan, in: &transaction) }
+        guard let parts = content.share, let zone = found.number,
+            let share = try engine({ () throws(EngineError) in
+                try transaction.share(put.recordName, in: zone)
+            })
+        else { return }
+        guard share.root == parts.root else {
+            throw .item(
+                ShareParts.invalid(
+                    "the share is of something else; what a share is of never changes"
+                )
+            )
+        }
+        let births = try engine { () throws(EngineError) in
+            try transaction.births(of: share, in: zone)
+        }
+        let now = transaction.now
+        let entries = try item { () throws(ServiceError) in
+            try parts.changes(
+                of: share.entries,
+                ownedBy: found.zone.database.owner,
+                now: now,
+                request.limits
+            )
+        }
+        if entries.isEmpty { return }
+        plan.accesses.append(
+            Commit.Access(recordName: put.recordName, births: births, entries: entries)
+        )
+    }
+
+    private func planNewShare(
+        _ content: SaveItem.Content,
+        _ put: Commit.Put,
+        _ plan: inout ZoneBatch.Plan,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) {
+        guard let parts = content.share else {
+            throw .item(
+                ShareParts.invalid("a new share says what it shares: a root, or the zone")
+            )
+        }
+        let root: SharedRoot
+        var isNew = false
+        if let name = parts.root {
+            let birth = try birth(ofRoot: name, plan, in: &transaction)
+            isNew = rows[name] == nil
+            root = .record(name: name, birth: birth)
+            try checkUnshared(name, plan, in: &transaction)
+        } else {
+            root = .zone
+        }
+        var entries = AccessEntries()
+        entries.join(AccessEntries.root(root))
+        let (start, now) = (entries, transaction.now)
+        entries.join(
+            try item { () throws(ServiceError) in
+                try parts.changes(
+                    of: start,
+                    ownedBy: found.zone.database.owner,
+                    now: now,
+                    request.limits
+                )
+            }
+        )
+        plan.accesses.append(
+            Commit.Access(recordName: put.recordName, births: [], entries: entries.entries)
+        )
+        guard case .record(let name, let birth) = root else { return }
+        // The batch deletes its former share.
+        plan.accesses.removeAll { $0.recordName == name }
+        plan.accesses.append(
+            Commit.Access(
+                recordName: name,
+                births: isNew ? [] : [birth],
+                share: put.recordName
+            )
+        )
+    }
+
+    private func birth(
+        ofRoot name: String,
+        _ plan: ZoneBatch.Plan,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) -> Dot {
+        guard plan.saving.contains(name),
+            let birth = try birth(of: name, plan, in: &transaction)
+        else {
+            throw .item(
+                ShareParts.invalid(
+                    "a new share is saved in one batch with its root '\(name)'; save both together"
+                )
+            )
+        }
+        return birth
+    }
+
+    // MARK: One share for each record
+
+    /// Throws if the record, what it hangs below, or what hangs below it is shared already.
+    private func checkUnshared(
+        _ root: String,
+        _ plan: ZoneBatch.Plan,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) {
+        guard let zone = found.number else { return }
+        let zoneShare = try engine { () throws(EngineError) in
+            try transaction.share(Names.zoneShare, in: zone)
+        }
+        if zoneShare != nil, plan.dying[Names.zoneShare] == nil {
+            throw .item(Self.shared("the zone"))
+        }
+        var seen: Set<String> = []
+        var next: String? = root
+        for _ in 0...TreeWalk.mostLinks {
+            guard let name = next, seen.insert(name).inserted else { break }
+            let row = try engine { () throws(EngineError) in
+                try transaction.record(zone, name)
+            }
+            if let row, !row.isDead {
+                try checkUnshared(row, name, zone, plan, in: &transaction)
+            }
+            switch batch.planned(name, plan) {
+            case .below(let parent): next = parent
+            case .broken: next = nil
+            case nil: next = row?.isDead == false ? row?.parent?.name : nil
+            }
+        }
+        try checkBelow(root, zone, plan, in: &transaction)
+    }
+
+    private func checkBelow(
+        _ root: String,
+        _ zone: ZoneNumber,
+        _ plan: ZoneBatch.Plan,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) {
+        var room = request.limits.treeRecords
+        var seen: Set<String> = [root]
+        var pending = [root]
+        while let target = pending.popLast() {
+            var pages = ReferrerPages(to: target, born: nil, .parent, in: zone)
+            while let children = try engine({ () throws(EngineError) in
+                try pages.next(in: transaction)
+            }) {
+                for child in children.map(\.name) where seen.insert(child).inserted {
+                    room -= 1
+                    guard room >= 0 else { throw .item(tooLarge(root)) }
+                    let row = try engine { () throws(EngineError) in
+                        try transaction.record(zone, child)
+                    }
+                    guard let row, !row.isDead, plan.dying[child] == nil else { continue }
+                    if batch.moves(child, awayFrom: target) { continue }
+                    try checkUnshared(row, child, zone, plan, in: &transaction)
+                    pending.append(child)
+                }
+            }
+        }
+    }
+
+    private func checkUnshared(
+        _ row: RecordRow,
+        _ name: String,
+        _ zone: ZoneNumber,
+        _ plan: ZoneBatch.Plan,
+        in transaction: inout WriteTransaction
+    ) throws(PlanFailure) {
+        guard let share = row.share?.name, plan.dying[share] == nil else { return }
+        let stands = try engine { () throws(EngineError) in
+            try transaction.shareInForce(share, in: zone) != nil
+        }
+        if stands { throw .item(Self.shared("record '\(name)'")) }
+    }
+
+    private func tooLarge(_ root: String) -> ServiceError {
+        ServiceError(
+            .limitExceeded,
+            .tooManyItems,
+            """
+            more than \(request.limits.treeRecords) records hang below '\(root)', too many to see \
+            whether one is shared; share the zone as a whole
+            """
+        )
+    }
+
+    private static func shared(_ what: String) -> ServiceError {
+        ServiceError(
+            .alreadyShared,
+            "\(what) is shared already; add participants to that share, or delete it first"
+        )
+    }
+}
+
+extension StoredShare {
+    /// Record name; nil: the zone.
+    package var root: String? {
+        if case .record(let name, _) = entries.root { name } else { nil }
+    }
+}

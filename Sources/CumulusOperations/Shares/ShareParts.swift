@@ -1,0 +1,199 @@
+// What a save says of a share besides its fields: what is shared, and with whom, as it should be.
+//
+// Made of a request by the node; `changes` finds what differs from what stands, so that a client
+// needs to know nothing of invitations and eras. Values only.
+//
+// Folder: what sharing means. Read `ShareParts` and `SavePlanner+Shares` for saves of shares,
+// `ShareStanding` and `AcceptShare` for joining, `SharesInForce` for what a participant sees, and
+// `SharedZoneChanges` for what it is told.
+
+package import CumulusModel
+import CumulusStorage
+
+package struct ShareParts: Hashable, Sendable {
+    /// Somebody who is in, or is to be invited.
+    package struct Member: Hashable, Sendable {
+        package var id: ParticipantID
+        /// User record name or handle; of somebody who is invited already it may be empty.
+        package var name: String
+        package var role: ShareParticipant.Role
+        package var permission: ShareParticipant.Permission
+
+        package init(
+            id: ParticipantID,
+            name: String,
+            role: ShareParticipant.Role,
+            permission: ShareParticipant.Permission
+        ) {
+            self.id = id
+            self.name = name
+            self.role = role
+            self.permission = permission
+        }
+    }
+
+    /// Record name; nil: the zone.
+    package var root: String?
+    package var publicPermission: ShareParticipant.Permission
+    /// The owner may be among them, and is left out.
+    package var members: [Member]
+
+    package init(
+        root: String?,
+        publicPermission: ShareParticipant.Permission = .none,
+        members: [Member] = []
+    ) {
+        self.root = root
+        self.publicPermission = publicPermission
+        self.members = members
+    }
+
+    /// What has to be written so that a share stands as this says, ascending by key.
+    ///
+    /// - Parameters:
+    ///   - current: What stands, with its root.
+    ///   - now: Milliseconds since 1970 UTC.
+    func changes(
+        of current: AccessEntries,
+        ownedBy owner: String,
+        now: Int64,
+        _ limits: Limits
+    ) throws(ServiceError) -> [AccessEntries.Entry] {
+        var change = Change(next: current)
+        let wasOpen = current.publicPermission != .none
+        let isOpen = publicPermission != .none
+        var wanted: [ParticipantID: Member] = [:]
+        for member in members where member.id != ParticipantID(user: owner) {
+            guard wanted.updateValue(member, forKey: member.id) == nil else {
+                throw ShareParts.invalid("a participant is listed twice; list each once")
+            }
+        }
+        for known in current.participants where known.isInvited {
+            if let member = wanted.removeValue(forKey: known.id) {
+                // Opening a share drops invitations that were not accepted.
+                if isOpen, !wasOpen, !known.hasAccepted {
+                    change.add(change.next.removing(known))
+                } else {
+                    try change.set(member, of: known)
+                }
+            } else {
+                try checkRemoval(of: known, wasOpen: wasOpen)
+                change.add(change.next.removing(known))
+            }
+        }
+        for member in members {
+            guard wanted.removeValue(forKey: member.id) != nil else { continue }
+            try check(new: member)
+            change.add(
+                change.next.inviting(
+                    member.id,
+                    named: member.name,
+                    as: member.role,
+                    member.permission,
+                    now: now
+                )
+            )
+        }
+        change.add(change.next.settingPublic(publicPermission))
+        let count = change.next.participants.count(where: \.isInvited)
+        guard count <= limits.participantsPerShare else {
+            throw ServiceError(
+                .tooManyParticipants,
+                """
+                a share has at most \(limits.participantsPerShare) participants beside its owner, \
+                and this one would have \(count); remove some
+                """
+            )
+        }
+        return change.entries
+    }
+
+    /// Entries in the making.
+    private struct Change {
+        /// What stands with them.
+        var next: AccessEntries
+        private var new = AccessEntries()
+
+        init(next: AccessEntries) { self.next = next }
+
+        var entries: [AccessEntries.Entry] { new.entries }
+
+        mutating func add(_ entries: [AccessEntries.Entry]) {
+            next.join(entries)
+            new.join(entries)
+        }
+
+        mutating func set(
+            _ member: Member,
+            of known: AccessEntries.Participant
+        ) throws(ServiceError) {
+            guard (member.role == .publicUser) == (known.role == .publicUser),
+                member.role != .owner
+            else {
+                throw ShareParts.invalid(
+                    """
+                    '\(known.name)' can't get the role that the request names: who joined by the \
+                    URL stays a public user, and only those who were invited have other roles
+                    """
+                )
+            }
+            // A public user may what the public may.
+            if known.role == .publicUser { return }
+            if member.role != known.role { add(next.setting(member.role, of: known)) }
+            if member.permission != known.permission {
+                add(next.setting(member.permission, of: known))
+            }
+        }
+    }
+
+    private func checkRemoval(
+        of known: AccessEntries.Participant,
+        wasOpen: Bool
+    ) throws(ServiceError) {
+        guard publicPermission != .none, known.role != .publicUser else { return }
+        // The same save opens the share, which drops invitations that were not accepted.
+        if !wasOpen, !known.hasAccepted { return }
+        throw ShareParts.mixed
+    }
+
+    private func check(new member: Member) throws(ServiceError) {
+        guard publicPermission == .none else { throw ShareParts.mixed }
+        guard member.role == .privateUser || member.role == .administrator else {
+            throw ShareParts.invalid(
+                "'\(member.name)' can be invited as privateUser or as administrator only"
+            )
+        }
+        guard member.isNamed else {
+            throw ShareParts.invalid(
+                """
+                a participant needs the user record name or the handle that its id is made of; \
+                look it up and add what the look-up gives
+                """
+            )
+        }
+    }
+
+    private static let mixed = invalid(
+        """
+        while publicPermission is not none, only those who joined by the URL can be removed, and \
+        no user can be invited; set it to none first
+        """
+    )
+
+    static func invalid(_ message: String) -> ServiceError {
+        ServiceError(.invalidArguments, .invalidValue, message)
+    }
+}
+
+extension ShareParts.Member {
+    /// Whether the id is made of the name.
+    fileprivate var isNamed: Bool {
+        switch id.kind {
+        case .user: Names.isUserRecordName(name) && ParticipantID(user: name) == id
+        case .email: handle(.email).map { ParticipantID($0) } == id
+        case .phone: handle(.phone).map { ParticipantID($0) } == id
+        }
+    }
+
+    private func handle(_ kind: Handle.Kind) -> Handle? { try? Handle(kind, Bytes(name.utf8)) }
+}

@@ -1,0 +1,110 @@
+// How a user stands to a share that a URL means: its owner, in it, invited, or nothing of that.
+//
+// Asked by `AcceptShare` in the writer, and by `FetchShareMetadata` on a snapshot.
+
+import CumulusModel
+import CumulusStorage
+
+/// A share that a URL means, and that counts.
+struct FoundShare {
+    var zone: FoundZone
+    let number: ZoneNumber
+    let share: StoredShare
+    let root: SharedRoot
+
+    static let notFound = ServiceError(
+        .unknownItem,
+        "Share not found: its URL is wrong, or its owner stopped sharing; ask for a new one"
+    )
+}
+
+enum ShareStanding {
+    case owner
+    /// Accepted, and may do something.
+    case member
+    /// These invitations are the user's, and not accepted.
+    case invited([AccessEntries.Participant])
+    /// May join by the URL.
+    case open
+    /// May not join, for this reason.
+    case outside(ServiceError)
+}
+
+extension RowReader where Self: ~Copyable {
+    /// The share that a URL means; nil unless it is in force.
+    borrowing func findShare(
+        _ id: ShareID,
+        in scope: ScopeNumber
+    ) throws(EngineError) -> FoundShare? {
+        guard let place = try sharePlace(id, in: scope),
+            let zone = try find(place.zone.name, in: place.zone.database, of: scope),
+            let number = zone.number, zone.zone.generation == place.zone.generation,
+            let share = try shareInForce(place.recordName, in: number),
+            let root = share.entries.root, ShareID(root, in: zone.zone) == id
+        else { return nil }
+        return FoundShare(zone: zone, number: number, share: share, root: root)
+    }
+
+    borrowing func standing(
+        of user: String,
+        to found: FoundShare,
+        in container: String
+    ) throws(EngineError) -> ShareStanding {
+        let entries = found.share.entries
+        if found.zone.zone.database.owner == user { return .owner }
+        if entries.permission(of: user) != nil { return .member }
+        let pending = entries.participants.filter { $0.isInvited && !$0.hasAccepted }
+        var (own, isUnverified): ([AccessEntries.Participant], Bool) = ([], false)
+        for participant in pending {
+            switch try holder(of: participant, in: container) {
+            case user: own.append(participant)
+            case nil: isUnverified = true
+            default: break
+            }
+        }
+        if !own.isEmpty { return .invited(own) }
+        guard entries.publicPermission == .none else {
+            var joined = entries
+            joined.join(entries.joining(user, now: 0))
+            // A user who was removed in this era can not join again.
+            return joined.permission(of: user) == nil
+                ? .outside(ShareStanding.removed) : .open
+        }
+        return .outside(isUnverified ? ShareStanding.unverified : ShareStanding.uninvited)
+    }
+
+    /// The record name of the user whose invitation it is; nil if no user has the handle.
+    private borrowing func holder(
+        of participant: AccessEntries.Participant,
+        in container: String
+    ) throws(EngineError) -> String? {
+        let kind: Handle.Kind
+        switch participant.id.kind {
+        case .user: return participant.name
+        case .email: kind = .email
+        case .phone: kind = .phone
+        }
+        guard let handle = try? Handle(kind, Bytes(participant.name.utf8)) else { return nil }
+        return try People.recordName(of: handle, in: container, self)
+    }
+}
+
+extension ShareStanding {
+    fileprivate static let removed = ServiceError(
+        .permissionFailure,
+        "you were removed from this share; ask its owner to invite you"
+    )
+
+    fileprivate static let uninvited = ServiceError(
+        .permissionFailure,
+        "you are not invited to this share; ask its owner to invite you"
+    )
+
+    fileprivate static let unverified = ServiceError(
+        .participantMayNeedVerification,
+        """
+        somebody is invited by a handle that no user has here; if it is yours, ask an operator to \
+        give it to you with 'cumulus user handle', and accept again
+        """
+    )
+}

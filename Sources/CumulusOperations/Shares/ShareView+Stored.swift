@@ -1,0 +1,86 @@
+// What a share's record shows beside its fields, as a caller may see it.
+//
+// Called for each share that is shown. The owner, administrators and invited users see all who are
+// invited or in; a user who joined by the URL sees only the owner and itself.
+
+package import CumulusModel
+package import CumulusStorage
+
+extension ShareView {
+    init(_ share: StoredShare, in zone: Commit.Zone, for user: String) {
+        let entries = share.entries
+        let participants = entries.participants.filter { participant in
+            // Who joined by the URL is out once the share is closed.
+            participant.isInvited
+                && (participant.role != .publicUser || entries.isIn(participant))
+        }
+        let own = ParticipantID(user: user)
+        func isCaller(_ participant: AccessEntries.Participant) -> Bool {
+            participant.hasAccepted ? participant.user == user : participant.id == own
+        }
+        let seesAll =
+            zone.database.owner == user
+            || participants.contains { isCaller($0) && $0.role > .publicUser }
+        let root = entries.root ?? .zone
+        var rootName: String?
+        if case .record(let name, _) = root { rootName = name }
+        self.init(
+            share: ShareID(root, in: zone).bytes,
+            root: rootName,
+            publicPermission: entries.publicPermission,
+            owner: zone.database.owner,
+            members: participants.filter { seesAll || isCaller($0) }.map {
+                Member($0, entries.permission(of: $0), isCaller: isCaller($0))
+            }
+        )
+    }
+}
+
+extension ShareView.Member {
+    fileprivate init(
+        _ participant: AccessEntries.Participant,
+        _ permission: ShareParticipant.Permission,
+        isCaller: Bool
+    ) {
+        let isUser = participant.id.kind == .user
+        self.init(
+            id: participant.id.wholeBytes,
+            user: isUser ? participant.name : participant.hasAccepted ? participant.user : nil,
+            handle: isUser ? "" : participant.name,
+            role: participant.role,
+            permission: permission,
+            status: participant.status,
+            added: participant.added,
+            isCaller: isCaller
+        )
+    }
+}
+
+package typealias ParticipantID = AccessEntries.ParticipantID
+
+extension AccessEntries.ParticipantID {
+    /// The kind, then its 16 bytes.
+    package var wholeBytes: Bytes { [kind.rawValue] + bytes }
+
+    /// - Parameter wholeBytes: 17 of them.
+    package init?(wholeBytes: Bytes) {
+        guard wholeBytes.count == 17, let kind = Kind(rawValue: wholeBytes[0]) else { return nil }
+        self.init(kind: kind, bytes: Bytes(wholeBytes.dropFirst()))
+    }
+}
+
+extension RowReader where Self: ~Copyable {
+    /// The record with what it shares, if it is a share's.
+    borrowing func completed(
+        _ view: RecordView,
+        in found: FoundZone,
+        for caller: Caller
+    ) throws(EngineError) -> RecordView {
+        guard view.type == Names.shareType, found.zone.database.kind == .private,
+            let number = found.number, let share = try share(view.name, in: number)
+        else { return view }
+        var view = view
+        view.sharing = ShareView(share, in: found.zone, for: caller.user)
+        return view
+    }
+}

@@ -1,0 +1,129 @@
+// What a user sees of another user's zone, by the shares in force that let the user in.
+//
+// Found by `find` for each call in the shared database, once per zone, from the call's own state:
+// after a share is taken away, the next call knows. What the records of shares say is kept by
+// `ZoneDirectory` until a share changes; whether a root still is the one that was shared is read
+// each time. hot: once per call in the shared database.
+
+import CumulusModel
+import CumulusStorage
+
+/// A share whose record lets a user in, and lives.
+struct LivingShare: Hashable, Sendable {
+    let name: String
+    let root: SharedRoot
+    let permission: ShareParticipant.Permission
+    let isAdministrator: Bool
+}
+
+extension FoundZone {
+    /// The zone as another user sees it; nil if no share lets that user in.
+    func seen<Reader: RowReader & ~Copyable>(
+        by caller: Caller,
+        of scope: ScopeNumber,
+        in reader: borrowing Reader
+    ) throws(EngineError) -> FoundZone? {
+        try seen(by: try reader.shares(lettingIn: caller, to: self, of: scope), in: reader)
+    }
+
+    /// The zone as a user sees it by these shares; nil if none of them is in force.
+    func seen<Reader: RowReader & ~Copyable>(
+        by shares: [LivingShare],
+        in reader: borrowing Reader
+    ) throws(EngineError) -> FoundZone? {
+        guard let number, !shares.isEmpty else { return nil }
+        let view = try reader.view(by: shares, in: number)
+        guard !view.isEmpty else { return nil }
+        var seen = self
+        seen.rights = .viewer(view)
+        return seen
+    }
+}
+
+extension RowReader where Self: ~Copyable {
+    /// The shares of a zone whose records let a user in.
+    borrowing func shares(
+        lettingIn caller: Caller,
+        to found: FoundZone,
+        of scope: ScopeNumber
+    ) throws(EngineError) -> [LivingShare] {
+        let zone = found.zone
+        guard case .user(let user) = caller.role, let number = found.number,
+            let row = try visibleZone(
+                zone.name,
+                of: zone.database.owner,
+                to: user,
+                in: scope
+            ),
+            row.generation == zone.generation
+        else { return [] }
+        var shares: [LivingShare] = []
+        for name in row.shares {
+            guard let share = try share(name, in: number), let root = share.entries.root,
+                let permission = share.entries.permission(of: user), permission > .none
+            else { continue }
+            shares.append(
+                LivingShare(
+                    name: name,
+                    root: root,
+                    permission: permission,
+                    isAdministrator: share.entries.isAdministrator(user)
+                )
+            )
+        }
+        return shares
+    }
+
+    /// What shares let somebody see, as far as they are in force.
+    borrowing func view(
+        by shares: [LivingShare],
+        in zone: ZoneNumber
+    ) throws(EngineError) -> AccessRights.View {
+        var view = AccessRights.View()
+        for share in shares {
+            guard try isInForce(share.name, of: share.root, in: zone) else { continue }
+            switch share.root {
+            case .zone: view.wholeZone = share.permission
+            case .record(let root, let birth):
+                view.trees.append(
+                    AccessRights.View.Tree(
+                        share: share.name,
+                        root: root,
+                        birth: birth,
+                        permission: share.permission
+                    )
+                )
+            }
+            if share.isAdministrator { view.administers.insert(share.name) }
+        }
+        view.trees.sort { $0.root < $1.root }
+        return view
+    }
+
+    /// The zones of others that a user sees, by owner and name.
+    borrowing func findZones(
+        sharedWith caller: Caller,
+        in scope: ScopeNumber
+    ) throws(EngineError) -> [FoundZone] {
+        guard case .user(let user) = caller.role else { return [] }
+        var zones: [FoundZone] = []
+        for entry in try visibleZones(of: user, in: scope) {
+            let owner = DatabaseID(kind: .private, owner: entry.owner)
+            guard
+                let found = try find(entry.zone, in: owner, of: scope)?
+                    .seen(by: caller, of: scope, in: self)
+            else { continue }
+            zones.append(found)
+        }
+        return zones
+    }
+
+    /// Births of all living lives of a share's record, ascending.
+    borrowing func births(
+        of share: StoredShare,
+        in zone: ZoneNumber
+    ) throws(EngineError) -> [Dot] {
+        ([share.row.birth.dot] + (try siblings(of: share.row, named: share.name, in: zone)))
+            .sorted()
+    }
+}

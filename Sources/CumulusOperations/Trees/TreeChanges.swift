@@ -1,0 +1,269 @@
+// What a participant who sees trees of a zone, and not all of it, is told of its changes.
+//
+// A fetch leads from what the token says, a vector and the roots that were seen then, to the vector
+// and the roots of its first page; later pages keep that end, so that a record that moves between
+// two pages is told by the next fetch. It walks down from the roots that were gained, then from
+// those that were lost, then through what changed and what hangs below records that came, went or
+// moved. A record that is in a tree at the end, and may be read now, is told; one that was in one
+// at the token and is not at the end is told as deleted. Of others nothing is told, not even a
+// name. A first fetch is the walk alone: it costs the tree, not the zone.
+//
+// Run by `FetchZoneChanges` for each page, over one snapshot.
+//
+// Folder: trees of records that are shared. Read `TreeWalk`, then `TreeChanges` with `TreeHistory`
+// and `TreeProgress`.
+
+import CumulusModel
+import CumulusStorage
+
+struct TreeChanges {
+    private let fetch: FetchZoneChanges
+    private let found: FoundZone
+    private let zone: ZoneNumber
+    private let caller: Caller
+    private let access: AccessReader
+    private let reader: ReadTransaction
+    /// All that the token covers; whole.
+    private let base: VersionVector
+    private let gained: [ChangeToken.Root]
+    private let lost: [ChangeToken.Root]
+    private var before: TreeHistory
+    /// nil while the end is the present state: it is read as it is.
+    private var end: TreeHistory?
+    private(set) var progress: TreeProgress
+    private(set) var records: [RecordView] = []
+    private(set) var deletions: [FetchZoneChanges.Page.Deletion] = []
+    private var names: Set<String> = []
+    private var byteCount = 0
+
+    /// How many rows of the change index are read at a time.
+    private static let chunk = 128
+    /// Bytes that each look counts, so that a page of untold records ends in bounded time too.
+    private static let lookBytes = 128
+
+    /// - Parameters:
+    ///   - base: What the token covers, whole.
+    ///   - roots: Those that the caller saw then; none without a token.
+    ///   - vector: Of the state that is read.
+    init(
+        _ fetch: FetchZoneChanges,
+        of found: FoundZone,
+        _ zone: ZoneNumber,
+        by caller: Caller,
+        _ access: AccessReader,
+        since base: VersionVector,
+        _ roots: [ChangeToken.Root],
+        _ progress: TreeProgress,
+        _ vector: VersionVector,
+        _ reader: ReadTransaction
+    ) {
+        self.fetch = fetch
+        self.found = found
+        self.zone = zone
+        self.caller = caller
+        self.access = access
+        self.reader = reader
+        self.base = base
+        self.progress = progress
+        let (skipsGained, skipsLost) = (
+            fetch.broken.contains(.gainedRoots), fetch.broken.contains(.lostRoots)
+        )
+        gained = skipsGained ? [] : progress.roots.filter { !roots.contains($0) }
+        lost = skipsLost ? [] : roots.filter { !progress.roots.contains($0) }
+        before = TreeHistory(roots, in: zone, at: base)
+        let isPresent = vector == progress.end && progress.roots == access.view?.roots ?? []
+        end = isPresent ? nil : TreeHistory(progress.roots, in: zone, at: progress.end)
+    }
+
+    private var isFull: Bool {
+        names.count >= fetch.limit.items || byteCount >= fetch.limit.bytes
+    }
+
+    /// Looks at records until the page is full or nothing is left; returns true if nothing is.
+    mutating func gather(through vector: VersionVector) throws(EngineError) -> Bool {
+        try mendPath()
+        while progress.stage != .changed {
+            guard try walk(progress.stage == .gained ? gained : lost) else { return false }
+            progress.stage = progress.stage == .gained ? .lost : .changed
+            (progress.root, progress.path) = ("", [])
+        }
+        if !progress.path.isEmpty {
+            guard try descend() else { return false }
+        }
+        if let last = progress.changes.last {
+            guard try gather(last.dot.incarnation, through: vector) else { return false }
+        }
+        for dot in vector.dots where progress.changes.told[dot.incarnation] < dot.seq {
+            guard try gather(dot.incarnation, through: vector) else { return false }
+        }
+        return true
+    }
+
+    // MARK: Down the trees
+
+    private mutating func walk(_ roots: [ChangeToken.Root]) throws(EngineError) -> Bool {
+        for root in roots where root.name >= progress.root {
+            if root.name != progress.root || progress.path.isEmpty {
+                (progress.root, progress.path) = (root.name, [])
+                if isFull { return false }
+                progress.path = [root.name]
+                try look(at: root.name)
+                try look(at: root.share)
+            }
+            guard try descend() else { return false }
+        }
+        return true
+    }
+
+    /// Looks at all that comes after the end of the path, depth first; returns false if the page is
+    /// full before.
+    private mutating func descend() throws(EngineError) -> Bool {
+        var after: String?
+        if progress.isDone {
+            after = progress.path.popLast()
+            progress.isDone = false
+        }
+        while let last = progress.path.last {
+            if isFull {
+                if let after {
+                    progress.path.append(after)
+                    progress.isDone = true
+                }
+                return false
+            }
+            if progress.path.count <= TreeWalk.mostLinks,
+                let child = try reader.child(of: last, after: after, in: zone)
+            {
+                after = child
+                // A record that hangs below itself.
+                if progress.path.contains(child) { continue }
+                progress.path.append(child)
+                after = nil
+                try look(at: child)
+            } else {
+                after = progress.path.removeLast()
+            }
+        }
+        return true
+    }
+
+    /// Cuts the path where the record below moved since: what hangs there is told as moved.
+    private mutating func mendPath() throws(EngineError) {
+        for index in progress.path.indices.dropFirst() {
+            let row = try reader.record(zone, progress.path[index])
+            if let row, !row.isDead, row.parent?.name == progress.path[index - 1] { continue }
+            progress.path.removeSubrange((index + 1)...)
+            progress.isDone = true
+            return
+        }
+    }
+
+    // MARK: What changed
+
+    private mutating func gather(
+        _ incarnation: Incarnation,
+        through vector: VersionVector
+    ) throws(EngineError) -> Bool {
+        var isAtEnd = false
+        while !isAtEnd {
+            let rows = try reader.rows(.index, rest(of: incarnation), limit: TreeChanges.chunk)
+            for (key, _) in rows {
+                if isFull { return false }
+                var parts = KeyReader(key)
+                _ = try parts.number(ZoneNumber.self)
+                _ = try parts.number(UInt32.self)
+                let (dot, name) = (try parts.dot(), try parts.text())
+                progress.changes.told[dot.incarnation] = dot.seq - 1
+                progress.changes.last = ChangeProgress.Position(dot: dot, name: name)
+                try look(at: name)
+                guard !fetch.broken.contains(.movedTrees),
+                    try reader.moved(name, in: zone, since: base)
+                else { continue }
+                progress.path = [name]
+                guard try descend() else { return false }
+            }
+            isAtEnd = rows.count < TreeChanges.chunk
+        }
+        progress.changes.told[incarnation] = vector[incarnation]
+        progress.changes.last = nil
+        return true
+    }
+
+    /// The rows of the change index of an incarnation that were not looked at.
+    private func rest(of incarnation: Incarnation) -> KeyRange {
+        let told = progress.changes.told[incarnation]
+        var range = KeyRange.changes(of: zone, incarnation, above: told)
+        if let last = progress.changes.last, last.dot.incarnation == incarnation {
+            range.start = RowKey.change(zone, last.dot, last.name).bytes + [0]
+        }
+        return range
+    }
+
+    // MARK: One record
+
+    private mutating func look(at name: String) throws(EngineError) {
+        byteCount += TreeChanges.lookBytes
+        let reader = reader
+        guard !names.contains(name), let row = try reader.record(zone, name) else { return }
+        let type = StoredName.shown(row.type)
+        let isShare = type == Names.shareType
+        let mayRead = row.isDead ? false : try access.reads(name, of: type, reader)
+        var isInside = mayRead
+        if let was = try end?.holds(name, isShare: isShare, reader) { isInside = was }
+        if isInside, mayRead, try add(row, named: name) { return }
+        if isInside, !found.lens.hides(row.type) { return }
+        if !fetch.broken.contains(.formerTrees) {
+            guard try before.holds(name, isShare: isShare, reader) else { return }
+        }
+        names.insert(name)
+        deletions.append(FetchZoneChanges.Page.Deletion(name: name, type: type))
+    }
+
+    /// Tells a record; returns false if callers don't see it.
+    private mutating func add(
+        _ row: RecordRow,
+        named name: String
+    ) throws(EngineError) -> Bool {
+        let view = try reader.decoding(RowKey.record(zone, name).bytes) {
+            () throws(MalformedBytes) in
+            try found.showing(fetch.keys) { keys in
+                var view = RecordView(row, name: name)
+                if let keys { view.fields = row.body.selecting(keys).bytes }
+                return view
+            }
+        }
+        guard let view else { return false }
+        names.insert(name)
+        byteCount += view.fields.count
+        records.append(try reader.completed(view, in: found, for: caller))
+        return true
+    }
+}
+
+extension ReadTransaction {
+    /// The first record below another one, or the first after a name; nil after the last one.
+    fileprivate func child(
+        of parent: String,
+        after name: String?,
+        in zone: ZoneNumber
+    ) throws(EngineError) -> String? {
+        var range = KeyRange.backReferences(of: zone, to: parent, .parent)
+        if let name {
+            let key = RowKey.backReference(zone, target: parent, .parent, child: name, field: "")
+            range.start = key.bytes + [0]
+        }
+        guard let (key, _) = try rows(.index, range, limit: 1).first else { return nil }
+        var parts = KeyReader(key)
+        _ = try parts.number(ZoneNumber.self)
+        _ = try parts.content()
+        _ = try parts.number(UInt8.self)
+        return try parts.text()
+    }
+}
+
+extension AccessRights.View {
+    /// The roots of its trees, by name.
+    var roots: [ChangeToken.Root] {
+        trees.map { ChangeToken.Root(name: $0.root, birth: $0.birth, share: $0.share) }
+    }
+}

@@ -1,0 +1,132 @@
+// What access entries say: who is in a share, and what each may do.
+//
+// Asked by the rights of a call, by those who change or accept a share, and for what is shown of
+// it. Whether the share is in force at all depends on its record and its root, see `ShareRows`.
+
+package import CumulusModel
+
+extension AccessEntries {
+    /// Somebody who was invited, or joined by the URL.
+    package struct Participant: Hashable, Sendable {
+        package let id: ParticipantID
+        /// A user record name or a handle, as it was given.
+        package internal(set) var name = ""
+        package internal(set) var role = ShareParticipant.Role.privateUser
+        /// Of a public user the share's public permission counts in its place.
+        package internal(set) var permission = ShareParticipant.Permission.none
+        /// Milliseconds since 1970 UTC.
+        package internal(set) var added: Int64 = 0
+        /// The user who accepted an invitation last, by record name.
+        package internal(set) var user: String?
+        var invitation: UInt32 = 0
+        var roleVersion: UInt32 = 0
+        var permissionVersion: UInt32 = 0
+        var era: UInt32 = 0
+        var removed: UInt32 = 0
+        var removedEra: UInt32 = 0
+        var left: UInt32 = 0
+        var accepted: UInt32 = 0
+
+        init(id: ParticipantID) { self.id = id }
+
+        /// The last invitation was neither taken away nor given back.
+        package var isInvited: Bool { invitation > removed && invitation > left }
+        /// And it was accepted.
+        package var hasAccepted: Bool { isInvited && accepted == invitation }
+
+        package var status: ShareParticipant.AcceptanceStatus {
+            hasAccepted ? .accepted : isInvited ? .pending : .removed
+        }
+    }
+
+    /// All that ever were, by their ids.
+    package var participants: [Participant] {
+        var found: [Participant] = []
+        for entry in entries {
+            guard let (id, field) = AccessEntries.participant(of: entry.key) else { continue }
+            if found.last?.id != id { found.append(Participant(id: id)) }
+            found[found.count - 1].take(field, entry.value)
+        }
+        return found
+    }
+
+    package func participant(_ id: ParticipantID) -> Participant? {
+        participants.first { $0.id == id }
+    }
+
+    /// What the share is of; nil before that was said.
+    package var root: SharedRoot? {
+        self[AccessEntries.rootKey].flatMap { try? SharedRoot(value: $0) }
+    }
+
+    // MARK: The public
+
+    var publicGrant: PublicGrant {
+        self[AccessEntries.publicKey].flatMap { try? PublicGrant(value: $0) }
+            ?? PublicGrant(era: 0, version: 0, permission: .none)
+    }
+
+    var closedEra: UInt32 {
+        self[AccessEntries.closedKey].flatMap { try? Numbers($0, count: 1) }?.numbers[0] ?? 0
+    }
+
+    /// What everybody may do who has the URL.
+    package var publicPermission: ShareParticipant.Permission {
+        let grant = publicGrant
+        return grant.era > closedEra ? grant.permission : .none
+    }
+
+    // MARK: Who is in
+
+    /// Whether a participant is in, as the user who accepted.
+    package func isIn(_ participant: Participant) -> Bool {
+        guard participant.hasAccepted else { return false }
+        guard participant.role == .publicUser else { return true }
+        // Removed in this era, a public user does not come back by an invitation of its own.
+        let grant = publicGrant
+        return publicPermission != .none && participant.era == grant.era
+            && participant.removedEra != grant.era
+    }
+
+    /// What a participant who is in may do.
+    package func permission(of participant: Participant) -> ShareParticipant.Permission {
+        participant.role == .publicUser ? publicPermission : participant.permission
+    }
+
+    /// What a user may do by this share; nil: the user is not in.
+    package func permission(of user: String) -> ShareParticipant.Permission? {
+        participants.filter { $0.user == user && isIn($0) }.map(permission(of:)).max()
+    }
+
+    /// Whether a user who is in may invite and remove others.
+    package func isAdministrator(_ user: String) -> Bool {
+        participants.contains { $0.user == user && isIn($0) && $0.role == .administrator }
+    }
+
+    /// Users who ever accepted, by record name.
+    package var users: Set<String> { Set(participants.compactMap(\.user)) }
+}
+
+extension AccessEntries.Participant {
+    /// What was checked when it was read can't fail here.
+    fileprivate mutating func take(_ field: AccessEntries.Field, _ value: Bytes) {
+        switch field {
+        case .role:
+            guard let grant = try? AccessEntries.RoleGrant(value: value) else { return }
+            (invitation, roleVersion) = (grant.invitation, grant.version)
+            (role, name, added, era) = (grant.role, grant.name, grant.added, grant.era)
+        case .permission:
+            guard let grant = try? AccessEntries.PermissionGrant(value: value) else { return }
+            (permission, permissionVersion) = (grant.permission, grant.version)
+        case .removed:
+            removed = (try? AccessEntries.Numbers(value, count: 1).numbers[0]) ?? 0
+        case .removedEra:
+            removedEra = (try? AccessEntries.Numbers(value, count: 1).numbers[0]) ?? 0
+        case .left:
+            left = (try? AccessEntries.Numbers(value, count: 1).numbers[0]) ?? 0
+        case .accepted:
+            guard let acceptance = try? AccessEntries.Acceptance(value: value) else { return }
+            (accepted, user) = (acceptance.invitation, acceptance.user)
+        }
+    }
+}

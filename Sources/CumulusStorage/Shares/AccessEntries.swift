@@ -1,0 +1,330 @@
+// Who may do what in a share: a sorted map in the head of the share's row.
+//
+// Each entry is numbers that only grow, big-endian, then what is said with them; what allows less
+// has the greater bytes. So two nodes' maps become one by taking of each entry the greater bytes:
+// taking away beats giving at equal numbers, and no clock decides. Written by the operation
+// `access` of a commit, see `ApplyCommit+Access`; `AccessEntries+Participants` says what they mean,
+// `AccessEntries+Changes` makes them.
+//
+// | key                        | value                                                        |
+// | -------------------------- | ------------------------------------------------------------ |
+// | 0                          | what is shared: a record's name and birth; empty: the zone   |
+// | 1, participant, 0          | invitation, version, role, name as it was given, when added, |
+// |                            | public era                                                   |
+// | 1, participant, 1          | invitation, version, permission                              |
+// | 1, participant, 2          | highest invitation that was taken away                       |
+// | 1, participant, 3          | highest invitation that was given back                       |
+// | 1, participant, 4          | invitation that was accepted, by which user                  |
+// | 1, participant, 5          | highest public era in which something was taken away         |
+// | 2                          | public era, version, permission                              |
+// | 3                          | highest public era that was closed                           |
+//
+// Folder: what is stored of shares. Read `AccessEntries`, then its extensions, `ApplyCommit+Access`
+// and `ShareRows`; `HangRows` holds how records hung before.
+
+import Crypto
+package import CumulusModel
+
+package struct AccessEntries: Hashable, Sendable {
+    package struct Entry: Hashable, Sendable {
+        package let key: Bytes
+        package let value: Bytes
+
+        package init(key: Bytes, value: Bytes) {
+            self.key = key
+            self.value = value
+        }
+    }
+
+    /// Who a participant is: two who invite the same person mean the same one.
+    package struct ParticipantID: Hashable, Sendable {
+        /// As in `sharing.proto`.
+        package enum Kind: UInt8, CaseIterable, Sendable {
+            case user = 1
+            case email = 2
+            case phone = 3
+        }
+
+        package let kind: Kind
+        /// The first 16 bytes of SHA-256 of the user record name, or of the handle in its one
+        /// spelling.
+        package let bytes: Bytes
+
+        package init(kind: Kind, bytes: Bytes) {
+            self.kind = kind
+            self.bytes = bytes
+        }
+
+        package init(user: String) {
+            self.init(kind: .user, bytes: ParticipantID.digest(user))
+        }
+
+        package init(_ handle: Handle) {
+            self.init(
+                kind: handle.kind == .email ? .email : .phone,
+                bytes: ParticipantID.digest(handle.text)
+            )
+        }
+
+        private static func digest(_ text: String) -> Bytes {
+            SHA256.hash(data: Bytes(text.utf8)).first(16)
+        }
+    }
+
+    enum Field: UInt8, CaseIterable {
+        case role = 0
+        case permission = 1
+        case removed = 2
+        case left = 3
+        case accepted = 4
+        case removedEra = 5
+    }
+
+    /// Ascending by key, each once.
+    package private(set) var entries: [Entry] = []
+
+    package init() {}
+
+    package var isEmpty: Bool { entries.isEmpty }
+
+    /// What stands under a key.
+    subscript(_ key: Bytes) -> Bytes? { entries.first { $0.key == key }?.value }
+
+    /// Takes in entries: under each key the greater bytes stand.
+    package mutating func join(_ others: [Entry]) {
+        for other in others {
+            let index = entries.firstIndex { !$0.key.lexicographicallyPrecedes(other.key) }
+            guard let index, entries[index].key == other.key else {
+                entries.insert(other, at: index ?? entries.count)
+                continue
+            }
+            if entries[index].value.lexicographicallyPrecedes(other.value) {
+                entries[index] = other
+            }
+        }
+    }
+
+    package mutating func join(_ other: AccessEntries) { join(other.entries) }
+
+    // MARK: Keys
+
+    static let rootKey: Bytes = [0]
+    static let publicKey: Bytes = [2]
+    static let closedKey: Bytes = [3]
+
+    static func key(_ participant: ParticipantID, _ field: Field) -> Bytes {
+        [1, participant.kind.rawValue] + participant.bytes + [field.rawValue]
+    }
+
+    static func participant(of key: Bytes) -> (id: ParticipantID, field: Field)? {
+        guard key.count == 19, key[0] == 1, let kind = ParticipantID.Kind(rawValue: key[1]),
+            let field = Field(rawValue: key[18])
+        else { return nil }
+        return (ParticipantID(kind: kind, bytes: Bytes(key[2..<18])), field)
+    }
+
+    // MARK: Coding
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.varint(UInt64(entries.count))
+        for entry in entries {
+            writer.delimited(entry.key)
+            writer.delimited(entry.value)
+        }
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        let read = try reader.list { (reader: inout CanonicalReader) throws(MalformedBytes) in
+            Entry(key: try reader.delimitedBytes(), value: try reader.delimitedBytes())
+        }
+        try self.init(ascending: read)
+    }
+
+    /// - Parameter entries: Others than this release would have written are refused.
+    package init(ascending entries: [Entry]) throws(MalformedBytes) {
+        for (index, entry) in entries.enumerated() {
+            guard index == 0 || entries[index - 1].key.lexicographicallyPrecedes(entry.key) else {
+                throw MalformedBytes("access entries are not in order")
+            }
+            try AccessEntries.check(entry)
+        }
+        self.entries = entries
+    }
+
+    private static func check(_ entry: Entry) throws(MalformedBytes) {
+        switch entry.key {
+        case rootKey: _ = try SharedRoot(value: entry.value)
+        case publicKey: _ = try PublicGrant(value: entry.value)
+        case closedKey: _ = try Numbers(entry.value, count: 1)
+        default:
+            guard let (_, field) = participant(of: entry.key) else {
+                throw MalformedBytes("an access entry with an unknown key")
+            }
+            switch field {
+            case .role: _ = try RoleGrant(value: entry.value)
+            case .permission: _ = try PermissionGrant(value: entry.value)
+            case .removed, .removedEra, .left: _ = try Numbers(entry.value, count: 1)
+            case .accepted: _ = try Acceptance(value: entry.value)
+            }
+        }
+    }
+}
+
+// MARK: - Values
+
+/// What a share is of.
+package enum SharedRoot: Hashable, Sendable {
+    case zone
+    /// A life of a record, and all that hangs below it.
+    case record(name: String, birth: Dot)
+
+    var value: Bytes {
+        guard case .record(let name, let birth) = self else { return [] }
+        var writer = CanonicalWriter()
+        writer.delimited(name.utf8)
+        writer.dot(birth)
+        return writer.bytes
+    }
+
+    init(value: Bytes) throws(MalformedBytes) {
+        guard !value.isEmpty else {
+            self = .zone
+            return
+        }
+        var reader = CanonicalReader(value)
+        self = .record(name: try reader.text(), birth: try reader.dot())
+        guard reader.isAtEnd else { throw MalformedBytes("a root that is too long") }
+    }
+}
+
+extension AccessEntries {
+    /// Numbers of four bytes, big-endian.
+    struct Numbers: Hashable {
+        let numbers: [UInt32]
+
+        init(_ numbers: UInt32...) { self.numbers = numbers }
+
+        init(_ value: Bytes, count: Int) throws(MalformedBytes) {
+            guard value.count == 4 * count else {
+                throw MalformedBytes("an access entry of a wrong length")
+            }
+            numbers = (0..<count).map { index in
+                value[4 * index..<4 * index + 4].reduce(0) { $0 << 8 | UInt32($1) }
+            }
+        }
+
+        var value: Bytes {
+            numbers.flatMap { number in withUnsafeBytes(of: number.bigEndian) { Bytes($0) } }
+        }
+    }
+
+    struct RoleGrant: Hashable {
+        var invitation: UInt32
+        var version: UInt32
+        var role: ShareParticipant.Role
+        /// A user record name or a handle, as it was given.
+        var name: String
+        /// Milliseconds since 1970 UTC.
+        var added: Int64
+        /// The era in which a public user joined; 0 for those who were invited.
+        var era: UInt32
+
+        init(
+            invitation: UInt32,
+            version: UInt32,
+            role: ShareParticipant.Role,
+            name: String,
+            added: Int64,
+            era: UInt32
+        ) {
+            (self.invitation, self.version, self.role) = (invitation, version, role)
+            (self.name, self.added, self.era) = (name, added, era)
+        }
+
+        var value: Bytes {
+            var writer = CanonicalWriter()
+            writer.raw(Numbers(invitation, version).value)
+            writer.raw([255 - role.rawValue])
+            writer.delimited(name.utf8)
+            writer.varint(UInt64(bitPattern: added))
+            writer.varint(UInt64(era))
+            return writer.bytes
+        }
+
+        init(value: Bytes) throws(MalformedBytes) {
+            guard value.count > 9, let role = ShareParticipant.Role(rawValue: 255 - value[8]),
+                role != .owner
+            else { throw MalformedBytes("an access entry without a role") }
+            let numbers = try Numbers(Bytes(value[..<8]), count: 2).numbers
+            (invitation, version, self.role) = (numbers[0], numbers[1], role)
+            var reader = CanonicalReader(value, 9..<value.count)
+            name = try reader.text()
+            added = Int64(bitPattern: try reader.varint())
+            era = UInt32(truncatingIfNeeded: try reader.count(limit: Int(UInt32.max)))
+            guard reader.isAtEnd else { throw MalformedBytes("a role that is too long") }
+        }
+    }
+
+    struct PermissionGrant: Hashable {
+        var invitation: UInt32
+        var version: UInt32
+        var permission: ShareParticipant.Permission
+
+        init(
+            invitation: UInt32,
+            version: UInt32,
+            permission: ShareParticipant.Permission
+        ) {
+            (self.invitation, self.version) = (invitation, version)
+            self.permission = permission
+        }
+
+        var value: Bytes { Numbers(invitation, version).value + [255 - permission.rawValue] }
+
+        init(value: Bytes) throws(MalformedBytes) {
+            guard value.count == 9,
+                let permission = ShareParticipant.Permission(rawValue: 255 - value[8])
+            else { throw MalformedBytes("an access entry without a permission") }
+            let numbers = try Numbers(Bytes(value[..<8]), count: 2).numbers
+            (invitation, version, self.permission) = (numbers[0], numbers[1], permission)
+        }
+    }
+
+    /// What everybody may do who has the URL: an era begins when the share is opened.
+    struct PublicGrant: Hashable {
+        var era: UInt32
+        var version: UInt32
+        var permission: ShareParticipant.Permission
+
+        init(era: UInt32, version: UInt32, permission: ShareParticipant.Permission) {
+            (self.era, self.version, self.permission) = (era, version, permission)
+        }
+
+        var value: Bytes { Numbers(era, version).value + [255 - permission.rawValue] }
+
+        init(value: Bytes) throws(MalformedBytes) {
+            let grant = try PermissionGrant(value: value)
+            (era, version, permission) = (grant.invitation, grant.version, grant.permission)
+        }
+    }
+
+    struct Acceptance: Hashable {
+        var invitation: UInt32
+        /// User record name.
+        var user: String
+
+        init(invitation: UInt32, user: String) {
+            (self.invitation, self.user) = (invitation, user)
+        }
+
+        var value: Bytes { Numbers(invitation).value + Bytes(user.utf8) }
+
+        init(value: Bytes) throws(MalformedBytes) {
+            guard value.count > 4, let user = String(utf8: value[4...]) else {
+                throw MalformedBytes("an acceptance without a user")
+            }
+            invitation = try Numbers(Bytes(value[..<4]), count: 1).numbers[0]
+            self.user = user
+        }
+    }
+}

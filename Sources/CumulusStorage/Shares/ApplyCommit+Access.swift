@@ -1,0 +1,40 @@
+// What a commit does to shares: it joins access entries, and says which share a root has.
+//
+// Called by `apply`, once per operation. Of a life that is gone nothing is left to change.
+
+import CumulusModel
+
+extension WriteTransaction {
+    mutating func apply(
+        _ access: Commit.Access,
+        _ application: inout CommitApplication
+    ) throws(EngineError) {
+        let commit = application.commit
+        guard let place = try place(of: &application) else { return }
+        var record = try record(place, access.recordName)
+        let births = access.births.isEmpty ? [commit.stamp.dot] : access.births
+        for birth in births {
+            _ = try decoding(Bytes(access.recordName.utf8)) { () throws(MalformedBytes) in
+                try record.change(birth) { row in row.take(access, of: commit) }
+            }
+        }
+        record.enter(commit, application.cut)
+        let index = application.names.firstIndex(of: access.recordName)
+        let shown = try store(record, application, at: place, isTold: index != nil)
+        // The answer to a save shows the record as the whole commit left it.
+        if let index { application.rows[index] = shown }
+    }
+}
+
+extension RecordRow {
+    fileprivate mutating func take(_ change: Commit.Access, of commit: Commit) {
+        access.join(change.entries)
+        if let name = change.share, commit.stamp > share?.stamp ?? .zero {
+            share = NamedTarget(name: name.isEmpty ? nil : name, birth: nil, stamp: commit.stamp)
+        }
+        guard commit.stamp >= modified else { return }
+        modified = commit.stamp
+        modifiedBy = commit.user
+        device = commit.device
+    }
+}

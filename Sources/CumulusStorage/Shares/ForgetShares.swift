@@ -1,0 +1,137 @@
+// What a node drops of shares: rows that lead nowhere any more, and how records hung too long ago.
+//
+// Called by the node's collector, some rows at a time. What is dropped of the past raises the
+// zone's hang floor: a token from before has expired.
+
+package import CumulusModel
+
+extension WriteTransaction {
+    /// Drops the rows by which ended shares were found, of users who are out since before a time.
+    ///
+    /// Looks at some rows behind a key; returns the key to go on from, nil at the end.
+    ///
+    /// - Parameter time: In milliseconds since 1970 UTC.
+    package mutating func forgetVisibleZones(
+        of scope: ScopeNumber,
+        before time: Int64,
+        after key: Bytes?,
+        limit: Int
+    ) throws(EngineError) -> Bytes? {
+        var range = KeyRange(prefix: RowKey(.visibleZone) { $0.add(scope) }.bytes)
+        if let key { range.start = key + [0] }
+        let page = try rows(.meta, range, limit: limit)
+        for (key, value) in page {
+            var parts = KeyReader(key)
+            _ = try parts.number(ScopeNumber.self)
+            let (user, owner, zone) = (try parts.text(), try parts.text(), try parts.text())
+            let row = try decoding(key) { () throws(MalformedBytes) in try VisibleZone(row: value) }
+            if row.changed >= time { continue }
+            if try isVisible(row, zone, of: owner, to: user, in: scope) { continue }
+            put(.visibleZone(scope, user, owner: owner, zone), nil)
+        }
+        return page.count < limit ? nil : page.last?.key
+    }
+
+    private borrowing func isVisible(
+        _ row: VisibleZone,
+        _ zone: String,
+        of owner: String,
+        to user: String,
+        in scope: ScopeNumber
+    ) throws(EngineError) -> Bool {
+        guard let database = try database(scope, DatabaseID(kind: .private, owner: owner)),
+            let known = try self.zone(database, zone), known.exists,
+            known.generation == row.generation
+        else { return false }
+        for name in row.shares {
+            guard let share = try share(name, in: known.number) else { continue }
+            if share.entries.permission(of: user) != nil { return true }
+        }
+        return false
+    }
+
+    /// Drops the rows by which shares were found whose record is gone, in the same way.
+    package mutating func forgetSharePlaces(
+        of scope: ScopeNumber,
+        after key: Bytes?,
+        limit: Int
+    ) throws(EngineError) -> Bytes? {
+        var range = KeyRange(prefix: RowKey(.sharePlace) { $0.add(scope) }.bytes)
+        if let key { range.start = key + [0] }
+        let page = try rows(.meta, range, limit: limit)
+        for (key, value) in page {
+            let row = try decoding(key) { () throws(MalformedBytes) in try SharePlace(row: value) }
+            guard let database = try database(scope, row.zone.database),
+                let zone = try zone(database, row.zone.name), zone.exists,
+                zone.generation == row.zone.generation,
+                try share(row.recordName, in: zone.number) != nil
+            else {
+                put(RowKey(.sharePlace, bytes: key), nil)
+                continue
+            }
+        }
+        return page.count < limit ? nil : page.last?.key
+    }
+
+    /// Drops how a zone's records hung before a time, in the same way.
+    ///
+    /// Of each life what counted at that time stays, and what came after.
+    package mutating func forgetHanging(
+        of zone: ZoneNumber,
+        before time: Int64,
+        after key: Bytes?,
+        limit: Int
+    ) throws(EngineError) -> Bytes? {
+        var range = KeyRange.hanging(of: zone)
+        if let key { range.start = key + [0] }
+        let page = try rows(.log, range, limit: limit)
+        var names: [String] = []
+        for (key, _) in page {
+            var parts = KeyReader(key)
+            _ = try parts.number(ZoneNumber.self)
+            let name = try parts.text()
+            if names.last != name { names.append(name) }
+        }
+        var floor = VersionVector()
+        for name in names { try forgetHanging(of: name, in: zone, before: time, &floor) }
+        if floor != VersionVector() { try raiseHangFloor(of: zone, to: floor) }
+        return page.count < limit ? nil : page.last?.key
+    }
+
+    private mutating func forgetHanging(
+        of name: String,
+        in zone: ZoneNumber,
+        before time: Int64,
+        _ floor: inout VersionVector
+    ) throws(EngineError) {
+        let lives = try lives(zone, name).filter { !$0.isDead }
+        for (birth, events) in Dictionary(grouping: try hangEvents(of: name, in: zone), by: \.birth)
+        {
+            let present = lives.first { $0.birth == birth }?.parent?.stamp
+            var events = events.sorted { $0.stamp < $1.stamp }
+            let stamps = (events.map(\.stamp) + [present].compactMap(\.self)).sorted()
+            // What a later event followed counts no more at any time after that one.
+            var counting = stamps.last { $0.time.milliseconds < time }
+            if let end = events.last(where: { $0.event == .ended })?.stamp,
+                end.time.milliseconds < time
+            {
+                counting = end
+                events.removeAll { $0.stamp == end }
+                put(.hang(zone, name, birth, end), nil)
+                floor.merge(VersionVector(end.dot))
+            }
+            guard let counting else { continue }
+            for event in events where event.stamp < counting {
+                put(.hang(zone, name, birth, event.stamp), nil)
+                floor.merge(VersionVector(counting.dot))
+            }
+        }
+    }
+}
+
+extension VersionVector {
+    fileprivate init(_ dot: Dot) {
+        self.init()
+        self[dot.incarnation] = dot.seq
+    }
+}

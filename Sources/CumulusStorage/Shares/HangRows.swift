@@ -1,0 +1,199 @@
+// How records hung before: a row for each parent that a life had and has no more, and for its end.
+//
+// Written where a commit moves or ends a life in a private custom zone, whether something is shared
+// there or not: a node may learn of a move before it learns of the share. What hangs now stands in
+// the records themselves. A device of a participant is told by these rows what was in a shared tree
+// when its token was made. They reach back as far as the zone's *hang floor*: a token that does not
+// cover it has expired.
+
+package import CumulusModel
+
+/// What happened to a life of a record.
+package struct HangRow: RowValue, Hashable, Sendable {
+    package enum Event: Hashable, Sendable {
+        /// nil: the record got no parent.
+        case hung(under: String?)
+        case ended
+    }
+
+    package var event: Event
+
+    package init(_ event: Event) { self.event = event }
+
+    package func write(to writer: inout CanonicalWriter) {
+        switch event {
+        case .hung(nil): writer.varint(0)
+        case .hung(let parent?):
+            writer.varint(1)
+            writer.delimited(parent.utf8)
+        case .ended: writer.varint(2)
+        }
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        switch try reader.varint() {
+        case 0: event = .hung(under: nil)
+        case 1: event = .hung(under: try reader.text())
+        case 2: event = .ended
+        default: throw MalformedBytes("a record hung in an unknown way")
+        }
+    }
+}
+
+/// An event of a record's past.
+package struct HangEvent: Hashable, Sendable {
+    /// Of the life.
+    package let birth: Stamp
+    package let stamp: Stamp
+    package let event: HangRow.Event
+}
+
+extension RowKey {
+    static func hang(
+        _ zone: ZoneNumber,
+        _ name: String,
+        _ birth: Stamp,
+        _ stamp: Stamp
+    ) -> RowKey {
+        RowKey(.hang) {
+            $0.add(zone)
+            $0.add(name)
+            $0.add(birth.time.value)
+            $0.add(birth.dot)
+            $0.add(stamp.time.value)
+            $0.add(stamp.dot)
+        }
+    }
+
+    package static func hangFloor(_ zone: ZoneNumber) -> RowKey {
+        RowKey(.hangFloor) { $0.add(zone) }
+    }
+}
+
+extension KeyRange {
+    package static func hanging(of zone: ZoneNumber) -> KeyRange {
+        KeyRange(prefix: RowKey(.hang) { $0.add(zone) }.bytes)
+    }
+
+    package static func hanging(of zone: ZoneNumber, _ name: String) -> KeyRange {
+        let prefix = RowKey(.hang) {
+            $0.add(zone)
+            $0.add(name)
+        }
+        return KeyRange(prefix: prefix.bytes)
+    }
+}
+
+/// The commits before which how records hung is not known.
+package struct HangFloor: RowValue, Hashable, Sendable {
+    package var vector: VersionVector
+
+    package init(_ vector: VersionVector) { self.vector = vector }
+
+    package func write(to writer: inout CanonicalWriter) { writer.vector(vector) }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        vector = try reader.vector()
+    }
+}
+
+// MARK: - Writing
+
+extension WriteTransaction {
+    /// Remembers that lives ended, and how they hung.
+    mutating func noteEnds(
+        of ended: [RecordRow],
+        named name: String,
+        _ stamp: Stamp,
+        at place: ZonePlace
+    ) {
+        guard place.zone.keepsHanging else { return }
+        for life in ended {
+            if let parent = life.parent {
+                note(.hung(under: parent.name), of: life, named: name, parent.stamp, at: place)
+            }
+            note(.ended, of: life, named: name, stamp, at: place)
+        }
+    }
+
+    /// Remembers a parent that a put took from a life, or did not give it after all.
+    mutating func noteMove(
+        of put: Commit.Put,
+        of life: RecordRow,
+        from before: RecordRow.NamedTarget?,
+        _ stamp: Stamp,
+        at place: ZonePlace
+    ) {
+        guard place.zone.keepsHanging else { return }
+        let name = put.recordName
+        if let before, before != life.parent {
+            note(.hung(under: before.name), of: life, named: name, before.stamp, at: place)
+            // A put of the whole record took it.
+            if life.parent == nil {
+                note(.hung(under: nil), of: life, named: name, stamp, at: place)
+            }
+        }
+        // It lost, also if it is of the whole record and names no parent.
+        guard put.parent != nil || put.isFull, let parent = life.parent, parent.stamp > stamp else {
+            return
+        }
+        let lost = put.parent.flatMap { $0.recordName.isEmpty ? nil : $0.recordName }
+        note(.hung(under: lost), of: life, named: name, stamp, at: place)
+    }
+
+    private mutating func note(
+        _ event: HangRow.Event,
+        of life: RecordRow,
+        named name: String,
+        _ stamp: Stamp,
+        at place: ZonePlace
+    ) {
+        put(.hang(place.number, name, life.birth, stamp), HangRow(event))
+    }
+
+    /// Nothing is known any more of a record that is forgotten.
+    mutating func forgetHanging(of name: String, at place: ZonePlace) {
+        if place.zone.keepsHanging { deleteRange(.log, .hanging(of: place.number, name)) }
+    }
+
+    /// How records of a zone hung before these commits is not known here: they came as state.
+    package mutating func raiseHangFloor(
+        of zone: ZoneNumber,
+        to vector: VersionVector
+    ) throws(EngineError) {
+        var floor: HangFloor = try row(.hangFloor(zone)) ?? HangFloor(VersionVector())
+        floor.vector.merge(vector)
+        put(.hangFloor(zone), floor)
+    }
+}
+
+extension Commit.Zone {
+    /// Whether trees of records can be shared here.
+    package var keepsHanging: Bool { database.kind == .private && name != Names.defaultZone }
+}
+
+// MARK: - Reading
+
+extension RowReader where Self: ~Copyable {
+    /// A record's past, in the order of births and then of stamps.
+    package borrowing func hangEvents(
+        of name: String,
+        in zone: ZoneNumber
+    ) throws(EngineError) -> [HangEvent] {
+        try rows(.log, .hanging(of: zone, name)).map { (key, value) throws(EngineError) in
+            var parts = KeyReader(key)
+            _ = try parts.number(ZoneNumber.self)
+            _ = try parts.content()
+            let birth = Stamp(HybridTime(try parts.number()), try parts.dot())
+            let stamp = Stamp(HybridTime(try parts.number()), try parts.dot())
+            let row = try decoding(key) { () throws(MalformedBytes) in try HangRow(row: value) }
+            return HangEvent(birth: birth, stamp: stamp, event: row.event)
+        }
+    }
+
+    /// The commits that a token must cover, so that what was in a tree then is known.
+    package borrowing func hangFloor(of zone: ZoneNumber) throws(EngineError) -> VersionVector {
+        let floor: HangFloor? = try row(.hangFloor(zone))
+        return floor?.vector ?? VersionVector()
+    }
+}

@@ -1,0 +1,274 @@
+// How shares are found: by their URL, and by the users who are in them.
+//
+// The rows are hints: they are written with a share's record and stay when it changes, so that a
+// reader asks the record itself whether it is there, in force, and whom it lets in. One that leads
+// nowhere any more is dropped a month later.
+
+import Crypto
+package import CumulusModel
+
+/// What is shared: a zone's life, or in it a life of a record.
+package struct ShareID: Hashable, Sendable {
+    /// 16 of them, the same on each node.
+    package let bytes: Bytes
+
+    package init(_ root: SharedRoot, in zone: Commit.Zone) {
+        var writer = CanonicalWriter()
+        writer.delimited("cumulus share".utf8)
+        writer.database(zone.database)
+        writer.delimited(zone.name.utf8)
+        writer.varint(zone.generation)
+        writer.delimited(root.value)
+        bytes = SHA256.hash(data: writer.bytes).first(16)
+    }
+
+    package init(bytes: Bytes) { self.bytes = bytes }
+}
+
+/// Where a share's record stands.
+package struct SharePlace: RowValue, Hashable, Sendable {
+    package var zone: Commit.Zone
+    package var recordName: String
+
+    package init(zone: Commit.Zone, recordName: String) {
+        self.zone = zone
+        self.recordName = recordName
+    }
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.database(zone.database)
+        writer.delimited(zone.name.utf8)
+        writer.varint(zone.generation)
+        writer.delimited(recordName.utf8)
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        let database = try reader.database()
+        let (name, generation) = (try reader.text(), try reader.varint())
+        zone = Commit.Zone(database: database, name: name, generation: generation)
+        recordName = try reader.text()
+    }
+}
+
+/// The shares by which a user was ever in a zone of somebody else.
+package struct VisibleZone: RowValue, Hashable, Sendable {
+    package var generation: UInt64
+    /// Names of their records, ascending.
+    package var shares: [String]
+    /// Milliseconds since 1970 UTC at which one of them changed last here.
+    package var changed: Int64
+
+    package init(generation: UInt64, shares: [String], changed: Int64) {
+        self.generation = generation
+        self.shares = shares
+        self.changed = changed
+    }
+
+    package func write(to writer: inout CanonicalWriter) {
+        writer.varint(generation)
+        writer.varint(UInt64(shares.count))
+        for share in shares { writer.delimited(share.utf8) }
+        writer.varint(zigzag(changed))
+    }
+
+    package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
+        generation = try reader.varint()
+        shares = try reader.list { (reader: inout CanonicalReader) throws(MalformedBytes) in
+            try reader.text()
+        }
+        changed = try reader.signed()
+    }
+}
+
+extension RowKey {
+    package static func sharePlace(_ scope: ScopeNumber, _ share: ShareID) -> RowKey {
+        RowKey(.sharePlace) {
+            $0.add(scope)
+            $0.add(fixed: share.bytes)
+        }
+    }
+
+    package static func visibleZone(
+        _ scope: ScopeNumber,
+        _ user: String,
+        owner: String,
+        _ zone: String
+    ) -> RowKey {
+        RowKey(.visibleZone) {
+            $0.add(scope)
+            $0.add(user)
+            $0.add(owner)
+            $0.add(zone)
+        }
+    }
+}
+
+extension KeyRange {
+    /// The zones in which a user ever was.
+    package static func visibleZones(of user: String, in scope: ScopeNumber) -> KeyRange {
+        let prefix = RowKey(.visibleZone) {
+            $0.add(scope)
+            $0.add(user)
+        }
+        return KeyRange(prefix: prefix.bytes)
+    }
+}
+
+// MARK: - Writing
+
+extension WriteTransaction {
+    /// Writes the rows by which a share is found.
+    mutating func storeShareRows(
+        of name: String,
+        _ before: [RecordRow],
+        _ rows: [RecordRow],
+        at place: ZonePlace
+    ) throws(EngineError) {
+        let shares = (before + rows).filter { !$0.access.isEmpty || $0.share != nil }
+        guard !shares.isEmpty, place.zone.database.kind == .private else { return }
+        // A share may be in force that was not, or no more.
+        state.sharesVersion += 1
+        var entries = AccessEntries()
+        for row in shares { entries.join(row.access) }
+        if let root = entries.root {
+            notePlace(of: try share(namedBy: root, in: place.number) ?? name, root, at: place)
+        }
+        // Of several shares of a root the one is found that counts.
+        if let shown = rows.first, !shown.isDead, let share = shown.share?.name {
+            notePlace(of: share, .record(name: name, birth: shown.birth.dot), at: place)
+        }
+        for user in entries.users { try noteVisible(place, share: name, to: user) }
+    }
+
+    private mutating func notePlace(
+        of share: String,
+        _ root: SharedRoot,
+        at place: ZonePlace
+    ) {
+        put(
+            .sharePlace(place.scope, ShareID(root, in: place.zone)),
+            SharePlace(zone: place.zone, recordName: share)
+        )
+    }
+
+    /// The share that a root names; nil of a zone, and where no such life of a record is shown.
+    private borrowing func share(
+        namedBy root: SharedRoot,
+        in zone: ZoneNumber
+    ) throws(EngineError) -> String? {
+        guard case .record(let name, let birth) = root, let row = try record(zone, name),
+            !row.isDead, row.birth.dot == birth
+        else { return nil }
+        return row.share?.name
+    }
+
+    private mutating func noteVisible(
+        _ place: ZonePlace,
+        share: String,
+        to user: String
+    ) throws(EngineError) {
+        let owner = place.zone.database.owner
+        let key = RowKey.visibleZone(place.scope, user, owner: owner, place.zone.name)
+        var row: VisibleZone =
+            try row(key) ?? VisibleZone(generation: place.zone.generation, shares: [], changed: 0)
+        if row.generation > place.zone.generation { return }
+        if row.generation < place.zone.generation {
+            row = VisibleZone(generation: place.zone.generation, shares: [], changed: 0)
+        }
+        if !row.shares.contains(share) { row.shares = (row.shares + [share]).sorted() }
+        row.changed = now
+        put(key, row)
+    }
+}
+
+// MARK: - Reading
+
+/// A share as it stands on a node: its record's living lives, joined.
+package struct StoredShare: Hashable, Sendable {
+    package let name: String
+    /// The life that is shown.
+    package let row: RecordRow
+    package let entries: AccessEntries
+}
+
+/// A zone in which a user is or was, and by which shares.
+package struct VisibleZoneEntry: Hashable, Sendable {
+    package let owner: String
+    package let zone: String
+    package let row: VisibleZone
+}
+
+extension RowReader where Self: ~Copyable {
+    /// A share's record with what all its lives say; nil if there is no living one.
+    package borrowing func share(
+        _ name: String,
+        in zone: ZoneNumber
+    ) throws(EngineError) -> StoredShare? {
+        guard let row = try record(zone, name), !row.isDead else { return nil }
+        var entries = row.access
+        if row.hasSiblings, !broken.contains(.joinedShares) {
+            for (key, value) in try rows(.records, .siblings(of: zone, name)) {
+                let life = try decoding(key) { () throws(MalformedBytes) in try RecordRow(value) }
+                entries.join(life.access)
+            }
+        }
+        return entries.isEmpty ? nil : StoredShare(name: name, row: row, entries: entries)
+    }
+
+    /// A share that counts: of a zone, or of the record life that names it.
+    package borrowing func shareInForce(
+        _ name: String,
+        in zone: ZoneNumber
+    ) throws(EngineError) -> StoredShare? {
+        guard let share = try share(name, in: zone), let root = share.entries.root,
+            try isInForce(name, of: root, in: zone)
+        else { return nil }
+        return share
+    }
+
+    /// Whether a share whose record lives counts, as far as its root decides.
+    package borrowing func isInForce(
+        _ name: String,
+        of root: SharedRoot,
+        in zone: ZoneNumber
+    ) throws(EngineError) -> Bool {
+        guard case .record(let rootName, let birth) = root else { return name == Names.zoneShare }
+        // A new record under the old name was never shared; of two shares the root names one.
+        guard let row = try record(zone, rootName), !row.isDead else { return false }
+        return (row.birth.dot == birth || broken.contains(.sharedLives))
+            && (row.share?.name == name || broken.contains(.namedShares))
+    }
+
+    /// Where a share's record stands or stood.
+    package borrowing func sharePlace(
+        _ share: ShareID,
+        in scope: ScopeNumber
+    ) throws(EngineError) -> SharePlace? {
+        try row(.sharePlace(scope, share))
+    }
+
+    /// The zones of others in which a user is, or was until a month ago, by owner and name.
+    package borrowing func visibleZones(
+        of user: String,
+        in scope: ScopeNumber
+    ) throws(EngineError) -> [VisibleZoneEntry] {
+        try rows(.meta, .visibleZones(of: user, in: scope)).map {
+            (key, value) throws(EngineError) in
+            var parts = KeyReader(key)
+            _ = try parts.number(ScopeNumber.self)
+            _ = try parts.content()
+            let (owner, zone) = (try parts.text(), try parts.text())
+            let row = try decoding(key) { () throws(MalformedBytes) in try VisibleZone(row: value) }
+            return VisibleZoneEntry(owner: owner, zone: zone, row: row)
+        }
+    }
+
+    package borrowing func visibleZone(
+        _ zone: String,
+        of owner: String,
+        to user: String,
+        in scope: ScopeNumber
+    ) throws(EngineError) -> VisibleZone? {
+        try row(.visibleZone(scope, user, owner: owner, zone))
+    }
+}

@@ -1,0 +1,151 @@
+// What must hold of shares themselves, at each step where something changed and when all nodes have
+// heard everything.
+//
+// S3: the nodes agree on who is in. S4: whoever was removed or left is out, unless invited again
+// since. S5: whoever is in accepted the invitation that counts. S6: whoever accepted the last
+// invitation and was not removed is in. S7: of permissions that were set beside each other the
+// least counts. S8: a visible root is the very life that was shared. S10: one share of a root
+// counts. S13: a participant commits nothing at a node that has heard of the removal, and nothing
+// that it may not see.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+
+extension ShareSimulation {
+    /// What must hold at every step, at the node that it changed.
+    mutating func check(_ one: Int) throws {
+        let picture = try picture(at: one)
+        for caller in devices.map(\.caller) {
+            for tree in try view(of: caller, at: one)?.trees ?? [] {
+                let root = ZonePicture.Root.record(tree.root, tree.birth)
+                let isShown = picture?.records[tree.root]?.birth == tree.birth
+                if sharedRoots.contains(root), isShown { continue }
+                let text = "\(caller.letter) sees \(tree.root), of which this life was not shared"
+                violate("S8", "\(text); \(picture?.text ?? "there is no zone")", at: one)
+            }
+        }
+    }
+
+    // MARK: Answers and commits
+
+    /// - Parameter seen: What its caller may see by what the node had heard; nil of the owner.
+    mutating func check(
+        _ answer: TestStore.Answer,
+        to caller: Caller,
+        _ seen: Set<String>?,
+        at one: Int
+    ) {
+        guard let seen, case .success(.modified(let outcome)) = answer else { return }
+        for item in outcome.saves {
+            guard case .failure(let failure) = item, let name = failure.serverRecord?.name,
+                !seen.contains(name)
+            else { continue }
+            violate("S12", "\(caller.letter) is shown \(name) by a refused save", at: one)
+        }
+    }
+
+    /// - Parameter seen: What its author may see by what the node had heard; nil of the owner.
+    mutating func checkCommit(
+        _ dot: Dot,
+        of asked: Asked,
+        _ seen: Set<String>?,
+        at one: Int
+    ) throws {
+        if case .acceptShare = asked.request.operation { return }
+        let store = stores[one]
+        guard let seen, let bytes = try store.reader.get(.commit(store.scopeNumber(), dot)) else {
+            return
+        }
+        if seen.isEmpty {
+            violate("S13", "a commit of somebody who sees nothing: \(asked.text)", at: one)
+        }
+        for operation in try Commit(bytes).operations {
+            let name: String
+            switch operation {
+            case .put(let put) where put.birth != nil: name = put.recordName
+            case .delete(let deleted, _): name = deleted
+            default: continue
+            }
+            if !seen.contains(name) {
+                violate("S13", "\(asked.text): \(name) is nothing that it sees", at: one)
+            }
+        }
+    }
+
+    // MARK: The end
+
+    /// What must hold when each node has read all commits.
+    mutating func checkEnd() throws {
+        for one in stores.indices { try check(one) }
+        for index in devices.indices {
+            let one = Int.random(in: stores.indices, using: &dice)
+            // What is left of a fetch, and then what has changed since it began.
+            for _ in 0..<2 { try fetchRecords(index, at: one, toEnd: true) }
+            try fetchZones(index, at: one)
+        }
+        try checkEqual()
+        guard let picture = try picture(at: 0) else { return }
+        let heard = try stores[0].vector()
+        var counting: [ZonePicture.Root: [String]] = [:]
+        for share in picture.shares.values.sorted(by: { $0.name < $1.name }) {
+            guard let root = share.root,
+                let stored = try stores[0].reader.shareInForce(share.name, in: picture.number)
+            else { continue }
+            counting[root, default: []].append(share.name)
+            for caller in devices.map(\.caller) {
+                let permission = stored.entries.permission(of: caller.user) ?? .none
+                let standing = ledger.standing(of: caller.participant.wholeBytes, in: share, heard)
+                check(caller, permission, standing, in: share, picture)
+            }
+        }
+        for (root, names) in counting where names.count > 1 {
+            violate("S10", "of \(root) all of \(names.sorted()) count; \(picture.text)", at: 0)
+        }
+    }
+
+    private mutating func check(
+        _ caller: Caller,
+        _ permission: ShareParticipant.Permission,
+        _ standing: ShareLedger.Standing,
+        in share: ZonePicture.Share,
+        _ picture: ZonePicture
+    ) {
+        let text = "\(caller.letter) in \(share.name), \(permission); \(standing); \(picture.text)"
+        guard permission > .none else {
+            if standing.isIn { violate("S6", "accepted, and is out: \(text)", at: 0) }
+            return
+        }
+        verdict.counts["participants", default: 0] += 1
+        if standing.invitation <= standing.gone {
+            violate("S4", "removed or left, and is in: \(text)", at: 0)
+        }
+        if !standing.accepted.contains(standing.invitation) {
+            violate("S5", "never accepted, and is in: \(text)", at: 0)
+        }
+        if permission.rawValue > standing.permission {
+            violate("S7", "may more than was left: \(text)", at: 0)
+        }
+    }
+
+    private mutating func checkEqual() throws {
+        let first = try picture(at: 0)
+        for one in stores.indices.dropFirst() {
+            let other = try picture(at: one)
+            guard first?.zone == other?.zone, first?.records == other?.records,
+                first?.shares == other?.shares
+            else {
+                let texts = [first, other].map { $0?.text ?? "no zone" }
+                violate("S3", "node 0 holds \(texts[0]); this one \(texts[1])", at: one)
+                continue
+            }
+            for caller in devices.map(\.caller) {
+                let views = [try view(of: caller, at: 0), try view(of: caller, at: one)]
+                guard views[0] != views[1] else { continue }
+                let texts = views.map { $0.map { "\($0)" } ?? "nothing" }
+                let text = "\(caller.letter) sees \(texts[1]), at node 0 \(texts[0])"
+                violate("S3", "\(text); \(first?.text ?? "no zone")", at: one)
+            }
+        }
+    }
+}

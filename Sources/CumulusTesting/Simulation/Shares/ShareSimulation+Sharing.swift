@@ -1,0 +1,303 @@
+// What people do to shares in a history: the owner shares, and changes with whom; participants
+// accept and leave.
+//
+// Called by `ShareSimulation.act`. Rules of what is written are broken here: what is written then
+// is what a node would write without the rule.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+
+extension ShareSimulation {
+    mutating func share(in picture: ZonePicture, at one: Int) throws {
+        let isZone = chance(12)
+        var root: String?
+        if !isZone {
+            // Now and then the root is made with its share.
+            root = chance(20) ? Self.names.randomElement(using: &dice) : anyone(in: picture)
+            if root == nil { return }
+        }
+        let ending = chance(50) ? "\(one)" : "same"
+        let name = root.map { "\($0).\(ending)" } ?? Names.zoneShare
+        if picture.shares[name] != nil { return }
+        var members: [ShareParts.Member] = []
+        for device in devices where members.isEmpty || chance(60) {
+            members.append(member(device.caller))
+        }
+        var items = [shareItem(name, ShareParts(root: root, members: members))]
+        if let root { items.insert(item(root, below: nil), at: 0) }
+        let people = members.map(\.name).joined(separator: ", ")
+        var asked = save(items)
+        asked = Asked(
+            request: asked.request,
+            text: "the owner shares \(root ?? "the zone") as \(name) with \(people)"
+        )
+        try askTwice(asked, percent: 40, at: one)
+    }
+
+    mutating func stop(in picture: ZonePicture, at one: Int) throws {
+        guard let share = anyShare(in: picture) else { return }
+        let delete = DeleteItem(share.name, in: address)
+        let modify = ModifyRecords(database: .private, deletes: [delete])
+        try ask(owners(.modifyRecords(modify), "the owner stops \(share.name)"), at: one)
+    }
+
+    /// The owner or an administrator saves the list of participants as it should be.
+    mutating func changeMembers(in picture: ZonePicture, at one: Int) throws {
+        guard let share = anyShare(in: picture), let user = devices.randomElement(using: &dice)
+        else { return }
+        let who = user.caller
+        var actor = Self.owner
+        if chance(25), let other = devices.randomElement(using: &dice) { actor = other.caller }
+        var members = share.members.values.filter(\.isInvited).compactMap(\.listed)
+        members.sort { $0.name < $1.name }
+        let known = share.members[who.participant.wholeBytes]
+        let index = members.firstIndex { $0.name == who.user }
+        let what: String
+        if let index {
+            switch Int.random(in: 0..<4, using: &dice) {
+            case 0:
+                what = "gives \(who.letter) another role"
+                members[index].role =
+                    members[index].role == .administrator ? .privateUser : .administrator
+            case 1:
+                what = "removes \(who.letter)"
+                if broken == .removal {
+                    return try forbid(who, members, index, share, picture, at: one)
+                }
+                members.remove(at: index)
+            default:
+                // A broken rule: who was removed is still in the list, and may nothing.
+                if members[index].permission == .none { return }
+                let isReader = members[index].permission == .readOnly
+                what = "lets \(who.letter) \(isReader ? "write" : "read")"
+                let permission: ShareParticipant.Permission = isReader ? .readWrite : .readOnly
+                if broken == .numbers {
+                    return try grant(permission, to: who, share, picture, at: one)
+                }
+                members[index].permission = permission
+            }
+        } else {
+            what = "invites \(who.letter)"
+            members.append(member(who))
+        }
+        let isDone = try ask(list(members, of: share, by: actor, what), at: one)
+        if broken == .answer, isDone, index == nil, let user = known?.user {
+            // A broken rule: who accepted once has accepted.
+            let entry = try entry(4, of: who, share.name, at: one) { $0.invitation }
+            let accepted = AccessEntries.Entry(key: entry.key, value: entry.value + user.utf8)
+            try write(accepted, to: share, in: picture, by: user, at: one)
+        }
+    }
+
+    private func list(
+        _ members: [ShareParts.Member],
+        of share: ZonePicture.Share,
+        by actor: Caller,
+        _ what: String
+    ) -> Asked {
+        var root: String?
+        if case .record(let name, _) = share.root { root = name }
+        let isOwner = actor == Self.owner
+        let item = shareItem(
+            share.name,
+            ShareParts(root: root, members: members),
+            in: isOwner ? address : sharedAddress,
+            tag: share.tag
+        )
+        let modify = ModifyRecords(database: isOwner ? .private : .shared, saves: [item])
+        return asking(.modifyRecords(modify), "\(actor.letter) \(what) in \(share.name)", actor)
+    }
+
+    mutating func accept(in picture: ZonePicture, at one: Int) throws {
+        var offers: [(share: ZonePicture.Share, caller: Caller)] = []
+        for share in picture.shares.values.sorted(by: { $0.name < $1.name }) {
+            for device in devices {
+                let member = share.members[device.caller.participant.wholeBytes]
+                let isOpen = member.map { $0.isInvited && !$0.isIn } ?? false
+                if isOpen || chance(10) { offers.append((share, device.caller)) }
+            }
+        }
+        guard let (share, caller) = offers.randomElement(using: &dice), let root = share.root
+        else { return }
+        let id: ShareID
+        switch root {
+        case .zone: id = ShareID(.zone, in: picture.zone)
+        case .record(let name, let birth):
+            id = ShareID(.record(name: name, birth: birth), in: picture.zone)
+        }
+        let text = "\(caller.letter) accepts \(share.name)"
+        let accept = asking(.acceptShare(AcceptShare(share: id)), text, caller)
+        let member = share.members[caller.participant.wholeBytes]
+        let isOpen = member.map { $0.isInvited && !$0.isIn } ?? false
+        guard try !ask(accept, at: one), isOpen, picture.isInForce(share) else { return }
+        violate("S6", "\(text), and is refused; \(picture.text)", at: one)
+    }
+
+    mutating func leave(in picture: ZonePicture, at one: Int) throws {
+        guard let caller = devices.randomElement(using: &dice)?.caller else { return }
+        let shares = picture.shares.values.sorted { $0.name < $1.name }.filter { share in
+            picture.isInForce(share)
+                && share.members[caller.participant.wholeBytes]?.isIn == true
+        }
+        guard let share = shares.randomElement(using: &dice) else { return }
+        if broken == .left { return try answerAnew(caller, share, picture, at: one) }
+        if chance(30) {
+            let modify = ModifyZones(database: .shared, deletes: [.success(sharedAddress)])
+            try ask(
+                asking(.modifyZones(modify), "\(caller.letter) leaves the zone", caller),
+                at: one
+            )
+        } else {
+            let delete = DeleteItem(share.name, in: sharedAddress)
+            let modify = ModifyRecords(database: .shared, deletes: [delete])
+            let text = "\(caller.letter) leaves \(share.name)"
+            try ask(asking(.modifyRecords(modify), text, caller), at: one)
+        }
+    }
+
+    // MARK: Broken rules
+
+    /// Instead of removing: a permission like others.
+    private mutating func forbid(
+        _ who: Caller,
+        _ members: [ShareParts.Member],
+        _ index: Int,
+        _ share: ZonePicture.Share,
+        _ picture: ZonePicture,
+        at one: Int
+    ) throws {
+        var members = members
+        members[index].permission = .none
+        let heard = try stores[one].vector()
+        let asked = list(members, of: share, by: Self.owner, "forbids \(who.letter) all")
+        guard try ask(asked, at: one), let dot = try newest(at: one, since: heard) else { return }
+        ledger.note(.removed, of: who.participant.wholeBytes, share, share, heard, by: dot)
+    }
+
+    /// Instead of counting versions: the clock.
+    private mutating func grant(
+        _ permission: ShareParticipant.Permission,
+        to who: Caller,
+        _ share: ZonePicture.Share,
+        _ picture: ZonePicture,
+        at one: Int
+    ) throws {
+        let clock = UInt32(truncatingIfNeeded: stores[one].now - 1_750_000_000_000)
+        var entry = try entry(1, of: who, share.name, at: one) { $0.invitation }
+        entry = AccessEntries.Entry(
+            key: entry.key,
+            value: entry.value + Self.bytes(clock) + [255 - permission.rawValue]
+        )
+        let heard = try stores[one].vector()
+        try write(entry, to: share, in: picture, by: Self.owner.user, at: one)
+        guard let dot = try newest(at: one, since: heard) else { return }
+        let event = ShareLedger.Event.set(permission: permission.rawValue)
+        ledger.note(event, of: who.participant.wholeBytes, share, share, heard, by: dot)
+    }
+
+    /// Instead of leaving: another answer, in the place of the first one.
+    private mutating func answerAnew(
+        _ who: Caller,
+        _ share: ZonePicture.Share,
+        _ picture: ZonePicture,
+        at one: Int
+    ) throws {
+        let entry = try entry(4, of: who, share.name, at: one) { $0.invitation - 1 }
+        let answer = AccessEntries.Entry(key: entry.key, value: entry.value + who.user.utf8)
+        let heard = try stores[one].vector()
+        try write(answer, to: share, in: picture, by: who.user, at: one)
+        guard let dot = try newest(at: one, since: heard) else { return }
+        ledger.note(.left, of: who.participant.wholeBytes, share, share, heard, by: dot)
+    }
+
+    /// The beginning of an entry: its key, and a number as its value.
+    private func entry(
+        _ field: UInt8,
+        of who: Caller,
+        _ share: String,
+        at one: Int,
+        _ number: (ZonePicture.Member) -> UInt32
+    ) throws -> AccessEntries.Entry {
+        let id = who.participant.wholeBytes
+        let member = try picture(at: one)?.shares[share]?.members[id] ?? ZonePicture.Member()
+        return AccessEntries.Entry(key: [1] + id + [field], value: Self.bytes(number(member)))
+    }
+
+    private static func bytes(_ number: UInt32) -> Bytes {
+        withUnsafeBytes(of: number.bigEndian) { Bytes($0) }
+    }
+
+    /// Makes a commit that no request makes.
+    private mutating func write(
+        _ entry: AccessEntries.Entry,
+        to share: ZonePicture.Share,
+        in picture: ZonePicture,
+        by user: String,
+        at one: Int
+    ) throws {
+        count("broken rules", "\(share.name): \(entry.key.hex) \(entry.value.hex)", at: one)
+        let scope = try stores[one].scopeNumber()
+        let access = Commit.Access(
+            recordName: share.name,
+            births: share.lives.sorted(),
+            entries: [entry]
+        )
+        try stores[one].change { (transaction: inout WriteTransaction) throws(EngineError) in
+            _ = try transaction.perform(
+                [.access(access)],
+                in: scope,
+                zone: picture.zone,
+                author: Author(user: user)
+            )
+        }
+    }
+
+    // MARK: Parts of requests
+
+    private func shareItem(
+        _ name: String,
+        _ parts: ShareParts,
+        in zone: ZoneAddress? = nil,
+        tag: Bytes? = nil
+    ) -> SaveItem {
+        let content = SaveItem.Content(
+            type: Names.shareType,
+            changeTag: tag,
+            fields: RecordBody(),
+            share: parts
+        )
+        return SaveItem(
+            address: RecordAddress(zone: zone ?? address, name: name),
+            content: .success(content)
+        )
+    }
+
+    private mutating func member(_ caller: Caller) -> ShareParts.Member {
+        ShareParts.Member(
+            id: caller.participant,
+            name: caller.user,
+            role: chance(25) ? .administrator : .privateUser,
+            permission: chance(50) ? .readWrite : .readOnly
+        )
+    }
+
+    private mutating func anyShare(in picture: ZonePicture) -> ZonePicture.Share? {
+        picture.shares.values.sorted { $0.name < $1.name }.randomElement(using: &dice)
+    }
+}
+
+extension ZonePicture.Member {
+    /// As it stands in a list of participants.
+    fileprivate var listed: ShareParts.Member? {
+        guard let role = ShareParticipant.Role(rawValue: role),
+            let permission = ShareParticipant.Permission(rawValue: permission)
+        else { return nil }
+        return ShareParts.Member(
+            id: ParticipantID(user: name),
+            name: name,
+            role: role,
+            permission: permission
+        )
+    }
+}

@@ -1,0 +1,227 @@
+// Random histories of sharing on two or three nodes: an owner's records that hang below each other,
+// shares of trees and of the zone, participants who join, write and leave, and their devices.
+//
+// Called by `cumulus-sim --shares` and by `ShareHistoryTests`. Each node is a store that runs the
+// production requests; commits and states travel through the production intake, in any order that
+// it allows. Requests are sent again to other nodes, processes end, tombstones, logs and the past
+// of trees are forgotten, and nodes go back to backups. What must hold is in
+// `ShareSimulation+Devices` for each answer, and in `ShareSimulation+Checks`. A history takes some
+// milliseconds.
+//
+// Folder: histories of who sees what of a shared zone. Read `ShareSimulation`, then `ZonePicture`
+// and `ShareLedger`, which say what must come of it, and the simulation's extensions.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+
+package struct ShareSimulation {
+    /// A request that may be sent again.
+    struct Asked {
+        let request: WriteRequest
+        /// For people.
+        let text: String
+    }
+
+    let broken: SimulatedShareRule?
+    private let isTold: Bool
+    var dice: SeededGenerator
+    let stores: [TestStore]
+    var devices: [SharedDevice]
+    var ledger = ShareLedger()
+    /// The lives that requests shared.
+    private(set) var sharedRoots: Set<ZonePicture.Root> = []
+    /// The last requests, which may come again.
+    private(set) var asked: [Asked] = []
+    var backups: [Int: any StorageEngine] = [:]
+    var directories: [Int: KnownZones] = [:]
+    /// Counted up, so that each save writes something new.
+    var made: Int64 = 0
+    private var steps = 0
+    var verdict = Simulation.Verdict()
+
+    static let zone = "trees"
+    static let names = ["p", "q", "r", "s", "t", "x"]
+    static let owner = Caller(role: .user("_" + String(repeating: "a", count: 32)))
+    static let participants = ["b", "c"].map { letter in
+        Caller(role: .user("_" + String(repeating: letter, count: 32)))
+    }
+
+    /// - Parameters:
+    ///   - broken: A rule that is taken away.
+    ///   - isTold: Keep the story.
+    package static func run(
+        seed: UInt64,
+        steps: Int = 120,
+        breaking broken: SimulatedShareRule? = nil,
+        isTold: Bool = false
+    ) throws -> Simulation.Verdict {
+        var simulation = try ShareSimulation(seed: seed, broken, isTold)
+        for _ in 0..<steps {
+            simulation.steps += 1
+            let changed = try simulation.step()
+            try simulation.breakRows(at: changed)
+            try simulation.check(changed)
+            if !simulation.verdict.violations.isEmpty { return simulation.verdict }
+        }
+        try simulation.settle()
+        try simulation.checkEnd()
+        return simulation.verdict
+    }
+
+    private init(seed: UInt64, _ broken: SimulatedShareRule?, _ isTold: Bool) throws {
+        self.broken = broken
+        self.isTold = isTold
+        dice = SeededGenerator(seed: seed)
+        let count = Int.random(in: 2...3, using: &dice)
+        stores = try (0..<count).map { try TestStore(seed: seed &* 8 &+ UInt64($0)) }
+        let users = Self.participants.prefix(Int.random(in: 1...2, using: &dice))
+        devices = users.map(SharedDevice.init)
+        for store in stores {
+            store.breakRules(broken?.inStores ?? [])
+            store.now += Int64.random(in: 0...20, using: &dice)
+        }
+        try makeZone(at: 0)
+        try ask(save([item("p", below: nil), item("q", below: "p")]), at: 0)
+        for other in 1..<count { try exchange(from: 0, to: other, most: .max) }
+    }
+
+    // MARK: Steps
+
+    /// Returns the node whose store may have changed.
+    private mutating func step() throws -> Int {
+        let one = Int.random(in: stores.indices, using: &dice)
+        stores[one].now += Int64.random(in: 0...3, using: &dice)
+        switch Int.random(in: 0..<100, using: &dice) {
+        case ..<46: try act(at: one)
+        case ..<70:
+            let to = another(than: one)
+            try exchange(from: one, to: to, most: Int.random(in: 1...6, using: &dice))
+            return to
+        case ..<77: return try fault(at: one)
+        case ..<83: try fetchZones(anyDevice(), at: one)
+        default: try fetchRecords(anyDevice(), at: one)
+        }
+        return one
+    }
+
+    private mutating func anyDevice() -> Int { Int.random(in: devices.indices, using: &dice) }
+
+    mutating func another(than one: Int) -> Int {
+        (one + Int.random(in: 1..<stores.count, using: &dice)) % stores.count
+    }
+
+    mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &dice) < percent }
+
+    func picture(at one: Int) throws -> ZonePicture? {
+        try ZonePicture(of: Self.zone, ownedBy: Self.owner.user, in: stores[one])
+    }
+
+    // MARK: Requests
+
+    /// Sends a request to a node, and notes what it did to shares; returns false if it changed
+    /// nothing.
+    @discardableResult
+    mutating func ask(_ asked: Asked, at one: Int) throws -> Bool {
+        let store = stores[one]
+        let (before, heard) = (try picture(at: one), try store.vector())
+        let answer = try store.run(asked.request)
+        let known = self.asked.suffix(5).filter {
+            $0.request.requestID != asked.request.requestID
+        }
+        self.asked = known + [asked]
+        let caller = asked.request.caller
+        let seen = seen(by: caller, in: before, heard)
+        check(answer, to: caller, seen, at: one)
+        guard let dot = try newest(at: one, since: heard) else {
+            count("requests without effect", "\(asked.text): \(Self.text(of: answer))", at: one)
+            return false
+        }
+        count("changes", asked.text, at: one)
+        try checkCommit(dot, of: asked, seen, at: one)
+        note(before, try picture(at: one), heard, by: dot)
+        return true
+    }
+
+    /// The node's last commit, if it was made since.
+    func newest(at one: Int, since heard: VersionVector) throws -> Dot? {
+        let run = stores[one].state.incarnation
+        let dot = Dot(run, try stores[one].vector()[run])
+        return heard.covers(dot) ? nil : dot
+    }
+
+    /// What a participant may see by all that a node had heard; nil of the owner.
+    private func seen(
+        by caller: Caller,
+        in picture: ZonePicture?,
+        _ heard: VersionVector
+    ) -> Set<String>? {
+        if caller == Self.owner { return nil }
+        return picture?.readable { ledger.isIn($0, caller.participant.wholeBytes, heard) } ?? []
+    }
+
+    /// Notes how shares differ from before.
+    private mutating func note(
+        _ before: ZonePicture?,
+        _ after: ZonePicture?,
+        _ heard: VersionVector,
+        by dot: Dot
+    ) {
+        for share in (after?.shares ?? [:]).values {
+            var old = before?.shares[share.name]
+            if old?.lives.isDisjoint(with: share.lives) == true { old = nil }
+            if old == nil, let root = share.root { sharedRoots.insert(root) }
+            for (who, member) in share.members {
+                let known = old?.members[who] ?? ZonePicture.Member()
+                for event in member.events(since: known) {
+                    ledger.note(event, of: who, old, share, heard, by: dot)
+                }
+            }
+        }
+    }
+
+    // MARK: The story
+
+    mutating func count(_ what: String, _ text: String = "", at one: Int) {
+        verdict.counts[what, default: 0] += 1
+        if isTold { verdict.story.append("step \(steps), node \(one): \(what) \(text)") }
+    }
+
+    mutating func violate(_ checker: String, _ text: String, at one: Int) {
+        verdict.violations.append((checker, "step \(steps), node \(one): \(text)"))
+    }
+
+    private static func text(of answer: TestStore.Answer) -> String {
+        switch answer {
+        case .failure(let error): "\(error.code): \(error.message)"
+        case .success(.modified(let outcome)):
+            (outcome.saves + outcome.deletes).map { item in
+                if case .failure(let failure) = item { failure.message } else { "done" }
+            }.joined(separator: "; ")
+        case .success: "done"
+        }
+    }
+}
+
+extension Caller {
+    var participant: ParticipantID { ParticipantID(user: user) }
+
+    /// For people: the letter that the name is made of.
+    var letter: String { String(user.suffix(1)) }
+}
+
+extension ZonePicture.Member {
+    /// What was done since to make it what it is.
+    fileprivate func events(since known: ZonePicture.Member) -> [ShareLedger.Event] {
+        var events: [ShareLedger.Event] = []
+        if invitation > known.invitation {
+            events.append(.invited(permission: permission))
+        } else if (version, permission) != (known.version, known.permission) {
+            events.append(.set(permission: permission))
+        }
+        if accepted > known.accepted { events.append(.accepted) }
+        if removed > known.removed { events.append(.removed) }
+        if left > known.left { events.append(.left) }
+        return events
+    }
+}

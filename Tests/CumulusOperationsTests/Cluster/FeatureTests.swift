@@ -1,0 +1,57 @@
+// A feature is used once every listed member has said that it knows it.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@Suite struct FeatureTests {
+    private let store: TestStore
+    private let one = Bytes(repeating: 1, count: 16)
+    private let other = Bytes(repeating: 2, count: 16)
+
+    init() throws { store = try TestStore() }
+
+    private func refusal() throws -> ServiceError? { try Feature.access.refusal(in: store.reader) }
+
+    @Test func aMemberThatHasNotSaidSoHoldsItBack() throws {
+        #expect(try refusal() == nil)
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            _ = try Members.enter(one, endpoint: "a:1", in: &transaction)
+            _ = try Members.enter(other, endpoint: "b:1", in: &transaction)
+            try Feature.announce(one, in: &transaction)
+        }
+        let refusal = try refusal()
+        #expect(refusal?.code == .serviceUnavailable)
+        #expect(refusal?.message.contains(other.hex) == true)
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            try Feature.announce(other, in: &transaction)
+        }
+        #expect(try self.refusal() == nil)
+    }
+
+    @Test func whoIsOffTheListHoldsNothingBack() throws {
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            _ = try Members.enter(one, endpoint: "a:1", in: &transaction)
+        }
+        #expect(try refusal() != nil)
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            _ = try Members.remove(one, in: &transaction)
+        }
+        #expect(try refusal() == nil)
+    }
+
+    /// A node says it once, not at each start.
+    @Test func itIsSaidOnce() throws {
+        func commits() throws -> Int { try store.reader.rows(.log, .all(.commit)).count }
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            try Feature.announce(one, in: &transaction)
+        }
+        let before = try commits()
+        try store.change { (transaction: inout WriteTransaction) throws(EngineError) in
+            try Feature.announce(one, in: &transaction)
+        }
+        #expect(try commits() == before)
+    }
+}

@@ -1,0 +1,314 @@
+// Saves of shares: what can be shared, with whom, and who may say so.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@Suite struct SaveShareTests: ShareTesting {
+    let bed: ShareTestBed
+
+    init() throws { bed = try ShareTestBed() }
+
+    /// Those who are in the zone's share, as one of them sees it.
+    private func members(
+        of name: String = Names.zoneShare,
+        by caller: Caller
+    ) throws -> [String: ShareView.Member] {
+        let share = try bed.fetch(name, by: caller).get()
+        let members = try #require(share.sharing).members
+        return Dictionary(uniqueKeysWithValues: members.map { ($0.user ?? $0.handle, $0) })
+    }
+
+    // MARK: What can be shared
+
+    @Test func aZoneShareShowsWhatItShares() throws {
+        #expect(try bed.shareZone(with: [bed.member(bob, .readOnly)]) == nil)
+        let share = try bed.fetch(Names.zoneShare, by: owner).get()
+        let sharing = try #require(share.sharing)
+        #expect(sharing.root == nil && sharing.owner == owner.user)
+        #expect(sharing.publicPermission == .none && sharing.share.count == 16)
+        let invited = try #require(try members(by: owner)[bob.user])
+        #expect(invited.permission == .readOnly && invited.role == .privateUser)
+        #expect(invited.status == .pending && !invited.isCaller)
+        #expect(try bed.names(by: owner) == [Names.zoneShare])
+    }
+
+    @Test func aRootNamesItsShare() throws {
+        #expect(try bed.share("r", with: [bed.member(bob)]) == nil)
+        let root = try bed.fetch("r", by: owner).get()
+        #expect(root.share == "share-r")
+        #expect(try bed.fetch("share-r", by: owner).get().sharing?.root == "r")
+        // A later save of the root keeps it.
+        try bed.save([bed.item("r", 2, by: owner)], .allKeys, by: owner)
+        #expect(try bed.fetch("r", by: owner).get().share == "share-r")
+    }
+
+    @Test func aShareIsSavedWithItsRoot() throws {
+        try bed.save("r", by: owner)
+        let parts = ShareParts(root: "r")
+        let alone = try bed.save([bed.shareItem("s", parts, by: owner)], by: owner)
+        #expect(alone == .invalidArguments)
+        let none = try bed.save([bed.shareItem("s", nil, by: owner)], by: owner)
+        #expect(none == .invalidArguments)
+        #expect(try bed.share("r", named: "s") == nil)
+    }
+
+    @Test func nothingInTheDefaultZoneIsShared() throws {
+        var item = bed.shareItem("s", ShareParts(root: "r"), by: owner)
+        item.address.zone = ZoneAddress()
+        let saved = try store.save([SaveItem("r"), item], by: owner)
+        #expect(saved.codes[1] == .invalidArguments)
+    }
+
+    @Test func aShareInPublicIsRefused() throws {
+        var item = bed.shareItem("s", ShareParts(root: "r"), by: owner)
+        item.address.zone = ZoneAddress()
+        let saved = try store.save([SaveItem("r"), item], in: .public, by: owner)
+        #expect(saved.codes == [nil, .badDatabase])
+    }
+
+    @Test func theNameOfAZoneShareIsFixed() throws {
+        let zone = ShareParts(root: nil)
+        let other = try bed.save([bed.shareItem("s", zone, by: owner)], by: owner)
+        #expect(other == .invalidArguments)
+        let tree = try bed.share("r", named: Names.zoneShare)
+        #expect(tree == .invalidArguments)
+        let note = try bed.save([bed.item(Names.zoneShare, by: owner)], by: owner)
+        #expect(note == .invalidArguments)
+    }
+
+    @Test func oneShareForEachRecord() throws {
+        try bed.share("r")
+        try bed.save("a", under: "r", by: owner)
+        try bed.save("b", under: "a", by: owner)
+        #expect(try bed.share("r", named: "again") == .alreadyShared)
+        // Below a shared record, and above one.
+        #expect(try bed.share("b") == .alreadyShared)
+        try bed.save(
+            [bed.item("top", by: owner), bed.item("r", under: "top", by: owner)],
+            by: owner
+        )
+        #expect(try bed.share("top") == .alreadyShared)
+        // Once the share is gone the record can be shared again.
+        #expect(try bed.delete("share-r", by: owner) == nil)
+        #expect(try bed.share("b") == nil)
+    }
+
+    @Test func aRecordOfASharedZoneIsSharedAlready() throws {
+        try bed.shareZone()
+        #expect(try bed.share("r") == .alreadyShared)
+        try bed.delete(Names.zoneShare, by: owner)
+        #expect(try bed.share("r") == nil)
+    }
+
+    @Test func aTreeThatIsTooLargeToLookThroughIsRefused() throws {
+        try bed.save("r", by: owner)
+        try bed.save((0..<20).map { bed.item("c\($0)", under: "r", by: owner) }, by: owner)
+        var limits = Limits()
+        limits.treeRecords = 19
+        let items = [
+            bed.item("r", by: owner), bed.shareItem("s", ShareParts(root: "r"), by: owner),
+        ]
+        var modify = ModifyRecords(
+            database: .private,
+            policy: .changedKeys,
+            saves: items,
+            limits: limits
+        )
+        #expect(try store.modify(modify, by: owner).codes[1] == .limitExceeded)
+        modify.limits.treeRecords = 20
+        #expect(try store.modify(modify, by: owner).codes == [nil, nil])
+    }
+
+    /// A repeated save, un-sharing and sharing anew: the address stays.
+    @Test func theURLOfARootStays() throws {
+        try bed.share("r")
+        let first = try bed.shareID("share-r")
+        try bed.delete("share-r", by: owner)
+        try bed.share("r", named: "other")
+        #expect(try bed.shareID("other") == first)
+        try bed.delete("r", by: owner)
+        try bed.share("r")
+        #expect(try bed.shareID("share-r") != first)
+    }
+
+    // MARK: With whom
+
+    @Test func aSaveMakesTheListAsItSays() throws {
+        try bed.shareZone(with: [bed.member(bob), bed.member(carol)])
+        let admin = bed.member(carol, .readOnly, as: .administrator)
+        #expect(try bed.set([admin, bed.member(dave, .readOnly)]) == nil)
+        let found = try members(by: owner)
+        #expect(Set(found.keys) == [carol.user, dave.user])
+        #expect(found[carol.user]?.role == .administrator)
+        #expect(found[carol.user]?.permission == .readOnly)
+        // The owner is in anyway.
+        #expect(try bed.set([bed.member(owner), admin]) == nil)
+        #expect(Set(try members(by: owner).keys) == [carol.user])
+    }
+
+    @Test func aListOfAnotherVersionIsRefused() throws {
+        try bed.shareZone(with: [bed.member(bob)])
+        let tag = try bed.fetch(Names.zoneShare, by: owner).get().changeTag
+        try bed.accept(by: bob)
+        // Whatever the policy: the list is of before the answer.
+        for policy in [SavePolicy.ifUnchanged, .changedKeys, .allKeys] {
+            let item = bed.shareItem(Names.zoneShare, ShareParts(root: nil), tag: tag, by: owner)
+            let outcome = try bed.outcome(of: [item], policy, by: owner)
+            #expect(outcome.codes == [.serverRecordChanged])
+            guard case .failure(let failure) = outcome.saves[0] else { continue }
+            #expect(failure.serverRecord?.sharing?.members.map(\.status) == [.accepted])
+        }
+    }
+
+    @Test func titlesAreOrdinaryFields() throws {
+        try bed.shareZone(with: [bed.member(bob)])
+        let tag = try bed.fetch(Names.zoneShare, by: owner).get().changeTag
+        let item = SaveItem(
+            Names.zoneShare,
+            ["title": .string("Trip")],
+            type: Names.shareType,
+            in: bed.zone(of: owner),
+            tag: tag
+        )
+        #expect(try bed.save([item], by: owner) == nil)
+        #expect(Set(try members(by: owner).keys) == [bob.user])
+    }
+
+    @Test func namesAndRolesThatCanNotBeAreRefused() throws {
+        var member = bed.member(bob)
+        member.name = carol.user
+        #expect(try bed.shareZone(with: [member]) == .invalidArguments)
+        member = bed.member(bob, .readOnly, as: .publicUser)
+        #expect(try bed.shareZone(with: [member]) == .invalidArguments)
+        #expect(try bed.shareZone(with: [bed.member(bob), bed.member(bob)]) == .invalidArguments)
+        #expect(try bed.shareZone(with: [bed.member(bob)]) == nil)
+    }
+
+    @Test func whatAShareIsOfDoesNotChange() throws {
+        try bed.share("r")
+        let tag = try bed.fetch("share-r", by: owner).get().changeTag
+        let items = [
+            bed.item("x", by: owner),
+            bed.shareItem("share-r", ShareParts(root: "x"), tag: tag, by: owner),
+        ]
+        #expect(try bed.save(items, by: owner) == .invalidArguments)
+    }
+
+    @Test func moreThanAHundredAreTooMany() throws {
+        let members = (0...100).map { number -> ShareParts.Member in
+            let name = "_" + Bytes(repeating: UInt8(number), count: 16).hex
+            return ShareParts.Member(
+                id: ParticipantID(user: name),
+                name: name,
+                role: .privateUser,
+                permission: .readOnly
+            )
+        }
+        #expect(try bed.shareZone(with: members) == .tooManyParticipants)
+        #expect(try bed.shareZone(with: Array(members.dropLast())) == nil)
+    }
+
+    // MARK: The public
+
+    @Test func openSharesDontMixWithInvitations() throws {
+        try bed.shareZone(with: [bed.member(bob), bed.member(carol)])
+        try bed.accept(by: bob)
+        // Opening drops who has not accepted; who has stays.
+        #expect(try bed.set([bed.member(bob), bed.member(carol)], .readOnly) == nil)
+        #expect(Set(try members(by: owner).keys) == [bob.user])
+        #expect(try bed.set([bed.member(bob), bed.member(dave)], .readOnly) == .invalidArguments)
+        #expect(try bed.set([], .readOnly) == .invalidArguments)
+        #expect(try bed.set([bed.member(bob), bed.member(dave)], .none) == nil)
+    }
+
+    /// 34 public raised: joiners stay; closed and opened: out.
+    @Test func publicRaisedJoinersStayClosedAndOpenedOut() throws {
+        try bed.shareZone(with: [], .readOnly)
+        #expect(try bed.accept(by: bob) == nil)
+        #expect(try bed.save("a", by: bob) == .permissionFailure)
+        let joined = bed.member(bob, .readOnly, as: .publicUser)
+        #expect(try bed.set([joined], .readWrite) == nil)
+        #expect(try bed.save("a", by: bob) == nil)
+        #expect(try bed.set([joined], .none) == nil)
+        #expect(try bed.code("a", by: bob) == .zoneNotFound)
+        #expect(try bed.set([], .readWrite) == nil)
+        #expect(try bed.code("a", by: bob) == .zoneNotFound)
+        #expect(try bed.accept(by: bob) == nil)
+        #expect(try bed.code("a", by: bob) == nil)
+    }
+
+    @Test func aPublicUserSeesTheOwnerAndItself() throws {
+        try bed.shareZone(with: [bed.member(carol)])
+        try bed.accept(by: carol)
+        try bed.set([bed.member(carol)], .readOnly)
+        try bed.accept(by: bob)
+        #expect(Set(try members(by: owner).keys) == [bob.user, carol.user])
+        #expect(Set(try members(by: carol).keys) == [bob.user, carol.user])
+        let own = try members(by: bob)
+        #expect(Set(own.keys) == [bob.user] && own[bob.user]?.isCaller == true)
+    }
+
+    // MARK: By whom
+
+    @Test func administratorsInviteAndOthersDoNot() throws {
+        let members = [bed.member(bob, .readOnly, as: .administrator), bed.member(carol)]
+        try bed.shareZoneAccepted(with: members, by: bob, carol)
+        #expect(try bed.set(members + [bed.member(dave)], by: carol) == .permissionFailure)
+        #expect(try bed.set(members + [bed.member(dave)], by: bob) == nil)
+        #expect(try bed.accept(by: dave) == nil)
+        #expect(try bed.set([members[0], bed.member(dave)], by: bob) == nil)
+        #expect(try bed.code("x", by: carol) == .zoneNotFound)
+    }
+
+    @Test func aParticipantSharesNothing() throws {
+        try bed.shareZoneAccepted(with: [bed.member(bob)], by: bob)
+        let parts = ShareParts(root: "r")
+        let items = [bed.item("r", by: bob), bed.shareItem("s", parts, by: bob)]
+        #expect(try bed.save(items, by: bob) == .permissionFailure)
+    }
+
+    // MARK: The end
+
+    @Test func aRootTakesItsShareWithIt() throws {
+        try bed.shareAccepted("r", with: [bed.member(bob)], by: bob)
+        #expect(try bed.delete("r", by: owner) == nil)
+        #expect(try bed.code("share-r", by: owner) == .unknownItem)
+        #expect(try bed.code("r", by: bob) == .zoneNotFound)
+        #expect(try bed.zones(by: bob) == [])
+    }
+
+    @Test func aCascadeOfTheOwnerTakesSharesWithTheirRoots() throws {
+        try bed.save("top", by: owner)
+        let root = SaveItem("r", ["of": .owner("top")], in: bed.zone(of: owner))
+        let share = bed.shareItem("s", ShareParts(root: "r"), by: owner)
+        #expect(try bed.save([root, share], by: owner) == nil)
+        #expect(try bed.delete("top", by: owner) == nil)
+        #expect(try bed.code("s", by: owner) == .unknownItem)
+    }
+
+    @Test func aShareThatIsDeletedLeavesItsRoot() throws {
+        try bed.shareAccepted("r", with: [bed.member(bob)], by: bob)
+        #expect(try bed.delete("share-r", by: owner) == nil)
+        #expect(try bed.fetch("r", by: owner).get().share == nil)
+        #expect(try bed.code("r", by: bob) == .zoneNotFound)
+    }
+
+    @Test func aShareAndItsSuccessorInOneBatch() throws {
+        try bed.shareAccepted("r", with: [bed.member(bob)], by: bob)
+        let items = [
+            bed.item("r", by: owner), bed.shareItem("s", ShareParts(root: "r"), by: owner),
+        ]
+        let modify = ModifyRecords(
+            database: .private,
+            policy: .changedKeys,
+            saves: items,
+            deletes: [DeleteItem("share-r", in: bed.zone(of: owner))]
+        )
+        #expect(try store.modify(modify, by: owner).codes == [nil, nil, nil])
+        #expect(try bed.fetch("r", by: owner).get().share == "s")
+        #expect(try bed.code("r", by: bob) == .zoneNotFound)
+    }
+}

@@ -1,0 +1,48 @@
+// Random histories of sharing on two or three nodes that hear of each other in any order: a
+// participant's device holds what it may read and nothing else, whichever node answers it, and all
+// nodes agree in the end on who is in.
+//
+// `cumulus-sim --shares` runs more. Each rule is taken away once, to see that some check notices.
+
+import CumulusTesting
+import Testing
+
+@Suite struct ShareHistoryTests {
+    @Test func aParticipantHoldsWhatItMayRead() throws {
+        var counts: [String: Int] = [:]
+        for seed in 1...100 as ClosedRange<UInt64> {
+            let verdict = try ShareSimulation.run(seed: seed)
+            #expect(verdict.violations.isEmpty, "seed \(seed): \(verdict.violations)")
+            counts.merge(verdict.counts, uniquingKeysWith: +)
+        }
+        // Histories without these would show little.
+        let needed = [
+            "changes", "twins", "repetitions", "states", "kills", "truncations", "restores",
+            "purges", "past forgotten", "told", "told as deleted", "records held", "expired",
+            "nodes behind", "lists", "participants",
+        ]
+        for what in needed { #expect(counts[what, default: 0] > 10, "\(what): \(counts)") }
+    }
+
+    /// Seeds from which those rules are searched that few histories show; others from the first.
+    private static let late: [SimulatedShareRule: UInt64] = [
+        .horizon: 572, .always: 430, .numbers: 131, .removal: 95, .break: 89, .lost: 33,
+    ]
+
+    @Test(arguments: SimulatedShareRule.allCases) func aBrokenRuleIsNoticed(
+        rule: SimulatedShareRule
+    ) throws {
+        let first = Self.late[rule] ?? 1
+        let noticing = try (first...first + 300).first { seed in
+            try !ShareSimulation.run(seed: seed, breaking: rule).violations.isEmpty
+        }
+        #expect(noticing != nil, "no seed shows that '\(rule.rawValue)' is broken")
+    }
+
+    @Test func aSeedTellsOneStory() throws {
+        let stories = try [7, 8, 7].map { seed in
+            try ShareSimulation.run(seed: UInt64(seed), isTold: true).story
+        }
+        #expect(stories[0] == stories[2] && stories[0] != stories[1] && !stories[0].isEmpty)
+    }
+}

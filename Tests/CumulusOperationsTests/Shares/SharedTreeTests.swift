@@ -1,0 +1,273 @@
+// What participants of a tree see, change and are told.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+/// A tree of three with a root, which Bob writes and Carol reads, beside records of the owner's.
+@Suite struct SharedTreeTests: ShareTesting {
+    let bed: ShareTestBed
+    private static let tree: Set = ["r", "a", "aa", "b", "share-r"]
+
+    init() throws {
+        bed = try ShareTestBed()
+        try bed.save("out", by: owner)
+        try bed.save("under", under: "out", by: owner)
+        let members = [bed.member(bob), bed.member(carol, .readOnly)]
+        try bed.shareAccepted("r", with: members, by: bob, carol)
+        try bed.save("a", under: "r", by: owner)
+        try bed.save("aa", under: "a", by: owner)
+        try bed.save("b", under: "r", by: owner)
+    }
+
+    private func query(by caller: Caller, counts: Bool = false) throws -> QueryRecords.Page {
+        let query = Query(recordType: "Note", predicate: .field("n") > Int64(0))
+        return try store.query(
+            query,
+            in: .shared,
+            zone: bed.zone(of: caller),
+            counts: counts,
+            by: caller
+        )
+    }
+
+    private func follow(
+        _ device: inout ShareDevice,
+        limit: Int = 1_000,
+        on node: ShareTestBed? = nil
+    ) throws {
+        try device.follow(node ?? bed, limit: limit)
+    }
+
+    // MARK: Inside and outside
+
+    @Test func whatIsOutsideDoesNotExist() throws {
+        for name in ["r", "a", "aa", "b", "share-r"] {
+            #expect(try bed.code(name, by: carol) == nil)
+        }
+        #expect(try bed.code("out", by: carol) == .unknownItem)
+        #expect(try bed.code("under", by: carol) == .unknownItem)
+        #expect(try bed.code("missing", by: carol) == .unknownItem)
+        #expect(Set(try bed.names(by: carol)) == Self.tree)
+        let found = try query(by: carol)
+        #expect(Set(found.records.map(\.record.name)) == Self.tree.subtracting(["share-r"]))
+        #expect(try query(by: carol, counts: true).count == 4)
+    }
+
+    /// 26 orphan; unseen parent; unseen name.
+    @Test func orphanUnseenParentUnseenName() throws {
+        #expect(try bed.save("new", by: bob) == .permissionFailure)
+        #expect(try bed.save("new", under: "out", by: bob) == .permissionFailure)
+        #expect(try bed.save("new", under: "missing", by: bob) == .permissionFailure)
+        #expect(try bed.save("new", under: "aa", by: carol) == .permissionFailure)
+        // A name that is taken by what it does not see.
+        #expect(try bed.save("out", under: "a", by: bob) == .permissionFailure)
+        #expect(try bed.save("out", 2, by: bob) == .permissionFailure)
+        let tag = Bytes(repeating: 1, count: 8)
+        for name in ["out", "missing"] {
+            let item = bed.item(name, tag: tag, by: bob)
+            #expect(try bed.save([item], .ifUnchanged, by: bob) == .unknownItem)
+            #expect(try bed.delete(name, by: bob) == nil)
+        }
+        #expect(try bed.code("out", by: owner) == nil)
+        #expect(try bed.save("new", under: "aa", by: bob) == nil)
+        #expect(try bed.fetch("new", by: owner).get().createdBy == bob.user)
+    }
+
+    @Test func aBatchBringsParentsWithIt() throws {
+        let items = [
+            bed.item("x2", under: "x1", by: bob), bed.item("x1", under: "b", by: bob),
+        ]
+        #expect(try bed.save(items, by: bob) == nil)
+        let orphans = [
+            bed.item("y2", under: "y1", by: bob), bed.item("y1", under: "y2", by: bob),
+        ]
+        #expect(try bed.save(orphans, by: bob) == .permissionFailure)
+    }
+
+    /// 25 writer moves a record out, or to another tree.
+    @Test func aWriterMovesARecordOutOrToAnotherTree() throws {
+        #expect(try bed.save("aa", under: "b", by: bob) == nil)
+        #expect(try bed.save("aa", under: "out", by: bob) == .permissionFailure)
+        #expect(try bed.save("aa", under: "", by: bob) == .permissionFailure)
+        #expect(try bed.save("b", under: "aa", by: bob) == .permissionFailure)
+        #expect(try bed.save("aa", 7, by: bob) == nil)
+        try bed.shareAccepted("q", with: [bed.member(bob, .readOnly)], by: bob)
+        #expect(try bed.save("aa", under: "q", by: bob) == .permissionFailure)
+        try bed.set([bed.member(bob)], of: "share-q")
+        #expect(try bed.save("aa", under: "q", by: bob) == nil)
+        #expect(try bed.code("aa", by: carol) == .unknownItem)
+        #expect(try bed.save("r", under: "a", by: bob) == .permissionFailure)
+    }
+
+    /// 27 cascade reaches the root: neither the root nor the share goes by a participant.
+    @Test func aCascadeReachesTheRoot() throws {
+        #expect(try bed.delete("r", by: bob) == .permissionFailure)
+        let root = SaveItem("r", ["of": .owner("b")], in: bed.zone(of: owner))
+        try bed.save([root], by: owner)
+        #expect(try bed.delete("b", by: bob) == .permissionFailure)
+        #expect(try bed.code("r", by: bob) == nil)
+        #expect(try bed.delete("aa", by: bob) == nil)
+    }
+
+    @Test func aRootIsWrittenLikeAnyRecord() throws {
+        #expect(try bed.save("r", 5, by: bob) == nil)
+        #expect(try bed.save("r", 5, by: carol) == .permissionFailure)
+        #expect(try bed.save([bed.item("share-r", by: bob)], by: bob) == .permissionFailure)
+    }
+
+    @Test func childrenThatStayForbidADeletion() throws {
+        #expect(try bed.delete("a", by: bob) == .referenceViolation)
+        #expect(try bed.delete("a", "aa", by: bob) == nil)
+    }
+
+    /// 21 cycle: a chain that comes back to itself leads nowhere.
+    @Test func aCycleLeadsNowhere() throws {
+        try bed.save([bed.item("a", under: "aa", by: owner)], by: owner)
+        #expect(try bed.code("a", by: bob) == .unknownItem)
+        #expect(try bed.code("aa", by: bob) == .unknownItem)
+        #expect(try bed.code("b", by: bob) == nil)
+    }
+
+    @Test func chainsHaveAHundredLinks() throws {
+        var parent = "r"
+        for number in 1...101 {
+            try bed.save("n\(number)", under: parent, by: owner)
+            parent = "n\(number)"
+        }
+        #expect(try bed.code("n100", by: bob) == nil)
+        #expect(try bed.code("n101", by: bob) == .unknownItem)
+        var device = ShareDevice(of: bob)
+        try follow(&device)
+        #expect(device.held.contains("n100") && !device.held.contains("n101"))
+    }
+
+    // MARK: Changes
+
+    @Test func aDeviceHoldsTheTree() throws {
+        for limit in [1, 2, 3, 100] {
+            var device = ShareDevice(of: carol)
+            try follow(&device, limit: limit)
+            #expect(device.held == Self.tree, "pages of \(limit)")
+            #expect(device.strange == [])
+        }
+    }
+
+    /// 44 zone of 1,000,000, tree of 10: a first fetch walks the tree, however large the zone is.
+    @Test func aFirstFetchCostsTheTree() throws {
+        for part in 0..<10 {
+            try bed.save((0..<300).map { bed.item("z\(part)-\($0)", by: owner) }, by: owner)
+        }
+        let page = try bed.changes(limit: 6, by: carol)
+        #expect(Set(page.records.map(\.name)) == Self.tree && !page.moreComing)
+        // An unrelated change tells nothing, and costs what changed.
+        try bed.save("out", 2, by: owner)
+        let next = try bed.changes(since: page.token, by: carol)
+        #expect(next.records.isEmpty && next.deletions.isEmpty)
+    }
+
+    @Test func whatMovesInAndOutIsTold() throws {
+        for limit in [1, 2, 100] {
+            let bed = try SharedTreeTests().bed
+            var device = ShareDevice(of: bed.carol)
+            try device.follow(bed)
+            try bed.save("out", under: "b", by: bed.owner)
+            try device.follow(bed, limit: limit)
+            #expect(device.held == Self.tree.union(["out", "under"]))
+            try bed.save("a", under: "", by: bed.owner)
+            try device.follow(bed, limit: limit)
+            #expect(device.held == Self.tree.union(["out", "under"]).subtracting(["a", "aa"]))
+            try bed.save("a", under: "out", by: bed.owner)
+            try bed.delete("under", by: bed.owner)
+            try device.follow(bed, limit: limit)
+            #expect(device.held == Self.tree.union(["out"]))
+            #expect(device.strange == [])
+        }
+    }
+
+    @Test func whatWasNeverInsideIsNotTold() throws {
+        var device = ShareDevice(of: carol)
+        try follow(&device)
+        try bed.save("secret", under: "out", by: owner)
+        try bed.delete("secret", by: owner)
+        try bed.save("under", under: "", by: owner)
+        // In and out again between two fetches.
+        try bed.save("out", under: "r", by: owner)
+        try bed.save("out", under: "", by: owner)
+        try follow(&device, limit: 1)
+        #expect(device.held == Self.tree && device.strange == [])
+    }
+
+    @Test func rootsThatAreGainedAndLost() throws {
+        for limit in [1, 100] {
+            let bed = try SharedTreeTests().bed
+            var device = ShareDevice(of: bed.carol)
+            try device.follow(bed)
+            let members = [bed.member(bed.carol)]
+            try bed.shareAccepted("out", with: members, by: bed.carol)
+            try device.follow(bed, limit: limit)
+            #expect(device.held == Self.tree.union(["out", "under", "share-out"]))
+            try bed.set([bed.member(bed.bob)], of: "share-r")
+            try device.follow(bed, limit: limit)
+            #expect(device.held == ["out", "under", "share-out"])
+            try bed.delete("share-out", by: bed.owner)
+            #expect(try bed.refusal { try device.follow(bed) } == .zoneNotFound)
+            #expect(device.strange == [])
+        }
+    }
+
+    @Test func aZoneShareInPlaceOfATreeBeginsAnew() throws {
+        let page = try bed.changes(by: carol)
+        try bed.delete("share-r", by: owner)
+        try bed.shareZoneAccepted(with: [bed.member(carol)], by: carol)
+        let expired = try bed.refusal { _ = try bed.changes(since: page.token, by: carol) }
+        #expect(expired == .changeTokenExpired)
+        var device = ShareDevice(of: carol)
+        try follow(&device)
+        #expect(device.held.contains("out"))
+    }
+
+    /// 24 subtree of 10,000 out and back between two pages.
+    @Test func aSubtreeOutAndBackBetweenTwoPages() throws {
+        for part in 0..<3 {
+            try bed.save(
+                (0..<100).map { bed.item("s\(part)-\($0)", under: "a", by: owner) },
+                by: owner
+            )
+        }
+        for isBack in [false, true] {
+            var device = ShareDevice(of: bob)
+            var turn = 0
+            try device.follow(bed, limit: 40) {
+                turn += 1
+                guard turn == 2 else { return }
+                try bed.save("a", under: "out", by: owner)
+                if isBack { try bed.save("a", under: "r", by: owner) }
+            }
+            try follow(&device)
+            #expect(device.held.isSuperset(of: ["r", "b", "share-r"]))
+            #expect(device.held.contains("s2-99") == isBack)
+            #expect(device.held.count == (isBack ? 305 : 3))
+            if !isBack { try bed.save("a", under: "r", by: owner) }
+        }
+    }
+
+    @Test func aTokenWithinATreeReadsBack() throws {
+        var token: ChangeToken?
+        var dice = SeededGenerator(seed: 3)
+        repeat {
+            token = try bed.changes(since: token, limit: 1, by: bob).token
+            guard let token else { return }
+            #expect(try ChangeToken(content: token.content) == token)
+            for cut in Damage.truncations(of: token.content) {
+                #expect(throws: MalformedBytes.self) { try ChangeToken(content: cut) }
+            }
+            for _ in 0..<200 {
+                let damaged = Damage.mutation(of: token.content, using: &dice)
+                _ = try? ChangeToken(content: damaged)
+            }
+        } while token?.progress != nil
+    }
+}

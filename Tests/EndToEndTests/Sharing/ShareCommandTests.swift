@@ -1,0 +1,52 @@
+// `cumulus share` by itself: what is wrong usage, and what it says when something is not there.
+
+import CumulusTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct ShareCommandTests {
+    /// What the command line itself refuses; no node is asked.
+    @Test(arguments: [
+        (["create", "Trips", "--public", "readOnly", "--reader", "ada@example.org"], "--public"),
+        (["create", "Trips", "--writer", "ada"], "ada"),
+        (["set", "Trips"], "--title or --public"), (["add", "Trips"], "--reader"),
+        (["leave", "Trips"], "--owner"), (["set", "Trips", "--public", "all"], "readWrite"),
+    ])
+    func wrongUsageIsExplained(words: [String], hint: String) async throws {
+        let run = try await CommandLineRun(["share"] + words)
+        #expect(run.code == 64 && run.output.isEmpty)
+        #expect(run.errors.contains(hint), "\(run.errors)")
+    }
+
+    @Test(arguments: [
+        "create", "set", "add", "remove", "list", "show", "stop", "metadata", "accept", "leave",
+    ])
+    func eachCommandHasHelpWithAnExample(name: String) async throws {
+        let run = try await CommandLineRun(["share", name, "--help"])
+        #expect(run.code == 0 && run.output.contains("cumulus share \(name) "))
+        #expect(run.output.contains("--json"))
+    }
+
+    @Test func whatIsNotThereIsSaidPlainly() async throws {
+        try await Story.play(on: 1) { story in
+            let ada = try story.otherDevice(of: "ada", in: "private")
+            try await story.change(["zone", "create", "Trips"], by: ada)
+            func refusal(_ words: [String]) async throws -> String {
+                let run = try await CommandLineRun(["share"] + words, variables: ada)
+                #expect(run.code == 1 && run.output.isEmpty, "\(words)")
+                return run.errors
+            }
+            #expect(try await refusal(["show", "Trips"]).contains("not shared as a whole"))
+            #expect(try await refusal(["stop", "Trips"]).contains("cumulus share list"))
+            #expect(try await refusal(["accept", "cumulus:/share/short"]).contains("22 letters"))
+            try await story.change(["share", "create", "Trips"], by: ada)
+            #expect(try await refusal(["create", "Trips"]).contains("cumulus share set"))
+            let bob = "bob@example.org"
+            #expect(try await refusal(["remove", "Trips", bob]).contains("not in the share"))
+            try await story.change(["share", "add", "Trips", "--writer", bob], by: ada)
+            let shown = try await story.ask(["share", "show", "Trips"], by: ada)
+            #expect(shown.contains("\(bob) (privateUser, readWrite, pending)"))
+            try await story.change(["share", "remove", "Trips", "BOB@example.org"], by: ada)
+            #expect(!(try await story.ask(["share", "show", "Trips"], by: ada)).contains(bob))
+        }
+    }
+}
