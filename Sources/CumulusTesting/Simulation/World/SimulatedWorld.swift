@@ -331,6 +331,8 @@ final class SimulatedWorld: @unchecked Sendable {
             // met it by now, and the operator sets one above it.
             tell("a client still waits")
             mark()
+            try converge()
+            for client in clients where !client.isDone { client.finish() }
             try run(milliseconds: 60_000)
         }
         for client in clients {
