@@ -19,10 +19,11 @@ func room(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 /// The programs' memory: many small values of few sizes, for which jemalloc costs less than glibc.
 let allocator: [LinkerSetting] = [.linkedLibrary("jemalloc", .when(platforms: [.linux]))]
 
-/// The settings of tests.
+/// The settings of tests, and of the commands of `cumulus`.
 ///
-/// They are never optimised, which makes them compile in a third of the time. What they test is; and
-/// so are those that read the whole tree themselves.
+/// They are never optimised, which makes them compile in a third of the time, or less. What tests
+/// test is; and so are those that read the whole tree themselves. A command runs once, and waits
+/// for a node most of that time; what handles many records is in `CumulusBulk`, and optimised.
 let plain: [SwiftSetting] = house + [.unsafeFlags(["-Onone"])]
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -155,20 +156,27 @@ let package = Package(
             swiftSettings: house,
             linkerSettings: allocator
         ),
+        // What `cumulus` does with many records: import, export, bench.
+        room(
+            "CumulusBulk",
+            [
+                "Cumulus", "CumulusAssets", "CumulusModel", "CumulusTransport", "CumulusWire",
+                arguments, crypto, cryptoExtras,
+                .product(name: "Histogram", package: "hdrhistogram-swift"),
+            ]
+        ),
         .executableTarget(
             name: "CumulusCLI",
             dependencies: [
-                "Cumulus", "CumulusAssets", "CumulusModel", "CumulusReplication", "CumulusStorage",
-                "CumulusTransport", "CumulusWire", "RocksDBStorage", arguments, crypto,
-                cryptoExtras,
+                "CumulusBulk", "Cumulus", "CumulusAssets", "CumulusModel", "CumulusReplication",
+                "CumulusStorage", "RocksDBStorage", arguments, crypto,
                 .product(name: "X509", package: "swift-certificates"),
                 .product(name: "SwiftASN1", package: "swift-asn1"),
-                .product(name: "Histogram", package: "hdrhistogram-swift"),
             ],
-            swiftSettings: house,
+            // Commands parse arguments, ask a node and print: nothing of that is worth optimising.
+            swiftSettings: plain,
             linkerSettings: allocator
         ),
-
         .executableTarget(
             name: "CumulusSimulator",
             dependencies: ["RocksDBStorage", "CumulusStorage", "CumulusTesting", arguments],
@@ -229,15 +237,17 @@ let package = Package(
         tests("CumulusTests", ["Cumulus", "CumulusAssets", "CumulusTesting"]),
         .testTarget(
             name: "CumulusCLITests",
-            dependencies: ["CumulusCLI", "Cumulus", "CumulusModel", "CumulusWire", arguments],
+            dependencies: [
+                "CumulusCLI", "CumulusBulk", "Cumulus", "CumulusModel", "CumulusWire", arguments,
+            ],
             exclude: ["Fixtures"],
             swiftSettings: plain
         ),
-        // Runs the programs. Of their modules it can link one: each has a symbol `async_Main`.
+        // Runs the programs, and so needs none of their modules.
         tests(
             "EndToEndTests",
             [
-                "CumulusAssets", "CumulusCLI", "Cumulus", "CumulusModel", "CumulusStorage",
+                "CumulusAssets", "CumulusBulk", "Cumulus", "CumulusModel", "CumulusStorage",
                 "CumulusTesting", "CumulusWire", "RocksDBStorage",
             ]
         ),

@@ -4,7 +4,7 @@ import CumulusModel
 import CumulusWire
 import Testing
 
-@testable import CumulusCLI
+@testable import CumulusBulk
 
 @Suite struct BenchFeedTests {
     @Test func aPageIsCountedAsItIsRead() throws {

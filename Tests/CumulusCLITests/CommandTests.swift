@@ -5,6 +5,7 @@ import Cumulus
 import CumulusModel
 import Testing
 
+@testable import CumulusBulk
 @testable import CumulusCLI
 
 /// A subcommand and the words that lead to it.
@@ -445,9 +446,9 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
 
     @Test func aProgressLineSaysHowFarAndHowLong() {
         #expect(
-            Progress.line(250, of: 1_000, records: 100, seconds: 2)
+            ProgressBar.line(250, of: 1_000, records: 100, seconds: 2)
                 == "[######------------------] 25 %  100 records  50/s  6 s left"
         )
-        #expect(Progress.line(250, of: nil, records: 3, seconds: 0) == "3 records  0/s")
+        #expect(ProgressBar.line(250, of: nil, records: 3, seconds: 0) == "3 records  0/s")
     }
 }

@@ -4,7 +4,7 @@ import CumulusModel
 import Foundation
 import Testing
 
-@testable import CumulusCLI
+@testable import CumulusBulk
 
 @Suite struct FieldValueJSONTests {
     private func value(_ text: String) throws -> FieldValue? {

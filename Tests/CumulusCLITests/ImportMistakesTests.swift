@@ -2,7 +2,7 @@
 
 import Testing
 
-@testable import CumulusCLI
+@testable import CumulusBulk
 
 @Suite struct ImportMistakesTests {
     @Test func oneSentenceIsToldThreeTimesAndCounted() {

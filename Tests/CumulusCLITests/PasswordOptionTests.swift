@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 
+@testable import CumulusBulk
 @testable import CumulusCLI
 
 @Suite struct PasswordOptionTests {

@@ -5,6 +5,7 @@ import Cumulus
 import Foundation
 import Testing
 
+@testable import CumulusBulk
 @testable import CumulusCLI
 
 @Suite struct SessionFileTests {

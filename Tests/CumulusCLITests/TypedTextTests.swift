@@ -4,6 +4,7 @@ import Cumulus
 import CumulusModel
 import Testing
 
+@testable import CumulusBulk
 @testable import CumulusCLI
 
 @Suite struct TypedTextTests {

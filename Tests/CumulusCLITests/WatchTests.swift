@@ -6,6 +6,7 @@ import CumulusModel
 import Foundation
 import Testing
 
+@testable import CumulusBulk
 @testable import CumulusCLI
 
 @Suite struct WatchTests {

@@ -70,10 +70,13 @@ enum ImportRules {
             "CumulusStorage", "CumulusTransport", "CumulusWire", "JWTKitTokens", "Logging",
             "RocksDBStorage", "UnixSignals",
         ]),
-        "CumulusCLI": system.union([
+        "CumulusBulk": system.union([
             "ArgumentParser", "Crypto", "CryptoExtras", "Cumulus", "CumulusAssets", "CumulusModel",
-            "CumulusReplication", "CumulusStorage", "CumulusTransport", "CumulusWire", "Histogram",
-            "RocksDBStorage", "SwiftASN1", "X509",
+            "CumulusTransport", "CumulusWire", "Histogram",
+        ]),
+        "CumulusCLI": system.union([
+            "ArgumentParser", "Crypto", "Cumulus", "CumulusAssets", "CumulusBulk", "CumulusModel",
+            "CumulusReplication", "CumulusStorage", "RocksDBStorage", "SwiftASN1", "X509",
         ]),
         "CumulusSimulator": system.union([
             "ArgumentParser", "CumulusStorage", "CumulusTesting", "RocksDBStorage",

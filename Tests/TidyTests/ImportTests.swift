@@ -20,6 +20,7 @@ import Testing
         ("CumulusNode", "import CRocksDB"),
         ("CumulusNode", "import NIOPosix"),
         ("CumulusCLI", "import CumulusNode"),
+        ("CumulusBulk", "import CumulusCLI"),
         ("Cumulus", "import CCumulusWire"),
         ("CumulusUtilities", "import CumulusModel"),
     ])

@@ -4,6 +4,7 @@
 
 import ArgumentParser
 import Cumulus
+import CumulusBulk
 import CumulusModel
 import Foundation
 
@@ -116,7 +117,7 @@ extension AssetCommand {
                 let asset = try await field.asset(of: database, in: zone.zoneID)
                 guard range == nil else {
                     let count = try await parts.write { handle in
-                        let progress = Progress(total: nil)
+                        let progress = ProgressBar(total: nil)
                         return try await database.copy(
                             asset,
                             in: range,
@@ -144,7 +145,7 @@ extension AssetCommand {
             try await connection.withDatabase(timeout: 60) { database in
                 let asset = try await field.asset(of: database, in: zone.zoneID)
                 let handle = FileHandle.standardOutput
-                let progress = Progress.besideContent(total: nil)
+                let progress = ProgressBar.besideContent(total: nil)
                 _ = try await database.copy(asset, in: range, to: handle, "the output", progress)
             }
         }
@@ -243,7 +244,7 @@ extension Database {
         in range: ByteRange?,
         to handle: FileHandle,
         _ name: String,
-        _ progress: Progress
+        _ progress: ProgressBar
     ) async throws -> UInt64 {
         var progress = progress
         defer { progress.clear() }

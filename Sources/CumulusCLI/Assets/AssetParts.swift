@@ -4,6 +4,7 @@
 // Somebody may have a folder of that name. One that holds anything else than what downloads leave
 // is refused, and only files with their names are removed, one by one.
 
+import CumulusBulk
 import Foundation
 
 struct AssetParts {

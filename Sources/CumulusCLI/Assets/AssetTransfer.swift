@@ -2,6 +2,7 @@
 // and what the other side had.
 
 import Cumulus
+import CumulusBulk
 import Foundation
 
 final class AssetTransfer: Sendable {
@@ -13,7 +14,7 @@ final class AssetTransfer: Sendable {
         _ transfer: (AssetProgress) async throws -> Value
     ) async throws -> Value {
         let drawing = Task { [progress] in
-            var bar = Progress(total: nil)
+            var bar = ProgressBar(total: nil)
             for await step in progress { bar.update(step) }
             bar.clear()
         }
@@ -61,7 +62,7 @@ enum ByteCount {
     }
 }
 
-extension Progress {
+extension ProgressBar {
     /// Draws a transfer anew, at most ten times a second.
     mutating func update(_ step: AssetProgress.Step) {
         let skipped =
@@ -71,7 +72,7 @@ extension Progress {
 
     mutating func update(_ bytes: UInt64, of total: UInt64, _ note: String = "") {
         let seconds = seconds
-        draw(Progress.line(bytes, of: total, note, seconds: seconds))
+        draw(ProgressBar.line(bytes, of: total, note, seconds: seconds))
     }
 
     static func line(

@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Cumulus
+import CumulusBulk
 
 struct BackupCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -28,7 +29,7 @@ struct BackupCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        let made = try await Progress.waiting(for: "making the backup") {
+        let made = try await ProgressBar.waiting(for: "making the backup") {
             try await connection.withOperator(timeout: 600) { try await $0.backUp(to: path) }
         }
         try output.show(

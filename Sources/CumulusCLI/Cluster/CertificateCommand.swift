@@ -2,6 +2,7 @@
 // in `PrivateAuthority`.
 
 import ArgumentParser
+import CumulusBulk
 import CumulusModel
 import Foundation
 

@@ -5,6 +5,7 @@
 
 import ArgumentParser
 import Cumulus
+import CumulusBulk
 import Foundation
 
 struct ClusterCommand: AsyncParsableCommand {

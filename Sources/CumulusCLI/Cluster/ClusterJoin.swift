@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Cumulus
+import CumulusBulk
 import Foundation
 
 extension ClusterCommand {

@@ -1,6 +1,7 @@
 // Files with keys and certificates, as commands make them.
 
 import Crypto
+import CumulusBulk
 import CumulusModel
 import Foundation
 

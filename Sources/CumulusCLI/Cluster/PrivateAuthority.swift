@@ -4,6 +4,7 @@
 // nodes and no further authorities; it is good for ten years.
 
 import Crypto
+import CumulusBulk
 import Foundation
 import SwiftASN1
 import X509

@@ -5,6 +5,7 @@
 
 import Cumulus
 import CumulusAssets
+import CumulusBulk
 import CumulusModel
 import CumulusReplication
 import CumulusStorage

@@ -6,6 +6,7 @@
 
 import Cumulus
 import CumulusAssets
+import CumulusBulk
 import CumulusModel
 import CumulusReplication
 import CumulusStorage

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Cumulus
+import CumulusBulk
 import CumulusModel
 import Foundation
 
@@ -74,7 +75,7 @@ struct RescueCommand: AsyncParsableCommand {
     ) async throws -> [Rescue.Outcome] {
         let now = Int64(Date().timeIntervalSince1970 * 1_000)
         let rescue = Rescue(directory: removed, node: node, isDry: dryRun, now: now)
-        var progress = Progress(total: nil)
+        var progress = ProgressBar(total: nil)
         let result = await Result { try await rescue.run { progress.draw($0.progressLine) } }
         progress.clear()
         return try result.get()

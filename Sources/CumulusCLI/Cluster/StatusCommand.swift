@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Cumulus
+import CumulusBulk
 
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Cumulus
+import CumulusBulk
 
 struct VerifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -34,7 +35,7 @@ struct VerifyCommand: AsyncParsableCommand {
     func run() async throws {
         let verdict = try await connection.withOperator(timeout: 60) { cluster in
             let peer = try await cluster.member(node)
-            var progress = Progress(total: nil)
+            var progress = ProgressBar(total: nil)
             progress.draw("comparing with \(peer.nodeID)")
             let result = await Result {
                 try await cluster.verify(with: peer.nodeID, repairs: repair) { verdict in

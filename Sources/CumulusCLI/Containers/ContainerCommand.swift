@@ -5,6 +5,7 @@
 
 import ArgumentParser
 import Cumulus
+import CumulusBulk
 
 struct ContainerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Cumulus
+import CumulusBulk
 
 struct HandleCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Cumulus
+import CumulusBulk
 import CumulusModel
 
 struct IndexCommand: AsyncParsableCommand {
@@ -96,7 +97,7 @@ extension IndexCommand {
                 isJSON: output.json
             )
             var (faults, unready): (UInt64, Int) = (0, 0)
-            let compared = try await Progress.waiting(for: "comparing with all records") {
+            let compared = try await ProgressBar.waiting(for: "comparing with all records") {
                 try await indexes.run(.verify, timeout: 600)
             }
             for index in compared {
@@ -133,7 +134,7 @@ extension IndexCommand {
 
         func run() async throws {
             var found = try await indexes.run(.rebuild)
-            var progress = Progress(total: found.map { Int($0.records) }.max())
+            var progress = ProgressBar(total: found.map { Int($0.records) }.max())
             while wait, let behind = found.filter({ !$0.isReady }).map(\.looked).min() {
                 progress.update(bytes: Int(behind), records: Int(behind))
                 try await Task.sleep(for: .milliseconds(200))

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Cumulus
+import CumulusBulk
 
 struct UserCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

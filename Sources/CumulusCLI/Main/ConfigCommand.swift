@@ -1,6 +1,7 @@
 // `cumulus config show`: what the command line would use, and where each value comes from.
 
 import ArgumentParser
+import CumulusBulk
 import CumulusModel
 
 struct ConfigCommand: AsyncParsableCommand {

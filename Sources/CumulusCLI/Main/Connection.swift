@@ -5,6 +5,7 @@
 
 import ArgumentParser
 import Cumulus
+import CumulusBulk
 import CumulusModel
 import Foundation
 
@@ -428,15 +429,5 @@ struct DatabaseConnection: ParsableArguments {
             replicas: replicas,
             encryption: encryption
         ) { try await body($0.database(with: scope)) }
-    }
-}
-
-extension Result where Failure == any Error {
-    init(_ body: () async throws -> Success) async {
-        do {
-            self = .success(try await body())
-        } catch {
-            self = .failure(error)
-        }
     }
 }

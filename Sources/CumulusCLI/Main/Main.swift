@@ -1,11 +1,12 @@
 // `cumulus`: the command line. Which commands there are, and how each way to fail becomes one line
 // on standard error and an exit code.
 //
-// Folder: the command line itself: its commands, settings and ways to fail. Read `Main`, then
-// `Connection` and `Setting`.
+// Folder: the command line itself: its commands, its ways to fail, and how it reaches a node. Read
+// `Main`, then `Connection`.
 
 import ArgumentParser
 import Cumulus
+import CumulusBulk
 import CumulusModel
 import Foundation
 
@@ -112,49 +113,6 @@ struct Failure {
 }
 
 extension ServiceError {
-    /// No answer came: nothing was reached, or the connection was lost and stayed so.
-    var isUnreachable: Bool {
-        switch code {
-        case .networkUnavailable, .networkFailure, .serverResponseLost: true
-        default: false
-        }
-    }
-
     /// What was downloaded found no room on this machine.
     fileprivate var isOfFullDisk: Bool { code == .internalError && reason == .diskFull }
-}
-
-extension ExitCode {
-    /// The server refused the call, or one of its items.
-    static let refused = ExitCode(1)
-    static let badInput = ExitCode(65)
-    static let unreachable = ExitCode(69)
-    static let internalError = ExitCode(70)
-    static let badOutput = ExitCode(74)
-    /// What a shell says of a process that SIGPIPE ended.
-    static let closedPipe = ExitCode(128 + SIGPIPE)
-}
-
-/// The end of a command's `--help`: examples, then the exit codes, the same everywhere.
-func help(_ examples: String..., note: String? = nil) -> String {
-    let lines = examples.map { "  " + $0 }.joined(separator: "\n")
-    let heading = examples.count == 1 ? "Example" : "Examples"
-    return (note.map { $0 + "\n\n" } ?? "") + """
-        \(heading):
-        \(lines)
-
-        Exit codes: 0 done, 1 the server refused the call or an item of it, 64 wrong usage, \
-        65 bad input, 69 the server can't be reached, 70 internal error, 74 the output can't be \
-        written, 141 nobody reads it any more.
-        """
-}
-
-/// One line on standard error.
-func complain(_ message: String) {
-    writeToStandardError("cumulus: \(message.visible)\n")
-}
-
-/// Nobody may be listening: that is no reason to fail.
-func writeToStandardError(_ text: String) {
-    try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
 }

@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Cumulus
+import CumulusBulk
 import CumulusModel
 
 struct NotificationCommand: AsyncParsableCommand {

@@ -5,6 +5,7 @@
 
 import ArgumentParser
 import Cumulus
+import CumulusBulk
 import CumulusModel
 
 struct RecordCommand: AsyncParsableCommand {
@@ -282,9 +283,4 @@ func refuse(_ items: [(name: String, error: (any Error)?)]) throws {
     }
     for (name, failure) in failures { complain("\(name): \(failure.message)") }
     if let first = failures.first { throw first.1.code }
-}
-
-extension Result {
-    /// The failure, if it is one.
-    var error: Failure? { if case .failure(let error) = self { error } else { nil } }
 }

@@ -4,6 +4,7 @@
 // If the server refuses it and names another type, it is read by that type and saved again.
 
 import Cumulus
+import CumulusBulk
 import CumulusModel
 
 enum TypedText {

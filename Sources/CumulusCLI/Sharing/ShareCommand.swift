@@ -5,6 +5,7 @@
 
 import ArgumentParser
 import Cumulus
+import CumulusBulk
 import CumulusModel
 
 struct ShareCommand: AsyncParsableCommand {

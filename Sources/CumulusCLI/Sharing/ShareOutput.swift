@@ -1,6 +1,7 @@
 // What commands show of a share, its participants, and what a URL leads to.
 
 import Cumulus
+import CumulusBulk
 import CumulusModel
 import Foundation
 

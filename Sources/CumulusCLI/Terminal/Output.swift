@@ -3,9 +3,10 @@
 // All of it goes through `StandardOutput`: what can't be written is an error, at once, and so ends
 // also the fetching of what would come next.
 //
-// Folder: what a person or a pipe gets to see. Read `Output`, then `Progress` and `Cleanup`.
+// Folder: what a person or a pipe gets to see. Read `Output`, then `PasswordOption`.
 
 import ArgumentParser
+import CumulusBulk
 import CumulusModel
 import Foundation
 
@@ -30,34 +31,6 @@ struct OutputOptions: ParsableArguments {
                 ? Table.array(things.map { element($0).text })
                 : Table.aligned([columns] + things.map(row))
         )
-    }
-}
-
-enum StandardOutput {
-    static func write(_ text: String) throws {
-        try put(Data(text.utf8), to: .standardOutput, "the output")
-    }
-
-    static func write(line: String) throws {
-        try write(line + "\n")
-    }
-}
-
-/// Writes all of it, or says why it can't, by the name that people know the place by.
-///
-/// A pipe that nobody reads any more is no failure, since `head` has seen enough: the command ends
-/// as others do by SIGPIPE, with 141, and says nothing.
-func put(_ data: Data, to handle: FileHandle, _ name: String) throws {
-    var rest = data[...]
-    while !rest.isEmpty {
-        let count = rest.withUnsafeBytes { write(handle.fileDescriptor, $0.baseAddress, $0.count) }
-        if count >= 0 {
-            rest = rest.dropFirst(count)
-        } else if errno == EPIPE {
-            throw ExitCode.closedPipe
-        } else if errno != EINTR {
-            throw OutputProblem("\(name) can't be written: \(String(cString: strerror(errno)))")
-        }
     }
 }
 
@@ -126,20 +99,4 @@ enum Table {
     static func array(_ elements: [String]) -> String {
         elements.isEmpty ? "[]" : "[\n" + elements.joined(separator: ",\n") + "\n]"
     }
-}
-
-extension String {
-    /// Without what a terminal would act on.
-    var visible: String {
-        guard unicodeScalars.contains(where: \.isControl) else { return self }
-        var text = ""
-        for scalar in unicodeScalars {
-            text.unicodeScalars.append(scalar.isControl ? "\u{FFFD}" : scalar)
-        }
-        return text
-    }
-}
-
-extension Unicode.Scalar {
-    fileprivate var isControl: Bool { properties.generalCategory == .control }
 }

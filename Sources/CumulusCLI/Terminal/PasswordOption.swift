@@ -4,6 +4,7 @@
 // Used by `cumulus user password` and `cumulus sign-in`.
 
 import ArgumentParser
+import CumulusBulk
 import CumulusModel
 import Foundation
 

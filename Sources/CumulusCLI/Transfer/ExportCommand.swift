@@ -1,7 +1,9 @@
-// `cumulus export`: the records of one type as JSON lines. The work is in `Exporter`.
+// `cumulus export`: the records of one type as JSON lines. The work is in `Exporter` of
+// `CumulusBulk`.
 
 import ArgumentParser
 import Cumulus
+import CumulusBulk
 import CumulusModel
 import Foundation
 
@@ -45,7 +47,7 @@ struct ExportCommand: AsyncParsableCommand {
                 zoneID: zone.zoneID,
                 type: type,
                 patience: .seconds(connection.user.nodes.timeout ?? standardTimeout),
-                progress: output == nil ? .besideContent(total: nil) : Progress(total: nil)
+                progress: output == nil ? .besideContent(total: nil) : ProgressBar(total: nil)
             )
             guard let output else {
                 let count = try await exporter.write(to: .standardOutput)

@@ -1,7 +1,11 @@
-// `cumulus import`: the records of a file of JSON lines. The work is in `Importer`.
+// `cumulus import`: the records of a file of JSON lines. The work is in `CumulusBulk`.
+//
+// Folder: import and export of records as JSON lines. Read `ImportCommand`, then `ExportCommand`
+// and `FileForm`.
 
 import ArgumentParser
 import Cumulus
+import CumulusBulk
 import CumulusModel
 import Foundation
 
@@ -76,7 +80,7 @@ struct ImportCommand: AsyncParsableCommand {
                 batchRecords: batch,
                 parallelCalls: parallel,
                 patience: .seconds(connection.user.nodes.timeout ?? standardTimeout),
-                progress: Progress(total: size)
+                progress: ProgressBar(total: size)
             )
             return try await importer.run(into: database)
         }

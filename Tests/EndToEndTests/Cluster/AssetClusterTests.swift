@@ -7,8 +7,6 @@ import CumulusTesting
 import Foundation
 import Testing
 
-@testable import CumulusCLI
-
 @Suite(.timeLimit(.minutes(10))) struct AssetClusterTests {
     private let cluster: FaultCluster
     private static let id = Record.ID(recordName: "movie")

@@ -9,8 +9,6 @@ import CumulusTesting
 import Foundation
 import Testing
 
-@testable import CumulusCLI
-
 @Suite(.serialized, .timeLimit(.minutes(60))) struct BootstrapTests {
     @Test func aNewNodeThatIsKilledGetsThere() async throws {
         let cluster = try FaultCluster()

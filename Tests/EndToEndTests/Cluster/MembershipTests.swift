@@ -7,8 +7,6 @@ import CumulusWire
 import Foundation
 import Testing
 
-@testable import CumulusCLI
-
 @Suite(.timeLimit(.minutes(2))) struct MembershipTests {
     private let folder: TestFolder
     private let key: String

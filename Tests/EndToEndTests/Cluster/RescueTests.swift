@@ -3,12 +3,11 @@
 
 #if os(Linux)
     import Cumulus
+    import CumulusBulk
     import CumulusModel
     import CumulusTesting
     import Foundation
     import Testing
-
-    @testable import CumulusCLI
 
     @Suite(.timeLimit(.minutes(2))) struct RescueTests {
         private let folder: TestFolder

@@ -7,8 +7,6 @@ import CumulusTesting
 import Foundation
 import Testing
 
-@testable import CumulusCLI
-
 /// Starts processes and waits for what they replicate: some seconds.
 @Suite(.timeLimit(.minutes(2))) struct VerifyTests {
     private let folder: TestFolder

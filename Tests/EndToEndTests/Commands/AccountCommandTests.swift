@@ -7,8 +7,6 @@ import CumulusTesting
 import Foundation
 import Testing
 
-@testable import CumulusCLI
-
 /// Each start of a node and each check of a password takes a moment: about 10 s in all.
 @Suite(.timeLimit(.minutes(3))) struct AccountCommandTests {
     private let folder: TestFolder

@@ -7,8 +7,6 @@ import CumulusTesting
 import Foundation
 import Testing
 
-@testable import CumulusCLI
-
 @Suite(.serialized) struct CityQuestionTests {
     private let folder: TestFolder
     private let cities: [City]

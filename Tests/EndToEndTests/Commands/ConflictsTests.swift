@@ -6,8 +6,6 @@ import CumulusTesting
 import Foundation
 import Testing
 
-@testable import CumulusCLI
-
 @Suite(.timeLimit(.minutes(2))) struct ConflictsTests {
     private let folder: TestFolder
     private static let key = [UInt8](repeating: 0x5A, count: 32)

@@ -7,8 +7,6 @@ import CumulusTesting
 import Foundation
 import Testing
 
-@testable import CumulusCLI
-
 @Suite(.timeLimit(.minutes(2))) struct IDTokenCommandTests {
     private let folder: TestFolder
     private let old: TestIssuer.Key

@@ -2,11 +2,10 @@
 // killed under the import.
 
 import Cumulus
+import CumulusBulk
 import CumulusTesting
 import Foundation
 import Testing
-
-@testable import CumulusCLI
 
 @Suite(.timeLimit(.minutes(2))) struct ImportTests {
     private let folder: TestFolder

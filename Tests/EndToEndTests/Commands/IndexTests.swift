@@ -4,8 +4,6 @@ import CumulusTesting
 import Foundation
 import Testing
 
-@testable import CumulusCLI
-
 @Suite(.timeLimit(.minutes(3))) struct IndexTests {
     private let folder: TestFolder
 

@@ -6,8 +6,6 @@ import CumulusTesting
 import Foundation
 import Testing
 
-@testable import CumulusCLI
-
 @Suite(.timeLimit(.minutes(2))) struct KeyCommandTests {
     private let folder: TestFolder
 

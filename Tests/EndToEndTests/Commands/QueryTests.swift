@@ -2,11 +2,10 @@
 // over the file finds, and a schema goes its way into production.
 
 import Cumulus
+import CumulusBulk
 import CumulusTesting
 import Foundation
 import Testing
-
-@testable import CumulusCLI
 
 @Suite(.timeLimit(.minutes(2))) struct QueryTests {
     private let folder: TestFolder

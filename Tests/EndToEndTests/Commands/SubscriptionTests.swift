@@ -5,8 +5,6 @@ import CumulusTesting
 import Foundation
 import Testing
 
-@testable import CumulusCLI
-
 @Suite(.timeLimit(.minutes(2))) struct SubscriptionTests {
     private let folder: TestFolder
 

@@ -7,8 +7,6 @@ import CumulusTesting
 import Foundation
 import Testing
 
-@testable import CumulusCLI
-
 @Suite(.timeLimit(.minutes(5))) struct WatchTests {
     private let cluster: FaultCluster
     private let folder: TestFolder

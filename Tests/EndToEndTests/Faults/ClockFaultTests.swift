@@ -13,8 +13,6 @@
     import RocksDBStorage
     import Testing
 
-    @testable import CumulusCLI
-
     @Suite(.serialized, .timeLimit(.minutes(60))) struct ClockFaultTests {
         /// Commits whose time is not later than that of the one before, of the same run.
         private static func stepsBack(_ engine: RocksDBEngine) throws -> [Dot] {

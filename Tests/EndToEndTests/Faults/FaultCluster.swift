@@ -8,8 +8,6 @@ import Foundation
 import Synchronization
 import Testing
 
-@testable import CumulusCLI
-
 final class FaultCluster {
     let network = FaultyNetwork()
     /// Where the nodes are if not on loopback; then they see each other without a proxy.

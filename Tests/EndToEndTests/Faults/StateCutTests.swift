@@ -11,8 +11,6 @@ import CumulusTesting
 import Foundation
 import Testing
 
-@testable import CumulusCLI
-
 @Suite(.serialized, .timeLimit(.minutes(60))) struct StateCutTests {
     private static let recordBytes = 50_000
     private static let megabyte = 1_000_000

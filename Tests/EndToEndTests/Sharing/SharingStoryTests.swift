@@ -9,12 +9,11 @@
 // Folder: sharing between users, as people use it. Read `SharingStoryTests`, then
 // `ShareCommandTests`.
 
+import CumulusBulk
 import CumulusModel
 import CumulusTesting
 import Foundation
 import Testing
-
-@testable import CumulusCLI
 
 @Suite(.timeLimit(.minutes(5))) struct SharingStoryTests {
     @Test func aZoneIsSharedOnOneNode() async throws {

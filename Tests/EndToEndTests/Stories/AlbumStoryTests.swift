@@ -5,8 +5,6 @@ import CumulusTesting
 import Foundation
 import Testing
 
-@testable import CumulusCLI
-
 @Suite(.timeLimit(.minutes(5))) struct AlbumStoryTests {
     @Test func photosAreToldOnOneNode() async throws {
         try await Story.play(on: 1, lookThroughAlbum)

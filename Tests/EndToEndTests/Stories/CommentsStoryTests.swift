@@ -6,8 +6,6 @@ import CumulusTesting
 import Foundation
 import Testing
 
-@testable import CumulusCLI
-
 @Suite(.timeLimit(.minutes(5))) struct CommentsStoryTests {
     @Test func aPostIsFollowedAndUnfollowedOnOneNode() async throws {
         try await Story.play(on: 1, followPost)

@@ -14,8 +14,6 @@ import CumulusTesting
 import Foundation
 import Testing
 
-@testable import CumulusCLI
-
 final class Story {
     /// The environment of a device's commands: whose it is, and where it asks.
     typealias Device = [String: String]

@@ -7,8 +7,6 @@ import CumulusTesting
 import Foundation
 import Testing
 
-@testable import CumulusCLI
-
 @Suite(.timeLimit(.minutes(5))) struct TimelineStoryTests {
     @Test func aTimelineIsKeptOnOneNode() async throws {
         try await Story.play(on: 1, keepTimeline)

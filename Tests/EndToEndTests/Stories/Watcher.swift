@@ -8,8 +8,6 @@ import CumulusTesting
 import Foundation
 import Testing
 
-@testable import CumulusCLI
-
 final class Watcher {
     private let device: Story.Device
     private let tokenFile: String

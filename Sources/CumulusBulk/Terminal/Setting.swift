@@ -1,14 +1,17 @@
 // The settings that commands share: what each is, and where its value comes from.
 //
-// Flag before environment before default. The groups of options in `Connection.swift` ask here;
-// `cumulus config show` prints them all with their sources.
+// Flag before environment before default. The groups of options in `Connection.swift` and the bench
+// ask here; `cumulus config show` prints them all with their sources.
+//
+// Folder: what commands on either side share: settings, exit codes, standard output and error,
+// progress, and what a signal cleans up. Read `Setting`, then `StandardOutput` and `ExitCodes`.
 
 import Foundation
 
 /// One value and where it comes from.
-struct Setting: Equatable {
+package struct Setting: Equatable {
     /// In the order in which they are shown.
-    enum Name: String, CaseIterable, Comparable {
+    package enum Name: String, CaseIterable, Comparable {
         case endpoint
         case token
         case key
@@ -24,12 +27,12 @@ struct Setting: Equatable {
         case replicas
         case timeout
 
-        static func < (one: Name, other: Name) -> Bool { one.place < other.place }
+        package static func < (one: Name, other: Name) -> Bool { one.place < other.place }
 
         private var place: Int { Name.allCases.firstIndex(of: self) ?? 0 }
 
         /// nil means what differs from one command to the next has none.
-        var variable: String? {
+        package var variable: String? {
             switch self {
             case .replicas, .timeout: nil
             default: "CUMULUS_" + rawValue.uppercased().replacing("-", with: "_")
@@ -37,15 +40,15 @@ struct Setting: Equatable {
         }
     }
 
-    var name: Name
-    var value: String
-    var origin: String
+    package var name: Name
+    package var value: String
+    package var origin: String
 
     /// The environment's variables; replaced by tests.
-    @TaskLocal static var variables = ProcessInfo.processInfo.environment
+    @TaskLocal package static var variables = ProcessInfo.processInfo.environment
 
     /// An empty variable is one that is not set.
-    init(_ name: Name, flag: String?, standard: String = "") {
+    package init(_ name: Name, flag: String?, standard: String = "") {
         self.name = name
         if let flag {
             (value, origin) = (flag, "flag")
@@ -59,14 +62,14 @@ struct Setting: Equatable {
     }
 
     /// A value that no variable stands in for.
-    init(_ name: Name, only flag: String?) {
+    package init(_ name: Name, only flag: String?) {
         self.name = name
         (value, origin) = (flag ?? "", flag == nil ? "default" : "flag")
     }
 
     /// Neither a flag nor the environment says it.
-    var isStandard: Bool { origin == "default" }
+    package var isStandard: Bool { origin == "default" }
 
     /// nil if there is none.
-    var file: String? { value.isEmpty ? nil : value }
+    package var file: String? { value.isEmpty ? nil : value }
 }

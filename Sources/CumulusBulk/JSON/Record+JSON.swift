@@ -1,7 +1,7 @@
 // Records as lines of JSON: what import reads, export writes, and `--json` shows.
 
 import Cumulus
-import CumulusModel
+package import CumulusModel
 
 extension Record {
     /// The parent's key in a line; no field can have that name.
@@ -10,7 +10,7 @@ extension Record {
     static let fieldsKey = "$fields"
 
     /// The record of one line of an import: a field per key, null for none.
-    init(
+    package init(
         line json: JSON,
         type: String,
         zoneID: RecordZone.ID = .default,
@@ -47,7 +47,7 @@ extension Record {
     }
 
     /// Sets one field, or the parent.
-    mutating func set(_ member: JSON.Member) throws {
+    package mutating func set(_ member: JSON.Member) throws {
         guard member.key != Record.parentKey else { return try setParent(member.value) }
         do {
             if let encrypted = try EncryptedValues.Value(member.value) {
@@ -69,7 +69,7 @@ extension Record {
     }
 
     /// The line of an export: recordName, then the fields in the order of their names.
-    var line: JSON {
+    package var line: JSON {
         var members = [JSON.Member("recordName", .string(recordID.recordName))]
         if let parent { members.append(JSON.Member(Record.parentKey, .string(parent.recordName))) }
         let named = fieldMembers.filter { $0.key == "recordName" }
@@ -77,7 +77,7 @@ extension Record {
         return .object(members + fieldMembers.filter { $0.key != "recordName" })
     }
 
-    var fields: JSON { .object(fieldMembers) }
+    package var fields: JSON { .object(fieldMembers) }
 
     private var fieldMembers: [JSON.Member] {
         let plain = allKeys().compactMap { key in self[key].map { JSON.Member(key, $0.json) } }
@@ -87,7 +87,7 @@ extension Record {
     }
 
     /// Everything that is known, for `--json`.
-    var json: JSON {
+    package var json: JSON {
         var members = [
             JSON.Member("recordName", .string(recordID.recordName)),
             JSON.Member("recordType", .string(recordType)),
@@ -106,12 +106,12 @@ extension Record {
     }
 
     /// In a table: name, type, when it was modified, fields.
-    var row: [String] {
+    package var row: [String] {
         [recordID.recordName, recordType, modificationDate?.text ?? "", fields.text]
     }
 
     /// The same for people: a name and a value per line.
-    var rows: [[String]] {
+    package var rows: [[String]] {
         guard case .object(let members) = json else { return [] }
         return members.dropLast().map { [$0.key, $0.value.plain] }
             + fieldMembers.map { ["  " + $0.key, $0.value.plain] }
@@ -120,5 +120,5 @@ extension Record {
 
 extension JSON {
     /// Text without its quotes; everything else as JSON.
-    var plain: String { if case .string(let text) = self { text } else { text } }
+    package var plain: String { if case .string(let text) = self { text } else { text } }
 }

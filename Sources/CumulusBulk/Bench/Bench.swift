@@ -8,13 +8,13 @@
 // Folder: the benchmark: its options, its load and its report. Read `Bench`, then `BenchTarget`,
 // `BenchLoad` and `BenchFigure`.
 
-import ArgumentParser
+package import ArgumentParser
 import Cumulus
 import CumulusModel
 import Foundation
 
-struct Bench: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
+package struct Bench: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
         abstract: "Measure how fast a node is.",
         discussion: help(
             "cumulus bench",
@@ -61,11 +61,13 @@ struct Bench: AsyncParsableCommand {
     var path = Path.all
     @OptionGroup var options: BenchOptions
 
-    func validate() throws {
+    package init() {}
+
+    package func validate() throws {
         try options.check(path)
     }
 
-    func run() async throws {
+    package func run() async throws {
         let cleanup = Cleanup()
         defer { cleanup.run() }
         do {

@@ -6,16 +6,16 @@
 // restart of the server is waited out, since saving a line twice does the same as once; memory is
 // bounded by the batches under way, and so many records that wait for parents.
 //
-// Folder: import and export of records as JSON lines. Read `ImportCommand`, then `Importer` and
-// `Exporter`.
+// Folder: records from and to JSON lines, for the commands import and export. Read `Importer`, then
+// `LineReader` and `Exporter`.
 
-import ArgumentParser
-import Cumulus
-import CumulusModel
+package import ArgumentParser
+package import Cumulus
+package import CumulusModel
 import Foundation
 
-struct Importer {
-    struct Summary {
+package struct Importer {
+    package struct Summary {
         var saved = 0
         /// Lines that can't be used, and records that the server refused.
         var badLines = 0
@@ -25,7 +25,7 @@ struct Importer {
 
         var failed: Int { badLines + refused }
 
-        var json: JSON {
+        package var json: JSON {
             [
                 "saved": .integer(Int64(saved)), "failed": .integer(Int64(failed)),
                 "seconds": .decimal((seconds * 1_000).rounded() / 1_000),
@@ -33,13 +33,13 @@ struct Importer {
             ]
         }
 
-        var text: String {
+        package var text: String {
             let tenths = (seconds * 10).rounded() / 10
             return "\(saved) records saved, \(failed) lines failed, \(tenths) s"
         }
 
         /// nil if every line was saved.
-        func exitCode(isStrict: Bool) -> ExitCode? {
+        package func exitCode(isStrict: Bool) -> ExitCode? {
             if failed == 0 { return nil }
             return isStrict || badLines > 0 ? .badInput : .refused
         }
@@ -82,7 +82,7 @@ struct Importer {
     let parallelCalls: Int
     /// How long a call may fail before the import gives up.
     let patience: Duration
-    var progress: Progress
+    var progress: ProgressBar
 
     private var summary = Summary()
     private var batch = Batch()
@@ -97,7 +97,7 @@ struct Importer {
     /// The server doesn't know who is saving: it would refuse the rest too.
     private var isUnknown = false
 
-    init(
+    package init(
         lines: LineReader,
         type: String,
         zoneID: RecordZone.ID = .default,
@@ -106,7 +106,7 @@ struct Importer {
         batchRecords: Int = 200,
         parallelCalls: Int = 4,
         patience: Duration,
-        progress: Progress
+        progress: ProgressBar
     ) {
         self.lines = lines
         self.type = type
@@ -122,7 +122,7 @@ struct Importer {
     private typealias Calls = ThrowingTaskGroup<Outcome, any Error>
 
     /// Reads all lines, or with `isStrict` those up to the first that fails.
-    mutating func run(into database: Database) async throws -> Summary {
+    package mutating func run(into database: Database) async throws -> Summary {
         defer {
             progress.clear()
             for line in summary.mistakes.rest { complain(line) }

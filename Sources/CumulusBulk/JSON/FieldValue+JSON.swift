@@ -5,25 +5,25 @@
 //
 // Folder: records as JSON. Read `FieldValue+JSON`, then `Record+JSON`.
 
-import CumulusModel
+package import CumulusModel
 import Foundation
 
 /// Input that can't be used: exit code 65.
-struct InputProblem: Error, Equatable {
-    var message: String
+package struct InputProblem: Error, Equatable {
+    package var message: String
 
-    init(_ message: String) {
+    package init(_ message: String) {
         self.message = message
     }
 }
 
 extension FieldValue {
     /// nil for null: the field is absent.
-    static func optional(_ json: JSON) throws -> FieldValue? {
+    package static func optional(_ json: JSON) throws -> FieldValue? {
         if case .null = json { nil } else { try FieldValue(json) }
     }
 
-    init(_ json: JSON) throws {
+    package init(_ json: JSON) throws {
         switch json {
         case .null: throw InputProblem("null can't be an element of a list")
         case .bool(let flag): self = .int64(flag ? 1 : 0)
@@ -67,7 +67,7 @@ extension FieldValue {
         """
     )
 
-    var json: JSON {
+    package var json: JSON {
         switch self {
         case .string(let text): .string(text)
         case .int64(let number): .integer(number)

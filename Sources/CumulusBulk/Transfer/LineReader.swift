@@ -1,8 +1,8 @@
 // The lines of a file or of standard input, one at a time, never the whole of it in memory.
 
-import Foundation
+package import Foundation
 
-struct LineReader {
+package struct LineReader {
     struct Line {
         /// From 1, as editors count.
         var number: Int
@@ -11,7 +11,7 @@ struct LineReader {
     }
 
     /// A record of 1 MB, every byte of it escaped as six.
-    static let longestLine = 8 << 20
+    package static let longestLine = 8 << 20
 
     /// Stands at the beginning of UTF-8 that some editors write, and belongs to no line.
     private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
@@ -26,13 +26,13 @@ struct LineReader {
     /// What was handed out so far, in bytes of the file.
     private(set) var byteCount = 0
 
-    init(_ handle: FileHandle, longestLine: Int = LineReader.longestLine) {
+    package init(_ handle: FileHandle, longestLine: Int = LineReader.longestLine) {
         self.handle = handle
         self.longestLine = longestLine
     }
 
     /// The first bytes, which stay to be read.
-    mutating func peek() throws -> ArraySlice<UInt8> {
+    package mutating func peek() throws -> ArraySlice<UInt8> {
         while buffer.count < 16, !isAtEnd { try fill() }
         return buffer[start...].prefix(4_096)
     }

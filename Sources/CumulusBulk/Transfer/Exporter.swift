@@ -4,35 +4,49 @@
 // what went to a pipe can't be taken back, so there it is an error. No records of a type that isn't
 // there either are an error too: its name is misspelt.
 
-import Cumulus
-import CumulusModel
-import Foundation
+package import Cumulus
+package import CumulusModel
+package import Foundation
 
 /// A file or a pipe that takes nothing: exit code 74.
-struct OutputProblem: Error, Equatable {
-    var message: String
+package struct OutputProblem: Error, Equatable {
+    package var message: String
 
-    init(_ message: String) {
+    package init(_ message: String) {
         self.message = message
     }
 }
 
-struct Exporter {
+package struct Exporter {
     let database: Database
     let zoneID: RecordZone.ID
     let type: String
     /// How long the server may be away before an export to a file gives up.
     let patience: Duration
-    var progress: Progress
+    var progress: ProgressBar
 
     private static let attempts = 20
     private static let chunkBytes = 256 << 10
+
+    package init(
+        database: Database,
+        zoneID: RecordZone.ID,
+        type: String,
+        patience: Duration,
+        progress: ProgressBar
+    ) {
+        self.database = database
+        self.zoneID = zoneID
+        self.type = type
+        self.patience = patience
+        self.progress = progress
+    }
 
     /// Writes beside the file and gives it its name at the end; what is there and no file, a pipe
     /// or a device, is written to and stays.
     ///
     /// Returns how many records it holds.
-    mutating func write(toFile named: String) async throws -> Int {
+    package mutating func write(toFile named: String) async throws -> Int {
         let files = FileManager.default
         let path = URL(filePath: named).resolvingSymlinksInPath().path(percentEncoded: false)
         let kind = try? files.attributesOfItem(atPath: path)[.type] as? FileAttributeType
@@ -75,7 +89,7 @@ struct Exporter {
         }
     }
 
-    mutating func write(to handle: FileHandle) async throws -> Int {
+    package mutating func write(to handle: FileHandle) async throws -> Int {
         var count = 0
         try await write(to: handle, counting: &count)
         return count

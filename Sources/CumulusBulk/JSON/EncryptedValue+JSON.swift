@@ -2,12 +2,12 @@
 // `{"$sealed": ...}`, which an import puts back as it is.
 
 import Cumulus
-import CumulusModel
+package import CumulusModel
 import Foundation
 
 extension Record.EncryptedValues.Value {
     /// nil for a value that is not encrypted.
-    init?(_ json: JSON) throws {
+    package init?(_ json: JSON) throws {
         guard case .object(let members) = json, members.count == 1 else { return nil }
         switch (members[0].key, members[0].value) {
         case ("$encrypted", let value):
@@ -20,7 +20,7 @@ extension Record.EncryptedValues.Value {
         }
     }
 
-    var json: JSON {
+    package var json: JSON {
         switch self {
         case .open(let value): ["$encrypted": value.json]
         case .sealed(let value): ["$sealed": value.json]

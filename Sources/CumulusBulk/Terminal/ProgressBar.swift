@@ -5,30 +5,30 @@
 
 import Foundation
 
-struct Progress {
+package struct ProgressBar {
     /// Bytes to go through; nil if nobody knows.
     private let total: Int?
     private let began = ContinuousClock.now
     private var drawn: ContinuousClock.Instant?
     private let isShown: Bool
 
-    init(total: Int?, isShown: Bool = isatty(2) == 1) {
+    package init(total: Int?, isShown: Bool = isatty(2) == 1) {
         self.total = total
         self.isShown = isShown
     }
 
     /// Where content goes to standard output: both would stand in each other's lines on a terminal.
-    static func besideContent(total: Int?) -> Progress {
-        Progress(total: total, isShown: isatty(2) == 1 && isatty(1) == 0)
+    package static func besideContent(total: Int?) -> ProgressBar {
+        ProgressBar(total: total, isShown: isatty(2) == 1 && isatty(1) == 0)
     }
 
     /// Says what is waited for and how long already, of work that tells nothing before it ends.
-    static func waiting<Value>(
+    package static func waiting<Value>(
         for what: String,
         _ body: () async throws -> Value
     ) async throws -> Value {
         let drawing = Task {
-            var progress = Progress(total: nil)
+            var progress = ProgressBar(total: nil)
             while !Task.isCancelled {
                 let seconds = Int(progress.seconds)
                 progress.draw("\(what), \(seconds) s")
@@ -43,15 +43,15 @@ struct Progress {
     }
 
     /// Seconds since the beginning.
-    var seconds: Double { (ContinuousClock.now - began) / .seconds(1) }
+    package var seconds: Double { (ContinuousClock.now - began) / .seconds(1) }
 
     /// Draws it anew, at most ten times a second.
-    mutating func update(bytes: Int, records: Int) {
+    package mutating func update(bytes: Int, records: Int) {
         let (total, seconds) = (total, seconds)
-        draw(Progress.line(bytes, of: total, records: records, seconds: seconds))
+        draw(ProgressBar.line(bytes, of: total, records: records, seconds: seconds))
     }
 
-    mutating func draw(_ line: @autoclosure () -> String) {
+    package mutating func draw(_ line: @autoclosure () -> String) {
         guard isShown else { return }
         let now = ContinuousClock.now
         if let drawn, now - drawn < .milliseconds(100) { return }
@@ -60,13 +60,14 @@ struct Progress {
     }
 
     /// Makes room for a line of text.
-    mutating func clear() {
+    package mutating func clear() {
         guard drawn != nil else { return }
         drawn = nil
         write("\r\u{1B}[K")
     }
 
-    static func line(_ bytes: Int, of total: Int?, records: Int, seconds: Double) -> String {
+    package static func line(_ bytes: Int, of total: Int?, records: Int, seconds: Double) -> String
+    {
         let rate = seconds > 0 ? Int(Double(records) / seconds) : 0
         let count = "\(records) records  \(rate)/s"
         guard let total, total > 0 else { return count }
@@ -74,7 +75,7 @@ struct Progress {
     }
 
     /// - Parameter part: 0 to 1.
-    static func bar(_ part: Double, _ count: String, seconds: Double) -> String {
+    package static func bar(_ part: Double, _ count: String, seconds: Double) -> String {
         let part = min(1, part)
         let filled = Int(part * 24)
         let bar = String(repeating: "#", count: filled) + String(repeating: "-", count: 24 - filled)

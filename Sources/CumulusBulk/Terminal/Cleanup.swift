@@ -3,10 +3,10 @@
 //
 // Made once per run; every process that is started and every file that is made is entered here.
 
-import Foundation
+package import Foundation
 import Synchronization
 
-final class Cleanup: @unchecked Sendable {
+package final class Cleanup: @unchecked Sendable {
     // `sources` is set once, and only kept so that they live.
 
     private struct Leftovers {
@@ -25,7 +25,7 @@ final class Cleanup: @unchecked Sendable {
     }
     private var sources: [any DispatchSourceSignal] = []
 
-    init() {
+    package init() {
         // Sources are entered by another thread, and a signal before that is lost: nothing that is
         // to be cleaned up is made until all of them are.
         let listening = DispatchGroup()
@@ -47,22 +47,22 @@ final class Cleanup: @unchecked Sendable {
         for number in Cleanup.signals { signal(number, SIG_DFL) }
     }
 
-    func add(process: Int32) {
+    package func add(process: Int32) {
         leftovers.withLock { $0.processes.append(process) }
     }
 
     /// A file, or a directory with what it holds.
-    func add(path: String) {
+    package func add(path: String) {
         leftovers.withLock { $0.paths.append(path) }
     }
 
     /// How the terminal of standard input was set up before something was changed.
-    func add(terminal settings: termios) {
+    package func add(terminal settings: termios) {
         leftovers.withLock { $0.terminal = settings }
     }
 
     /// The process was waited for: its number may be another one's by now.
-    func forget(process: Int32) {
+    package func forget(process: Int32) {
         leftovers.withLock { $0.processes.removeAll { $0 == process } }
     }
 
@@ -70,7 +70,7 @@ final class Cleanup: @unchecked Sendable {
     ///
     /// A second caller waits until it is done: no signal leaves half of it, and none is
     /// followed by complaints about processes that are gone.
-    func run(exitCode: Int32? = nil) {
+    package func run(exitCode: Int32? = nil) {
         leftovers.withLock { leftovers in
             for process in leftovers.processes { kill(process, SIGKILL) }
             // A killed process may be in the middle of making a file.

@@ -1,0 +1,61 @@
+// Standard output and standard error, as all commands write to them.
+//
+// What can't be written to standard output is an error, at once, and so ends also the fetching of
+// what would come next; what can't be written to standard error is lost.
+
+import ArgumentParser
+package import Foundation
+
+package enum StandardOutput {
+    package static func write(_ text: String) throws {
+        try put(Data(text.utf8), to: .standardOutput, "the output")
+    }
+
+    package static func write(line: String) throws {
+        try write(line + "\n")
+    }
+}
+
+/// Writes all of it, or says why it can't, by the name that people know the place by.
+///
+/// A pipe that nobody reads any more is no failure, since `head` has seen enough: the command ends
+/// as others do by SIGPIPE, with 141, and says nothing.
+package func put(_ data: Data, to handle: FileHandle, _ name: String) throws {
+    var rest = data[...]
+    while !rest.isEmpty {
+        let count = rest.withUnsafeBytes { write(handle.fileDescriptor, $0.baseAddress, $0.count) }
+        if count >= 0 {
+            rest = rest.dropFirst(count)
+        } else if errno == EPIPE {
+            throw ExitCode.closedPipe
+        } else if errno != EINTR {
+            throw OutputProblem("\(name) can't be written: \(String(cString: strerror(errno)))")
+        }
+    }
+}
+
+/// One line on standard error.
+package func complain(_ message: String) {
+    writeToStandardError("cumulus: \(message.visible)\n")
+}
+
+/// Nobody may be listening: that is no reason to fail.
+package func writeToStandardError(_ text: String) {
+    try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
+}
+
+extension String {
+    /// Without what a terminal would act on.
+    package var visible: String {
+        guard unicodeScalars.contains(where: \.isControl) else { return self }
+        var text = ""
+        for scalar in unicodeScalars {
+            text.unicodeScalars.append(scalar.isControl ? "\u{FFFD}" : scalar)
+        }
+        return text
+    }
+}
+
+extension Unicode.Scalar {
+    fileprivate var isControl: Bool { properties.generalCategory == .control }
+}
