@@ -43,6 +43,7 @@ enum RequestStability {
                         record.message(8) { $0.field(1, bytes: parent) }
                     }
                     record.raw(body.bytes)
+                    if let share = save.share { record.message(11) { encode(share, to: &$0) } }
                 }
                 for increment in save.increments {
                     writer.message(2) { writer in
@@ -54,6 +55,25 @@ enum RequestStability {
         }
         for id in request.deletes { id.encode(5, to: &writer) }
         return writer.bytes
+    }
+
+    private static func encode(_ share: WireShareParts, to writer: inout CanonicalWriter) {
+        writer.field(1, bytes: share.root)
+        writer.field(2, varint: UInt64(share.publicPermission))
+        for participant in share.participants {
+            writer.message(3) { writer in
+                writer.field(1, bytes: participant.id)
+                writer.field(2, bytes: participant.user)
+                if let handle = participant.handle {
+                    writer.message(3) { writer in
+                        writer.field(1, varint: UInt64(handle.kind))
+                        writer.field(2, bytes: handle.value)
+                    }
+                }
+                writer.field(4, varint: UInt64(participant.role))
+                writer.field(5, varint: UInt64(participant.permission))
+            }
+        }
     }
 
     /// The fields in canonical form; where the node refuses one, none of the item is stored.
