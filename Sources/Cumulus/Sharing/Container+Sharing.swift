@@ -13,7 +13,7 @@ extension Container {
     ///   - url: As ``Share/url`` gave it to somebody.
     ///   - fetchingRootRecord: Whether the root comes along.
     ///   - desiredKeys: The fields of the root to fetch; nil means all.
-    /// - Throws: `unknownItem` if there is no such share, or not any more; `permissionFailure` if
+    /// - Throws: `unknownItem` if the share does not exist or was stopped; `permissionFailure` if
     ///   the caller is not invited; `participantMayNeedVerification` if the caller may be meant by
     ///   an e-mail address or telephone number that is not verified as the caller's;
     ///   `invalidArguments` for a text that is no URL of a share; `notAuthenticated` without an

@@ -61,7 +61,7 @@ extension Share {
             details.id.isEmpty ? details.handle?.text ?? details.user : details.id.hex
         }
 
-        /// The user's record; nil if nobody has accepted yet, or the user is not told.
+        /// The user's record; nil before the invitation is accepted, or if it is not told.
         public var userRecordID: Record.ID? {
             details.user.isEmpty ? nil : Record.ID(recordName: details.user)
         }

@@ -91,7 +91,7 @@ public struct Share: Hashable, Sendable {
         return Record.ID(recordName: details.root, zoneID: recordID.zoneID)
     }
 
-    /// The value of a field of the share's record; nil where it has none.
+    /// The value of a field of the share's record; nil if the field is not set.
     public subscript(key: String) -> FieldValue? {
         get { record[key] }
         set { record[key] = newValue }

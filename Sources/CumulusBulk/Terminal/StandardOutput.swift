@@ -18,7 +18,7 @@ package enum StandardOutput {
 
 /// Writes all of it, or says why it can't, by the name that people know the place by.
 ///
-/// A pipe that nobody reads any more is no failure, since `head` has seen enough: the command ends
+/// A closed pipe is no failure, since `head` has seen enough: the command ends
 /// as others do by SIGPIPE, with 141, and says nothing.
 package func put(_ data: Data, to handle: FileHandle, _ name: String) throws {
     var rest = data[...]
@@ -39,7 +39,7 @@ package func complain(_ message: String) {
     writeToStandardError("cumulus: \(message.visible)\n")
 }
 
-/// Nobody may be listening: that is no reason to fail.
+/// A closed error stream is no reason to fail.
 package func writeToStandardError(_ text: String) {
     try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
 }

@@ -52,7 +52,7 @@ enum SharePermission: String, CaseIterable, ExpressibleByArgument {
 struct Person: ExpressibleByArgument, Equatable {
     let text: String
 
-    /// nil if it is none of the three.
+    /// nil for any other text.
     init?(argument: String) {
         guard argument.contains("@") || argument.hasPrefix("+") || argument.hasPrefix("_") else {
             return nil

@@ -70,7 +70,7 @@ package enum Subjects {
         return Bytes(code.prefix(16))
     }
 
-    /// The user that was made for a subject; nil if there is none.
+    /// The user that was made for a subject; nil before its first sign-in.
     static func user<Reader: RowReader & ~Copyable>(
         of subject: ProvenSubject,
         _ scope: ScopeNumber,

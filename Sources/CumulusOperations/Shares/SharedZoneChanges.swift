@@ -51,7 +51,7 @@ extension FetchDatabaseChanges {
         return page
     }
 
-    /// The zones that were told and are not seen any more; their marks go.
+    /// Zones that the caller was told of and can't see now; their marks are dropped.
     private func lost(
         _ held: inout Set<UInt64>,
         _ zones: [Commit.Zone],

@@ -149,7 +149,7 @@ extension Commit {
         package var births: [Dot]
         /// Of a share's record; ascending by key.
         package var entries: [AccessEntries.Entry]
-        /// Of a root: the name of its share, empty: it has none any more; nil: unchanged.
+        /// Of a root: the name of its share; empty: the root is not shared now; nil: unchanged.
         package var share: String?
 
         package init(

@@ -45,7 +45,7 @@ extension RegisterRow {
 }
 
 extension RowReader where Self: ~Copyable {
-    /// The rank of a scope's highest mark; 0: there is none.
+    /// The rank of a scope's highest mark; 0 before the first mark.
     package borrowing func truncation(of scope: ScopeNumber) throws(EngineError) -> HybridTime {
         try register(scope, Truncation.namespace, [])?.rank ?? HybridTime(0)
     }

@@ -192,7 +192,7 @@ import Testing
         #expect(events.map(\.stamp) == [foreign.stamp])
     }
 
-    /// What counted at that time stays; from before it nobody can go on.
+    /// What counted at that time stays; a token from before it has expired.
     @Test mutating func whatIsOldIsForgottenAndTheFloorSaysSo() throws {
         try perform([.put(try Commit.Put("p", [:])), .put(try Commit.Put("q", [:]))])
         let parents = [try record("p").birth.dot, try record("q").birth.dot]

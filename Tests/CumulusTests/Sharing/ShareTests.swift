@@ -270,7 +270,7 @@ import Testing
             share.publicPermission = .none
             try await mine.save(share)
             #expect(try await told() == [news])
-            // What happens there afterwards is none of his business.
+            // He is not told of later changes there.
             try await mine.save(world.note("tromso", in: world.zone))
             try await world.bob.privateCloudDatabase.save(world.note("mine", in: own))
             #expect(try await told() == [.zones([own], more: false)])

@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    /// Nobody asks: the feed tells of the zone, of what happens there, and of its end.
+    /// Without a fetch: the feed tells of the zone, of its changes, and of its end.
     @Test func aDeviceHearsOfAZoneByItself() async throws {
         try await withUsers { ada, bob in
             let database = ada.privateCloudDatabase

@@ -131,7 +131,7 @@ import Testing
         told.append(trip.news)
         try await watcher.expect(told, within: Self.aMoment)
         try await story.change(save, by: bo)
-        // A zone of somebody else is told whoever changed it.
+        // A zone of another user is told, also if the caller changed it.
         told.append(trip.news)
         try await watcher.expect(told, within: Self.aMoment)
         let saved = try await story.ask(
@@ -199,7 +199,7 @@ import Testing
         #expect(try await trip.recordChanges() == ["saved \(trip.share)"])
         try await trip.expectRefusal(10, save("alone"))
         try await story.change(save("opera", ["--parent", "museum"]), by: bo)
-        // A zone of somebody else is told whoever changed it.
+        // A zone of another user is told, also if the caller changed it.
         try await expectNews()
         let opera = ["record", "get", "opera", "--zone", "Trips", "--json"]
         #expect(try await story.ask(opera, by: ada).contains("Hej"))

@@ -1,8 +1,8 @@
 // What must hold of shares themselves, at each step where something changed and when all nodes have
 // heard everything.
 //
-// S3: the nodes agree on who is in. S4: whoever was removed or left is out, unless invited again
-// since. S5: whoever is in accepted the invitation that counts. S6: whoever accepted the last
+// S3: the nodes agree on who is in. S4: a user who was removed or left is out, unless invited again
+// since. S5: a user who is in accepted the invitation that counts. S6: a user who accepted the last
 // invitation and was not removed is in. S7: of permissions that were set beside each other the
 // least counts. S8: a visible root is the very life that was shared. S10: one share of a root
 // counts. S13: a participant commits nothing at a node that has heard of the removal, and nothing

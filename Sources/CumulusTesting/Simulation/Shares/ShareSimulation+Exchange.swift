@@ -46,7 +46,7 @@ extension ShareSimulation {
 
     // MARK: Faults
 
-    /// Something that nobody asked for happens to a node; returns which one.
+    /// A fault happens to a node; returns which one.
     mutating func fault(at one: Int) throws -> Int {
         let store = stores[one]
         switch Int.random(in: 0..<14, using: &dice) {
