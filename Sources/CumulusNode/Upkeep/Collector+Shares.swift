@@ -7,7 +7,7 @@ import CumulusReplication
 import CumulusStorage
 
 extension Collector {
-    /// Drops what devices of participants are not told by any more.
+    /// Drops rows of shares that ended, and how records hung, from more than a month ago.
     package func forgetShares() async throws {
         let oldest = node.clock - schedule.feedMilliseconds
         try await inEachScope { scope, number in

@@ -1,4 +1,4 @@
-// What a node drops of shares: rows that lead nowhere any more, and how records hung too long ago.
+// What a node drops of shares: rows whose share has ended, and how records hung a month ago.
 //
 // Called by the node's collector, some rows at a time. What is dropped of the past raises the
 // zone's hang floor: a token from before has expired.

@@ -151,7 +151,7 @@ extension WriteTransaction {
         put(.hang(place.number, name, life.birth, stamp), HangRow(event))
     }
 
-    /// Nothing is known any more of a record that is forgotten.
+    /// Drops the past of a record that is forgotten.
     mutating func forgetHanging(of name: String, at place: ZonePlace) {
         if place.zone.keepsHanging { deleteRange(.log, .hanging(of: place.number, name)) }
     }

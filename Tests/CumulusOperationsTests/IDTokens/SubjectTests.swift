@@ -128,7 +128,7 @@ import Testing
         let given = AccountChange.setHandle(email, user: "alice", isHeld: true)
         try run(.account(given), at: store)
         #expect(try handles(signIn(subject), at: store).isEmpty)
-        // One that nobody has any more is free, also for a later subject.
+        // An address that was taken from its user is free, also for a later subject.
         try run(.account(.setHandle(email, user: "alice", isHeld: false)), at: store)
         let bob = try ada {
             $0.subject = "bob"
