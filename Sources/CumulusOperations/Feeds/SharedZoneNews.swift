@@ -1,5 +1,5 @@
 // News of the zones that others share with a user: which of them changed, which came, and which
-// are not seen any more.
+// the user can't see now.
 //
 // Called by `FeedTelling` for subscriptions to the shared database. It is found when it is told: a
 // commit does not know who sees its zone, and writes nothing for it. So a device is told of its own
