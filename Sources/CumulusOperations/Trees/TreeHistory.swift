@@ -71,29 +71,39 @@ struct TreeHistory {
             found[event.birth, default: Past()].take(event, vector)
         }
         for row in try reader.livingRows(of: name, in: zone) {
-            found[row.birth, default: Past()].take(row.parent, vector)
+            found[row.birth, default: Past()].live(under: row.parent, vector)
         }
         // Of several lives the one that was born last is shown.
-        let known = found.filter { vector.covers($0.key.dot) && !$0.value.hasEnded }
+        let known = found.filter { vector.covers($0.key.dot) && $0.value.isShown }
         guard let (birth, past) = known.max(by: { $0.key < $1.key }) else { return nil }
         return Life(birth: birth.dot, parent: past.parent)
     }
 
     /// How one life hung at the vector.
     private struct Past {
-        private(set) var hasEnded = false
+        private var livesNow = false
+        private var endedBefore = false
+        private var endedLater = false
         private(set) var parent: String?
         private var stamp: Stamp?
 
+        /// Whether the life had not ended.
+        ///
+        /// A life that ended within a state of another node has no row of its end. The hang floor
+        /// covers that state, and the vector covers the floor: the life had ended.
+        var isShown: Bool { !endedBefore && (livesNow || endedLater) }
+
         mutating func take(_ event: HangEvent, _ vector: VersionVector) {
-            guard vector.covers(event.stamp.dot) else { return }
+            let isKnown = vector.covers(event.stamp.dot)
             switch event.event {
-            case .ended: hasEnded = true
-            case .hung(let under): hang(under, event.stamp)
+            case .ended where isKnown: endedBefore = true
+            case .ended: endedLater = true
+            case .hung(let under): if isKnown { hang(under, event.stamp) }
             }
         }
 
-        mutating func take(_ parent: RecordRow.NamedTarget?, _ vector: VersionVector) {
+        mutating func live(under parent: RecordRow.NamedTarget?, _ vector: VersionVector) {
+            livesNow = true
             guard let parent, vector.covers(parent.stamp.dot) else { return }
             hang(parent.name, parent.stamp)
         }

@@ -39,6 +39,13 @@ import Testing
         #expect(noticing != nil, "no seed shows that '\(rule.rawValue)' is broken")
     }
 
+    /// Devices were told of records as deleted that they never held: lives that had ended within a
+    /// state of another node were taken for living ones.
+    @Test(arguments: [871, 935]) func aLifeThatEndedInAStateHadEnded(seed: UInt64) throws {
+        let verdict = try ShareSimulation.run(seed: seed)
+        #expect(verdict.violations.isEmpty, "\(verdict.violations)")
+    }
+
     @Test func aSeedTellsOneStory() throws {
         let stories = try [7, 8, 7].map { seed in
             try ShareSimulation.run(seed: UInt64(seed), isTold: true).story
