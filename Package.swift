@@ -45,6 +45,7 @@ let package = Package(
     platforms: [.macOS(.v15), .iOS(.v18)],
     products: [
         .library(name: "Cumulus", targets: ["Cumulus"]),
+        .library(name: "CumulusCloudKit", targets: ["CumulusCloudKit"]),
         .executable(name: "cumulusd", targets: ["CumulusServer"]),
         .executable(name: "cumulus", targets: ["CumulusCLI"]),
         .executable(name: "cumulus-sim", targets: ["CumulusSimulator"]),
@@ -137,6 +138,10 @@ let package = Package(
                 "CumulusModel", "CumulusAssets", "CumulusWire", "CumulusTransport", crypto, nioCore,
             ]
         ),
+        // What Linux lacks of Foundation and Core Location, for apps written for CloudKit.
+        room("CumulusFoundation", ["CumulusModel"]),
+        // CloudKit's surface on top of the client; empty where Apple's own exists.
+        room("CumulusCloudKit", ["Cumulus", "CumulusFoundation", "CumulusModel"]),
         room(
             "CumulusTesting",
             [
@@ -235,6 +240,11 @@ let package = Package(
             ]
         ),
         tests("CumulusTests", ["Cumulus", "CumulusAssets", "CumulusTesting"]),
+        tests("CumulusFoundationTests", ["CumulusFoundation", "CumulusModel", "CumulusStorage"]),
+        tests(
+            "CumulusCloudKitTests",
+            ["CumulusCloudKit", "CumulusFoundation", "Cumulus", "CumulusModel", "CumulusTesting"]
+        ),
         .testTarget(
             name: "CumulusCLITests",
             dependencies: [
@@ -255,3 +265,20 @@ let package = Package(
         .testTarget(name: "TidyTests", swiftSettings: house),
     ]
 )
+
+#if os(Linux)
+    // `import CloudKit` and `import CoreLocation` work as they stand. Apple's systems have modules
+    // of these names.
+    package.products.append(.library(name: "CloudKit", targets: ["CloudKit", "CoreLocation"]))
+    package.targets += [
+        room("CloudKit", ["CumulusCloudKit"]), room("CoreLocation", ["CumulusFoundation"]),
+        // Apps as they stand, in the language mode that most are written in.
+        .testTarget(
+            name: "CloudKitTests",
+            dependencies: ["CloudKit", "CoreLocation", "CumulusTesting"],
+            swiftSettings: [
+                .swiftLanguageMode(.v5), .treatAllWarnings(as: .error), .unsafeFlags(["-Onone"]),
+            ]
+        ),
+    ]
+#endif

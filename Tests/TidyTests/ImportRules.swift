@@ -60,6 +60,12 @@ enum ImportRules {
         "Cumulus": system.union([
             "Crypto", "CumulusAssets", "CumulusModel", "CumulusTransport", "CumulusWire", "NIOCore",
         ]),
+        "CumulusFoundation": ["CumulusModel", "Foundation"],
+        "CumulusCloudKit": [
+            "Cumulus", "CumulusFoundation", "CumulusModel", "Foundation", "Synchronization",
+        ],
+        "CloudKit": ["CumulusCloudKit"],
+        "CoreLocation": ["CumulusFoundation"],
         "CumulusTesting": system.union([
             "Crypto", "CryptoExtras", "Cumulus", "CumulusAssets", "CumulusModel", "CumulusNode",
             "CumulusOperations", "CumulusReplication", "CumulusStorage", "CumulusTransport",
@@ -105,7 +111,15 @@ enum ImportRules {
     }
 
     private static func mayExport(_ target: String, _ module: String) -> Bool {
-        target == "CumulusSystem" || target == "Cumulus" && module == "CumulusModel"
+        switch target {
+        case "CumulusSystem": true
+        case "Cumulus": module == "CumulusModel"
+        // An app that imports CloudKit gets Foundation and Core Location with it.
+        case "CumulusCloudKit": module == "CumulusFoundation" || module == "Foundation"
+        case "CloudKit": module == "CumulusCloudKit"
+        case "CoreLocation": module == "CumulusFoundation"
+        default: false
+        }
     }
 
     static func imports(in text: String) -> [Import] {

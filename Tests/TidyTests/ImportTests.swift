@@ -74,6 +74,23 @@ import Testing
         }
     }
 
+    @Test func whatStandsInForCloudKitBringsFoundationButNotTheClient() {
+        let wrong = ["Cumulus", "CumulusModel"].flatMap { module in
+            ImportRules.violations(
+                target: "CumulusCloudKit",
+                text: "@_exported public import \(module)"
+            )
+        }
+        #expect(wrong.count == 2)
+        let allowed = ["CumulusFoundation", "Foundation"].flatMap { module in
+            ImportRules.violations(
+                target: "CumulusCloudKit",
+                text: "@_exported public import \(module)"
+            )
+        }
+        #expect(allowed.isEmpty)
+    }
+
     @Test func onlyTheClientReexportsAndOnlyTheModel() {
         let model = "@_exported public import CumulusModel"
         #expect(ImportRules.violations(target: "Cumulus", text: model).isEmpty)

@@ -10,6 +10,21 @@ import CumulusWire
 public struct QueryCursor: Hashable, Sendable {
     /// The question of the first page, with the node's cursor in it.
     let request: QueryRecordsRequest
+
+    init(request: QueryRecordsRequest) {
+        self.request = request
+    }
+
+    /// A cursor that was written as text; nil if it isn't one.
+    public init?(text: String) {
+        guard let bytes = TokenText.bytes(text),
+            let request = try? QueryRecordsRequest(wire: bytes), !request.cursor.isEmpty
+        else { return nil }
+        self.request = request
+    }
+
+    /// The cursor as one word of ASCII characters; it tells nothing to people.
+    public var text: String { TokenText.text(request.encoded()) }
 }
 
 /// How a node answered a page of a query.

@@ -126,6 +126,7 @@ extension PredicateParser {
         _ placeholder: PredicateToken.Placeholder,
         _ index: Int
     ) throws(ServiceError) -> Term {
+        if placeholder == .value, arguments[index] is NilArgument { return .nothing }
         let value = arguments[index].queryArgument
         try checkArgument(value, index)
         switch (placeholder, value) {

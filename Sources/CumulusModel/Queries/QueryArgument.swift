@@ -93,3 +93,10 @@ extension Array: QueryArgument where Element: QueryArgument {
         return .list(map(\.queryArgument))
     }
 }
+
+/// nil as an argument: `%@` then means the same as the word `nil`.
+package struct NilArgument: QueryArgument {
+    package init() {}
+
+    package var queryArgument: FieldValue { .double(.nan) }
+}

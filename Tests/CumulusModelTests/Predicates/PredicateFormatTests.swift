@@ -183,6 +183,7 @@ private func expect(
     }
 
     @Test func nilIsAskedFor() throws {
+        try expect("f == %@", [NilArgument()], [compare("f", .isNil)])
         for word in ["nil", "NULL", "NIL"] {
             try expect("f == \(word)", [compare("f", .isNil)])
             try expect("f != \(word)", [compare("f", .isNil), .not])

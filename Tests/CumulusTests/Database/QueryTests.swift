@@ -85,6 +85,8 @@ import Testing
             #expect(try await database.count(matching: query) == 20)
             let first = try await database.records(matching: query, resultsLimit: 1)
             let cursor = try #require(first.queryCursor)
+            #expect(QueryCursor(text: cursor.text) == cursor)
+            #expect(QueryCursor(text: "") == nil && QueryCursor(text: "AAAA") == nil)
             let elsewhere = await #expect(throws: ServiceError.self) {
                 try await container.publicCloudDatabase.records(continuingMatchFrom: cursor)
             }
