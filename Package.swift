@@ -26,12 +26,6 @@ let allocator: [LinkerSetting] = [.linkedLibrary("jemalloc", .when(platforms: [.
 /// for a node most of that time; what handles many records is in `CumulusBulk`, and optimised.
 let plain: [SwiftSetting] = house + [.unsafeFlags(["-Onone"])]
 
-/// A target on which Swift 6.3.1 fails when it is optimised across modules: it takes a member that
-/// Foundation has twice on Linux for ambiguous.
-func unoptimised(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: plain)
-}
-
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, swiftSettings: plain)
 }
@@ -145,9 +139,9 @@ let package = Package(
             ]
         ),
         // What Linux lacks of Foundation and Core Location, for apps written for CloudKit.
-        unoptimised("CumulusFoundation", ["CumulusModel"]),
+        room("CumulusFoundation", ["CumulusModel"]),
         // CloudKit's surface on top of the client; empty where Apple's own exists.
-        unoptimised("CumulusCloudKit", ["Cumulus", "CumulusFoundation", "CumulusModel"]),
+        room("CumulusCloudKit", ["Cumulus", "CumulusFoundation", "CumulusModel"]),
         room(
             "CumulusTesting",
             [
@@ -277,8 +271,8 @@ let package = Package(
     // of these names.
     package.products.append(.library(name: "CloudKit", targets: ["CloudKit", "CoreLocation"]))
     package.targets += [
-        unoptimised("CloudKit", ["CumulusCloudKit"]),
-        unoptimised("CoreLocation", ["CumulusFoundation"]),
+        room("CloudKit", ["CumulusCloudKit"]),
+        room("CoreLocation", ["CumulusFoundation"]),
         // Apps as they stand, in the language mode that most are written in.
         .testTarget(
             name: "CloudKitTests",

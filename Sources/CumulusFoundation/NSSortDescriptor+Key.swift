@@ -20,12 +20,16 @@
             }
             self = result
         }
+
+        /// The name of the field; nil if the descriptor was made from a key path of Swift.
+        ///
+        /// It is a member of the protocol, not of the class. Foundation has a `key` of the class,
+        /// and Swift 6.3 can't optimise a file that uses a subclass of ours beside two of them:
+        /// "cross-reference to NSSortDescriptor.key is ambiguous".
+        public var key: String? { (self as? KeySortDescriptor)?.name }
     }
 
     extension NSSortDescriptor {
-        /// The name of the field; nil if the descriptor was made from a key path of Swift.
-        public var key: String? { (self as? KeySortDescriptor)?.name }
-
         /// The descriptor as a query carries it.
         ///
         /// - Throws: `invalidArguments`, with a sentence on what isn't supported.
