@@ -20,28 +20,34 @@
             _ results: [(ID, Result<Record, any Error>)],
             progress: (@Sendable (CKRecordID, Double) -> Void)? = nil
         ) async -> [(ID, Result<Record, any Error>)] {
-            var delivered = results
             let places = results.indices.filter { place in
                 (try? results[place].1.get())?.holdsAssets ?? false
             }
-            await withTaskGroup(of: (Int, Result<Record, any Error>).self) { group in
+            var delivered: [Int: Result<Record, any Error>] = [:]
+            await withTaskGroup(of: Delivery.self) { group in
                 for (number, place) in places.enumerated() {
                     if number >= Database.downloadsAtOnce, let done = await group.next() {
-                        delivered[done.0].1 = done.1
+                        delivered[done.place] = done.result
                     }
+                    let result = results[place].1
                     group.addTask {
-                        let result = results[place].1
-                        guard let record = try? result.get() else { return (place, result) }
                         do {
-                            return (place, .success(try await self.delivered(record, progress)))
+                            let whole = try await self.delivered(try result.get(), progress)
+                            return Delivery(place: place, result: .success(whole))
                         } catch {
-                            return (place, .failure(error))
+                            return Delivery(place: place, result: .failure(error))
                         }
                     }
                 }
-                for await done in group { delivered[done.0].1 = done.1 }
+                for await done in group { delivered[done.place] = done.result }
             }
-            return delivered
+            return results.indices.map { (results[$0].0, delivered[$0] ?? results[$0].1) }
+        }
+
+        /// What came of the record at a place of the results.
+        private struct Delivery: Sendable {
+            let place: Int
+            let result: Result<Record, any Error>
         }
 
         /// The same record with the files of its assets.
