@@ -30,7 +30,7 @@
             case granted = 3
         }
 
-        /// Lets others find the user; nobody is asked on this system.
+        /// Lets others find the user; no user is asked on this system.
         public func requestApplicationPermission(
             _ applicationPermission: ApplicationPermissions
         ) async throws -> ApplicationPermissionStatus {
@@ -54,12 +54,12 @@
             }
         }
 
-        /// The user with an e-mail address; nil if nobody has it who wants to be found.
+        /// The user with an e-mail address; nil if no user who wants to be found has it.
         public func userIdentity(forEmailAddress email: String) async throws -> CKUserIdentity? {
             try await userIdentities(for: [.init(emailAddress: email)]).first
         }
 
-        /// The user with a telephone number; nil if nobody has it who wants to be found.
+        /// The user with a telephone number; nil if no user who wants to be found has it.
         public func userIdentity(forPhoneNumber phoneNumber: String) async throws -> CKUserIdentity?
         {
             try await userIdentities(for: [.init(phoneNumber: phoneNumber)]).first

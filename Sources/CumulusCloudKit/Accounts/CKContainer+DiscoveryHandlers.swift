@@ -3,7 +3,7 @@
 #if !canImport(ObjectiveC)
 
     extension CKContainer {
-        /// Lets others find the user; nobody is asked on this system.
+        /// Lets others find the user; no user is asked on this system.
         @preconcurrency
         public func requestApplicationPermission(
             _ applicationPermission: ApplicationPermissions,
@@ -137,7 +137,7 @@
             )
         }
 
-        /// Finds nobody: there are no contacts on this system.
+        /// Finds no one: there are no contacts on this system.
         @preconcurrency
         public func discoverAllIdentities(
             completionHandler: @escaping @Sendable ([CKUserIdentity]?, (any Error)?) -> Void

@@ -46,7 +46,7 @@
         }
     }
 
-    /// Finds the users among the contacts: nobody, since there are no contacts on this system.
+    /// Finds the users among the contacts: none, since there are no contacts on this system.
     open class CKDiscoverAllUserIdentitiesOperation: CKOperation, @unchecked Sendable {
         /// Never called.
         @preconcurrency @_Guarded

@@ -22,7 +22,7 @@
     /// | `CUMULUS_ENDPOINT` | `endpoint` | addresses of nodes, with commas; 127.0.0.1:7420 |
     /// | `CUMULUS_CONTAINER` | `container` | the container of `CKContainer.default()` |
     /// | `CUMULUS_ENVIRONMENT` | `environment` | `development` or `production` |
-    /// | `CUMULUS_TOKEN` | `token` | the user's access token; without one nobody is signed in |
+    /// | `CUMULUS_TOKEN` | `token` | the user's access token; without one no user is signed in |
     /// | `CUMULUS_KEY`, `CUMULUS_KEY_ID` | `key`, `key-id` | a server's key, in place of a token |
     /// | `CUMULUS_TLS` | `tls` | `automatic`, `always` or `never` |
     /// | `CUMULUS_AUTHORITY` | `authority` | a PEM file of the nodes' authority |
@@ -74,7 +74,7 @@
         public var containerIdentifier: String?
         /// Which of the containers' two worlds.
         public var environment = Environment.development
-        /// The user's access token; nil means that nobody is signed in.
+        /// The user's access token; nil means that no user is signed in.
         public var accessToken: String?
         /// A server's key, in place of a user's token.
         public var serverKey: Key?
@@ -89,7 +89,7 @@
         /// Where downloaded assets are kept; nil means in the user's caches.
         public var assetDirectory: String?
 
-        /// A connection to these nodes, of nobody.
+        /// A connection to these nodes, without a user.
         public init(
             endpoints: [String] = ["127.0.0.1:7420"],
             containerIdentifier: String? = nil,

@@ -20,7 +20,7 @@
 
         /// The name of the signed-in user's record in this container.
         ///
-        /// - Throws: `notAuthenticated` if nobody is signed in.
+        /// - Throws: `notAuthenticated` if no user is signed in.
         public func userRecordID() async throws -> CKRecord.ID {
             CKRecord.ID(try await call { try await $0.userRecordID() })
         }

@@ -13,7 +13,7 @@
 
     extension Notification.Name {
         // swift-format-ignore: AlwaysUseLowerCamelCase
-        /// Another user is signed in, or nobody is: posted when `CKContainer.connection` changes.
+        /// Another user is signed in, or no user is: posted when `CKContainer.connection` changes.
         public static let CKAccountChanged = Notification.Name("CKAccountChangedNotification")
     }
 

@@ -41,7 +41,7 @@
         /// It goes on until its task is cancelled. A lost connection or node is no error: it goes
         /// on at another node.
         ///
-        /// - Throws: `notAuthenticated` if nobody is signed in; `changeTokenExpired` if the token
+        /// - Throws: `notAuthenticated` if no user is signed in; `changeTokenExpired` if the token
         ///   can't be used any more: begin without one, and fetch everything.
         @preconcurrency
         public func run(

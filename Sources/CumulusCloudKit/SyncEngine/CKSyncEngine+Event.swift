@@ -40,7 +40,7 @@
         public enum Event: Sendable {
             /// The engine's state changed: keep it with what the earlier events brought.
             case stateUpdate(StateUpdate)
-            /// Another user is signed in, or nobody is.
+            /// Another user is signed in, or no user is.
             case accountChange(AccountChange)
             /// Zones changed on the server.
             case fetchedDatabaseChanges(FetchedDatabaseChanges)
@@ -73,7 +73,7 @@
             public struct AccountChange: Sendable {
                 /// What changed, by user record names.
                 public enum ChangeType: Sendable {
-                    /// A user signed in, and nobody was before; also the first event of an engine
+                    /// A user signed in, and none was before; also the first event of an engine
                     /// without a state.
                     case signIn(currentUser: CKRecord.ID)
                     /// The user signed out.

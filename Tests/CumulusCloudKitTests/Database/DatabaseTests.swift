@@ -234,7 +234,7 @@ import Testing
         }
     }
 
-    @Test func nobodyIsRefusedAndSomebodyIsTold() async throws {
+    @Test func aCallerWithoutAUserIsRefused() async throws {
         try await Cloud.run(schema: Self.schema) { cloud in
             try await cloud.with(cloud.connection(nil)) { container in
                 #expect(try await container.accountStatus() == .noAccount)
