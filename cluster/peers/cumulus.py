@@ -6,14 +6,19 @@ import subprocess
 import time
 
 from .server import Server, VALUE
-from .wire import Connection, elements, expect, field, varint
+from .wire import Connection, elements, expect, field, read_varint, varint
+
+
+ZONE = b"versus"
+# A type that appears by itself has indexes, which the other servers don't have.
+SCHEMA = "DEFINE SCHEMA RECORD TYPE Record ( value BYTES );"
 
 
 class CumulusConnection(Connection):
     """A connection of Cumulus's protocol; events are notifications, or answers of a writer."""
 
     HELLO, CALL, MESSAGE, STATUS, CREDIT, PING, PONG, END = 1, 2, 3, 4, 6, 7, 8, 0x80
-    MODIFY_RECORDS, MODIFY_SUBSCRIPTIONS, FOLLOW = 2, 128, 130
+    FETCH_RECORDS, MODIFY_RECORDS, MODIFY_SUBSCRIPTIONS, FOLLOW = 1, 2, 128, 130
     PRIVATE = 2
 
     def __init__(self, address, token, device):
@@ -30,7 +35,7 @@ class CumulusConnection(Connection):
     def call(self, method, body):
         self.stream += 2
         head = field(1, method)
-        if method != self.FOLLOW:
+        if method not in (self.FOLLOW, self.FETCH_RECORDS):
             head += field(3, int(time.time() * 1000).to_bytes(6, "big") + os.urandom(10))
         payload = varint(len(head)) + head + body
         return self.frame(self.CALL | self.END, payload, self.stream)
@@ -51,9 +56,9 @@ class CumulusConnection(Connection):
             end = place + 4 + length
             if end > size:
                 break
-            kind &= ~self.END
+            ends, kind = kind & self.END, kind & ~self.END
             if kind == self.MESSAGE:
-                events += self.count(data, place + 9, end)
+                events += self.count(data, place + 9, end, ends)
             elif kind == self.STATUS:
                 raise SystemExit(f"versus: the node refused: {data[place + 9:end]!r}")
             elif kind == self.PING:
@@ -61,9 +66,22 @@ class CumulusConnection(Connection):
             place = end
         return events, data[place:]
 
-    def count(self, data, place, end):
+    def count(self, data, place, end, _):
         """The notifications of a page; of other messages 1."""
         return elements(data, place, end, 1) if self.counts_events else 1
+
+
+class RecordConnection(CumulusConnection):
+    """A connection whose answers are results of records."""
+
+    def count(self, data, place, end, ends):
+        """1 if an answer ends here; the first result of a message says whether it is a record."""
+        if place < end:
+            assert data[place] == 10  # the results
+            _, first = read_varint(data, place + 1)
+            if data[first] != 10:  # a record
+                raise SystemExit(f"versus: the node refused a record: {data[first:end]!r}")
+        return 1 if ends else 0
 
 
 class Cumulus(Server):
@@ -93,6 +111,11 @@ class Cumulus(Server):
     def prepare(self):
         self.operate("user", "add", "versus")
         self.token = self.operate("user", "token", "versus").strip()
+        self.make_zone()
+        schema = os.path.join(self.folder, "schema.ckdb")
+        with open(schema, "w", encoding="ascii") as file:
+            file.write(SCHEMA)
+        self.operate("schema", "import", schema)
         writer = self.writer()
         expect([writer], 1, lambda: writer.send(self.write(writer, 0)))
         equals = field(1, b"kind") + field(2, 1) + field(3, field(1, field(2, b"news")))
@@ -101,6 +124,12 @@ class Cumulus(Server):
         body = field(1, writer.PRIVATE) + field(2, subscription)
         expect([writer], 1, lambda: writer.send(writer.call(writer.MODIFY_SUBSCRIPTIONS, body)))
         writer.socket.close()
+
+    def make_zone(self):
+        program = os.path.join(self.programs, "cumulus")
+        command = [program, "zone", "create", ZONE.decode(), "--endpoint", self.endpoint]
+        environment = {**os.environ, "CUMULUS_TOKEN": self.token.decode()}
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
 
     def operate(self, *words):
         token = os.path.join(self.folder, "data", "operator.token")
@@ -135,3 +164,22 @@ class Cumulus(Server):
         for watcher in found:
             watcher.counts_events = True
         return found
+
+    def connect(self):
+        return RecordConnection(self.address, self.token, b"client")
+
+    def save(self, connection, key, value):
+        return self.save_batch(connection, [key], value)
+
+    def save_batch(self, connection, keys, value):
+        """Whole records, in the zone of their own in which batches are atomic."""
+        body = field(1, connection.PRIVATE) + field(2, 2)
+        rest = field(2, b"Record") + field(10, field(1, b"value") + field(6, value))
+        for key in keys:
+            record = field(1, field(1, key) + field(2, field(1, ZONE))) + rest
+            body += field(4, field(1, record))
+        return connection.call(connection.MODIFY_RECORDS, body)
+
+    def fetch(self, connection, key):
+        body = field(1, connection.PRIVATE) + field(2, field(1, key) + field(2, field(1, ZONE)))
+        return connection.call(connection.FETCH_RECORDS, body)

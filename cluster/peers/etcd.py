@@ -4,18 +4,11 @@ It is the etcd in PATH, or Debian's package, which is unpacked and not installed
 """
 
 import os
-import shutil
 import struct
 
-from .server import Server, STATE, VALUE, free_address, shell
+from .packages import find
+from .server import Server, VALUE, free_address
 from .wire import Connection, elements, expect, field
-
-# Without lists of packages, or with old ones, the first attempt fails.
-UNPACK = """
-cd "$1"
-apt-get download -q etcd-server || { as_root apt-get update -q; apt-get download -q etcd-server; }
-dpkg -x etcd-server_*.deb .
-"""
 
 
 class EtcdConnection(Connection):
@@ -24,9 +17,11 @@ class EtcdConnection(Connection):
     DATA, HEADERS, RESET, SETTINGS, PING, GO_AWAY, WINDOW = 0, 1, 3, 4, 6, 7, 8
     END_STREAM, ACK, END_HEADERS = 1, 1, 4
     LARGEST = 0x7FFFFFFF
+    LARGEST_FRAME = 16384
 
     def __init__(self, address):
         self.stream = -1
+        self.messages = 0
         self.is_watch = False
         self.body = b""
         settings = struct.pack(">HI", 4, self.LARGEST)  # the initial window of streams
@@ -55,7 +50,11 @@ class EtcdConnection(Connection):
 
     def message(self, message, ends=False):
         payload = struct.pack(">BI", 0, len(message)) + message
-        return self.frame(self.DATA, payload, self.END_STREAM if ends else 0, self.stream)
+        starts = range(0, len(payload), self.LARGEST_FRAME)
+        parts = [payload[start:start + self.LARGEST_FRAME] for start in starts]
+        flags = [0] * (len(parts) - 1) + [self.END_STREAM if ends else 0]
+        frames = zip(parts, flags)
+        return b"".join(self.frame(self.DATA, part, flag, self.stream) for part, flag in frames)
 
     def take(self, data):
         events, place, size = 0, 0, len(data)
@@ -67,8 +66,14 @@ class EtcdConnection(Connection):
                 break
             if kind == self.DATA and self.is_watch:
                 events += self.count(data[place + 9:end])
-            elif kind in (self.DATA, self.HEADERS):
-                events += flags & self.END_STREAM
+            elif kind == self.DATA:
+                self.messages += 1
+            elif kind == self.HEADERS and flags & self.END_STREAM:
+                # An error has no message before its trailers.
+                self.messages -= 1
+                if self.messages < 0:
+                    raise SystemExit(f"versus: etcd refused: {data[place:end]!r}")
+                events += 1
             elif kind in (self.SETTINGS, self.PING) and not flags & self.ACK:
                 echo = data[place + 9:end] if kind == self.PING else b""
                 self.send(self.frame(kind, echo, self.ACK))
@@ -92,9 +97,11 @@ class Etcd(Server):
     """A single etcd; watches of one prefix."""
 
     name = "etcd"
+    # What a connection may send at once fits the window that HTTP/2 begins with: 64 KB.
+    batch_size = 40
 
-    def __init__(self, program):
-        self.program = program
+    def __init__(self):
+        self.program = find("etcd", "etcd-server")
 
     def command(self):
         self.address = free_address()
@@ -104,6 +111,8 @@ class Etcd(Server):
             "--listen-client-urls", client, "--advertise-client-urls", client,
             "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
             "--initial-cluster", f"versus={peer}",
+            # The standard one is less than a million values need.
+            "--quota-backend-bytes", str(8 << 30),
         ]
 
     def is_ready(self):
@@ -138,17 +147,16 @@ class Etcd(Server):
             watcher.counts_events = True
         return found
 
+    def connect(self):
+        return EtcdConnection(self.address)
 
-def find_etcd():
-    program = shutil.which("etcd")
-    if program:
-        return program
-    folder = os.path.join(STATE, "versus")
-    program = os.path.join(folder, "usr", "bin", "etcd")
-    if not os.path.exists(program):
-        if not shutil.which("apt-get"):
-            raise SystemExit("versus: there is no etcd in PATH, and no apt-get to take it from.")
-        # Unpacked only: an installed one would be started, and again with the machine.
-        os.makedirs(folder, exist_ok=True)
-        shell(UNPACK, folder)
-    return program
+    def save(self, connection, key, value):
+        return connection.call(b"/etcdserverpb.KV/Put", field(1, key) + field(2, value))
+
+    def save_batch(self, connection, keys, value):
+        """One transaction."""
+        puts = b"".join(field(2, field(2, field(1, key) + field(2, value))) for key in keys)
+        return connection.call(b"/etcdserverpb.KV/Txn", puts)
+
+    def fetch(self, connection, key):
+        return connection.call(b"/etcdserverpb.KV/Range", field(1, key))

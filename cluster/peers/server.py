@@ -1,11 +1,13 @@
 """A server process that cluster/versus measures; one file beside this one for each kind.
 
-A kind says how it is started and spoken to: `command`, `is_ready`, `prepare`, `writer`, `write` and
-`watchers`.
+A kind says how it is started: `command`, `is_ready`, `prepare`. For cluster/versus feed it says how
+watchers hear of writes: `writer`, `write` and `watchers`. For cluster/versus save it says how clients
+work with it: `connect`, `save`, `save_batch` and `fetch`, which return what is to be sent.
 """
 
 import os
 import socket
+import statistics
 import subprocess
 import sys
 import time
@@ -21,7 +23,10 @@ class Server:
     """A server process with a folder for its data; a subclass says how it is spoken to."""
 
     process = None
+    environment = None
     written = 0
+    batch_size = 200
+    answers_per_batch = 1
 
     def start(self, folder):
         self.folder = folder
@@ -29,7 +34,11 @@ class Server:
         self.log = os.path.join(folder, "log")
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
-                self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                self.command(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self.environment,
             )
         end = time.monotonic() + READY_SECONDS
         while not self.is_ready():
@@ -70,3 +79,8 @@ def shell(script, *words):
     command = ["bash", "-euo", "pipefail", "-c", f'. "$0"; {script}', library, *words]
     if subprocess.run(command, stdout=sys.stderr).returncode:
         raise SystemExit("versus: could not be set up; the reason stands above.")
+
+
+def medians(rounds):
+    """Of each figure, the median over rounds."""
+    return {key: statistics.median(figures[key] for figures in rounds) for key in rounds[0]}

@@ -57,20 +57,16 @@ class Connection:
         self.socket = socket.create_connection(address, timeout=READY_SECONDS)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.sendall(greeting)
-        self.socket.setblocking(False)
         self.rest = b""
         self.counts_events = False
 
     def send(self, data):
-        # What we send is small; a full socket would be an error of ours.
-        self.socket.setblocking(True)
         self.socket.sendall(data)
-        self.socket.setblocking(False)
 
     def read(self):
         """The bytes and the events (of a writer: answers) that are here."""
         try:
-            size = self.socket.recv_into(self.buffer)
+            size = self.socket.recv_into(self.buffer, 0, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return 0, 0
         if not size:
