@@ -9,7 +9,7 @@ import CumulusModel
 final class MetaCache: @unchecked Sendable {
     // Only the thread that runs write transactions touches it; there is one at a time.
 
-    private var rows: [Bytes: Bytes?] = [:]
+    private var rows: [HashedKey: Bytes?] = [:]
     private static let capacity = 20_000
 
     /// The value of `key`, nil if it has none; read from the engine if it is not here.
@@ -17,14 +17,15 @@ final class MetaCache: @unchecked Sendable {
         _ key: Bytes,
         orRead read: () throws(EngineError) -> Bytes?
     ) throws(EngineError) -> Bytes? {
-        if let known = rows[key] { return known }
+        let hashed = HashedKey(key)
+        if let known = rows[hashed] { return known }
         let value = try read()
         if rows.count >= MetaCache.capacity { rows = [:] }
-        rows[key] = .some(value)
+        rows[hashed] = .some(value)
         return value
     }
 
     func drop(_ key: Bytes) {
-        rows[key] = nil
+        rows[HashedKey(key)] = nil
     }
 }

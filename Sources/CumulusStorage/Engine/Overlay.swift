@@ -10,7 +10,7 @@ package struct Overlay: Sendable {
     private var rows: [SortedRows]
     /// Rows of indexes, in no order: one text has hundreds, at scattered places, and hardly anybody
     /// reads them here.
-    private var indexRows: [Bytes: Bytes?] = [:]
+    private var indexRows: [HashedKey: Bytes?] = [:]
     /// By family: rows of `meta`, which are read most, are never deleted by range.
     private var deletedRanges: [[KeyRange]]
     private var journal: [Undo] = []
@@ -55,7 +55,7 @@ package struct Overlay: Sendable {
         let all = KeyRange.all(.indexRow)
         guard !indexRows.isEmpty, precedes(range.start, all.end), precedes(all.start, range.end)
         else { return [] }
-        return indexRows.filter { range.contains($0.key) }.map { ($0, $1) }
+        return indexRows.filter { range.contains($0.key.bytes) }.map { ($0.key.bytes, $0.value) }
     }
 
     private static func isIndexRow(_ key: Bytes) -> Bool {
@@ -64,7 +64,7 @@ package struct Overlay: Sendable {
 
     package func get(_ family: Family, _ key: Bytes) -> Lookup {
         if Overlay.isIndexRow(key) {
-            if let known = indexRows[key] { return known.map(Lookup.value) ?? .deleted }
+            if let known = indexRows[HashedKey(key)] { return known.map(Lookup.value) ?? .deleted }
             return isInDeletedRange(family, key) ? .deleted : .unknown
         }
         if let known = rows[Int(family.rawValue)].get(key) {
@@ -76,7 +76,7 @@ package struct Overlay: Sendable {
     package mutating func put(_ family: Family, _ key: Bytes, _ value: Bytes?) {
         byteCount += key.count + (value?.count ?? 0)
         if Overlay.isIndexRow(key) {
-            let before = indexRows.updateValue(value, forKey: key)
+            let before = indexRows.updateValue(value, forKey: HashedKey(key))
             journal.append(before.map { .restore(family, key, $0) } ?? .remove(family, key))
             return
         }
@@ -92,7 +92,7 @@ package struct Overlay: Sendable {
         }
         for (key, value) in indexRows(in: range) {
             journal.append(.restore(family, key, value))
-            indexRows[key] = .some(nil)
+            indexRows[HashedKey(key)] = .some(nil)
         }
         deletedRanges[slot].append(range)
         journal.append(.dropRange(family))
@@ -129,9 +129,9 @@ package struct Overlay: Sendable {
 
     private mutating func undo(_ undo: Undo) {
         switch undo {
-        case .remove(_, let key) where Overlay.isIndexRow(key): indexRows[key] = nil
+        case .remove(_, let key) where Overlay.isIndexRow(key): indexRows[HashedKey(key)] = nil
         case .restore(_, let key, let value) where Overlay.isIndexRow(key):
-            indexRows[key] = .some(value)
+            indexRows[HashedKey(key)] = .some(value)
         case .remove(let family, let key):
             rows[Int(family.rawValue)].remove(key)
         case .restore(let family, let key, let value):
@@ -154,8 +154,9 @@ package struct Overlay: Sendable {
                 batch.writes.append(.init(family: family, key: row.key, value: row.value))
             }
         }
-        for (key, value) in indexRows.sorted(by: { precedes($0.key, $1.key) }) {
-            batch.writes.append(.init(family: Subspace.indexRow.family, key: key, value: value))
+        let family = Subspace.indexRow.family
+        for (key, value) in indexRows.sorted(by: { precedes($0.key.bytes, $1.key.bytes) }) {
+            batch.writes.append(.init(family: family, key: key.bytes, value: value))
         }
         return batch
     }

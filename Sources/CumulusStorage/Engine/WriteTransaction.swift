@@ -12,7 +12,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
     private var overlay = Overlay()
     package internal(set) var state: WriterState
     /// Record rows that were decoded and not written since.
-    private var loaded: [Bytes: RecordRow] = [:]
+    private var loaded: [HashedKey: RecordRow] = [:]
     /// Commits of this request that ended lives which nobody was shown: what those owned is left.
     private var uncompensated: [(scope: ScopeNumber, commit: Commit)] = []
     /// The wall clock when the current request was taken, in milliseconds.
@@ -64,10 +64,10 @@ package struct WriteTransaction: ~Copyable, RowReader {
         _ name: String
     ) throws(EngineError) -> RecordRow? {
         let key = RowKey.record(zone, name)
-        if let known = loaded[key.bytes] { return known }
+        if let known = loaded[HashedKey(key.bytes)] { return known }
         guard let bytes = try get(key) else { return nil }
         let row = try decoding(key.bytes) { () throws(MalformedBytes) in try RecordRow(bytes) }
-        loaded[key.bytes] = row
+        loaded[HashedKey(key.bytes)] = row
         return row
     }
 
@@ -104,7 +104,7 @@ package struct WriteTransaction: ~Copyable, RowReader {
     package mutating func put(_ key: RowKey, _ value: Bytes?) {
         switch key.family {
         case .meta: state.meta.drop(key.bytes)
-        case .records: loaded[key.bytes] = nil
+        case .records: loaded[HashedKey(key.bytes)] = nil
         case .index, .log: break
         }
         overlay.put(key.family, key.bytes, value)

@@ -98,23 +98,24 @@ extension WriteTransaction {
     ) throws(EngineError) {
         let old = try indexed(old, name, place)
         let new = try indexed(new, name, place)
-        var gone: [Bytes: Bytes] = [:]
+        var gone: [HashedKey: Bytes] = [:]
         if let old {
             for index in old.indexes where new?.keeps(index, of: old) != true {
                 for row in try old.candidate.rows(in: place.number, index) {
-                    gone[row.key.bytes] = row.value
+                    gone[HashedKey(row.key.bytes)] = row.value
                 }
             }
         }
         if let new {
             for index in new.indexes where old?.keeps(index, of: new) != true {
                 for row in try new.candidate.rows(in: place.number, index) {
-                    if gone.removeValue(forKey: row.key.bytes) == row.value { continue }
+                    let key = HashedKey(row.key.bytes)
+                    if gone.removeValue(forKey: key) == row.value { continue }
                     put(row.key, row.value)
                 }
             }
         }
-        for key in gone.keys { put(RowKey(.indexRow, bytes: key), nil) }
+        for key in gone.keys { put(RowKey(.indexRow, bytes: key.bytes), nil) }
     }
 
     /// A record that has rows in indexes; nil means it has none.
