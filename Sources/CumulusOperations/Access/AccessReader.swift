@@ -48,6 +48,7 @@ package struct AccessReader: Sendable {
                 of: record.name,
                 type: record.type,
                 isRoot: record.share != nil,
+                link: .below(parent: record.parent),
                 reader
             )
             return Authorisation.refusal(.read, facts, walk.view)

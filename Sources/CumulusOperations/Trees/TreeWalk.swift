@@ -36,7 +36,8 @@ final class TreeWalk: Sendable {
 
     /// The roots that a record hangs below; its own name among them if it is one.
     ///
-    /// - Parameter changed: What a batch is about to make of a record; nil means it stays as it is.
+    /// - Parameter changed: What is known of a record: what a batch is about to make of it, or what
+    ///   its caller has read. nil means that it is read here.
     func roots<Reader: RowReader & ~Copyable>(
         above name: String,
         _ reader: borrowing Reader,
@@ -130,10 +131,13 @@ final class TreeWalk: Sendable {
     }
 
     /// What is known of a stored record.
+    ///
+    /// - Parameter link: Where its own chain leads, if the caller has read it; nil: it is read here.
     func facts<Reader: RowReader & ~Copyable>(
         of name: String,
         type: String,
         isRoot: Bool,
+        link: Link? = nil,
         _ reader: borrowing Reader
     ) throws(EngineError) -> Authorisation.SharedFacts {
         var facts = Authorisation.SharedFacts(name: name, type: type, isRoot: isRoot)
@@ -142,7 +146,7 @@ final class TreeWalk: Sendable {
             facts.isRoot = false
             facts.roots = Set(view.trees.filter { $0.share == name }.map(\.root))
         } else {
-            facts.roots = try roots(above: name, reader)
+            facts.roots = try roots(above: name, reader) { $0 == name ? link : nil }
         }
         return facts
     }
