@@ -18,4 +18,34 @@ import Testing
         #expect(!named.isEmpty)
         #expect(named.filter { !files.contains($0 + ".swift") } == [])
     }
+
+    /// The table of the article Access has a row for each case of the design, one to 45.
+    @Test func everyCaseOfAccessNamesATestThatExists() throws {
+        let article = try String(
+            contentsOf: SourceTree.root.appending(
+                path: "Sources/CumulusNode/CumulusNode.docc/Access.md"
+            ),
+            encoding: .utf8
+        )
+        let tests = SourceTree.root.appending(path: "Tests")
+        var texts: [String: String] = [:]
+        for path in try FileManager.default.subpathsOfDirectory(atPath: tests.path())
+        where path.hasSuffix("Tests.swift") {
+            let name = path.split(separator: "/").last.map { $0.dropLast(6) } ?? ""
+            let text = try String(contentsOf: tests.appending(path: path), encoding: .utf8)
+            texts[String(name), default: ""] += text
+        }
+        let rows = article.split(separator: "\n").compactMap { line in
+            line.prefixMatch(of: /\| ([0-9]+) \|/).map { (Int($0.output.1) ?? 0, line) }
+        }
+        #expect(rows.map(\.0) == Array(1...45))
+        for (number, row) in rows {
+            let named = row.matches(of: /`([A-Za-z]+Tests)\.([A-Za-z0-9]+)`/)
+            #expect(!named.isEmpty, "case \(number)")
+            for test in named {
+                let text = texts[String(test.output.1)] ?? ""
+                #expect(text.contains("func \(test.output.2)("), "case \(number): \(test.output.0)")
+            }
+        }
+    }
 }

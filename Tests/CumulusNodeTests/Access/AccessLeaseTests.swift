@@ -131,6 +131,13 @@ import Testing
         #expect(refused.message.contains(second.endpoint))
         #expect(refused.retryAfterMilliseconds != nil)
         #expect(try error { _ = try ada.fetch("note", in: .public) }.code == .serviceUnavailable)
+        // What others share is closed too: it can't know who was removed.
+        let zones = ListZonesRequest.encoded(database: .shared)
+        let closed = try error { _ = try ada.perform(.zonesList, zones) }
+        #expect(closed.code == .serviceUnavailable)
+        let accept = AcceptShareRequest(url: Bytes("cumulus:/share/AAAAAAAAAAAAAAAAAAAAAA".utf8))
+        let joined = try error { _ = try ada.perform(.sharingAccept, accept.encoded()) }
+        #expect(joined.code == .serviceUnavailable)
         #expect(try refusal(ada, in: .private) == nil)
         // Strangers see what all see, and users sign in and end their sessions.
         let stranger = try RawClient(greeting: first.endpoint)

@@ -149,6 +149,8 @@ import Testing
         let second = try await TestServer(clusterKey: key)
         first.follow([second])
         second.follow([first])
+        // Once this user has arrived, the first node has heard that the second one knows shares.
+        try await waitForUser(try await second.makeUser("eve"), at: first)
         try await withPair(at: first) { pair in
             try await waitForUser(pair.bobToken, at: second)
             let bob = try RawClient(greeting: second.endpoint, token: pair.bobToken)

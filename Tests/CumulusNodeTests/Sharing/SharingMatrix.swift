@@ -101,6 +101,14 @@ struct SharingMatrix {
         .init(.recordsFetch, .root, "told told told told 26 26 26 26") { $0.fetch(.root, $1) },
         .init(.recordsFetch, .share, "told told told told 26 26 26 26") { $0.fetch(.share, $1) },
         .init(.recordsFetch, .open, "told 26 26 26 26 26 told 26") { $0.fetch(.open, $1) },
+        .init(.recordsFetch, .trees, "11 11 11 11 26 26 26 26", "what is not there") {
+            let id = WireRecordID(name: Bytes("nothing".utf8), zone: $0.zone(of: .trees, $1))
+            return FetchRecordsRequest(database: $1.database, ids: [id]).encoded()
+        },
+        .init(.recordsQuery, .trees, "- 12 12 12 12 12 12 12", "without a zone") { _, who in
+            let query = Query(recordType: "Note")
+            return QueryRecordsRequest(query, database: who.database, zone: nil).encoded()
+        },
     ]
 
     private static let saveRows: [Row] = [
@@ -183,6 +191,13 @@ struct SharingMatrix {
         .init(.zonesModify, .trips, "ok 24 24 24 24 24 24 24", "made") { matrix, who in
             let zone = matrix.zone(of: .trips, who)
             return ModifyZonesRequest(database: who.database, saves: [zone], deletes: []).encoded()
+        },
+        .init(.subscriptionsModify, .trips, "- ok ok ok ok ok ok ok", "to the database") { _, _ in
+            subscribing("all", .database())
+        },
+        .init(.subscriptionsModify, .trips, "- 24 24 24 24 24 24 24", "to a zone") { matrix, who in
+            let zone = RecordZone.ID(zoneName: Target.trips.rawValue, ownerName: matrix.owner)
+            return subscribing("zone", .zone(zone))
         },
         .init(.assetsPrepare, .trips, "ok 10 ok ok 26 26 26 26") { $0.prepare(.trips, $1) },
         .init(.assetsPrepare, .park, "ok 26 26 26 26 26 10 26") { $0.prepare(.park, $1) },
@@ -306,6 +321,14 @@ struct SharingMatrix {
 
     private static func databaseChanges(_ who: Who) -> Bytes {
         FetchDatabaseChangesRequest(database: who.database, token: [], limit: 0).encoded()
+    }
+
+    private static func subscribing(_ id: String, _ kind: Subscription.Kind) -> Bytes {
+        ModifySubscriptionsRequest(
+            database: .shared,
+            saves: [WireSubscription(Subscription(id: id, kind: kind))],
+            deletes: []
+        ).encoded()
     }
 
     private func prepare(_ target: Target, _ who: Who) -> Bytes {

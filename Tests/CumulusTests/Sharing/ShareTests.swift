@@ -214,6 +214,43 @@ import Testing
         }
     }
 
+    /// Each handle and each URL has an answer of its own.
+    @Test func manyAreLookedUpAtOnce() async throws {
+        try await withWorld { world in
+            let admin = world.server.nodeOperator()
+            let number = "+493012345678"
+            _ = try await admin.setHandle(.phoneNumber(number), of: "bob", isHeld: true)
+            await admin.close()
+            let numbers = [number, "+493087654321"]
+            let people = try await world.ada.shareParticipants(forPhoneNumbers: numbers)
+            // Whether a user has it is not told.
+            #expect(Set(people.keys) == Set(numbers))
+            for (number, person) in people {
+                #expect(person.lookupInfo == .phoneNumber(number))
+                #expect(person.userRecordID == nil && person.permission == .readOnly)
+            }
+            let database = world.ada.privateCloudDatabase
+            let id = Record.ID(recordName: "oslo", zoneID: world.zone)
+            let root = try await database.record(for: id)
+            var share = Share(rootRecord: root)
+            share.addParticipant(try #require(people[number]))
+            share = try await database.save(share, rootRecord: root).share
+            let url = try #require(share.url)
+            let guess = try #require(URL(string: "cumulus:/share/AAAAAAAAAAAAAAAAAAAAAA"))
+            let found = try await world.bob.shareMetadatas(for: [url, guess, url])
+            #expect(found.count == 2)
+            #expect(try found[url]?.get().participantStatus == .pending)
+            #expect(await code { _ = try found[guess]?.get() } == .unknownItem)
+            let part = try await world.bob.shareMetadata(
+                for: url,
+                fetchingRootRecord: true,
+                desiredKeys: ["mood"]
+            )
+            #expect(part.rootRecord?.recordID.recordName == "oslo")
+            #expect(part.rootRecord?["text"] == nil)
+        }
+    }
+
     @Test func strangersLearnNothing() async throws {
         try await withWorld { world in
             let share = try await world.ada.privateCloudDatabase

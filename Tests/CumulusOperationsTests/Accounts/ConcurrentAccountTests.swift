@@ -1,0 +1,115 @@
+// Two nodes change one account without knowing of each other; then both apply what the other did.
+//
+// `AccountHistoryTests` plays such things at random; these two have names in the design.
+
+import CumulusModel
+import CumulusOperations
+import CumulusStorage
+import CumulusTesting
+import Testing
+
+@Suite struct ConcurrentAccountTests {
+    private let stores: [TestStore]
+    private static let id = Bytes(repeating: 1, count: 16)
+
+    /// Two nodes that know Ada and her password.
+    init() throws {
+        let store = try TestStore()
+        for operation in [
+            WriteRequest.Operation.addUser(name: "ada", id: Self.id),
+            .account(.resetPassword(Self.hashed(1), user: "ada")),
+        ] {
+            let request = WriteRequest(operation, scope: .cluster, caller: .administrator)
+            _ = try store.run(request).get()
+        }
+        stores = [store, try TestStore(copying: store, seed: 2)]
+    }
+
+    /// Not a real hash: scrypt takes long.
+    private static func hashed(_ number: UInt8) -> HashedPassword {
+        HashedPassword(
+            salt: Bytes(repeating: number, count: 16),
+            hash: Bytes(repeating: number, count: 32)
+        )
+    }
+
+    private func change(
+        _ change: AccountChange,
+        by caller: Caller = .administrator,
+        at node: Int
+    ) throws {
+        let request = WriteRequest(.account(change), scope: .cluster, caller: caller)
+        _ = try stores[node].run(request).get()
+    }
+
+    /// Each node applies what the other one has.
+    private func exchange() throws {
+        for (one, other) in [(stores[0], stores[1]), (stores[1], stores[0])] {
+            let scope = try #require(try one.reader.scope(.cluster))
+            let target = try #require(try other.reader.scope(.cluster))
+            let known = try other.reader.vector(of: target)
+            for dot in try one.reader.vector(of: scope).dots
+            where known[dot.incarnation] < dot.seq {
+                for seq in (known[dot.incarnation] + 1)...dot.seq {
+                    let key = RowKey.commit(scope, Dot(dot.incarnation, seq))
+                    let bytes = try #require(try one.reader.get(key))
+                    let commit = try Commit(bytes)
+                    try other.change { (transaction: inout WriteTransaction) throws(EngineError) in
+                        try transaction.apply(commit, bytes: bytes, in: target)
+                    }
+                }
+            }
+        }
+    }
+
+    private func proof(at node: Int) throws -> AccountChange.Proof {
+        let reader = stores[node].reader
+        let user = try #require(try Users.find("ada", in: reader))
+        let password = try #require(try Passwords.find(of: user.id, in: reader))
+        return AccountChange.Proof(user: user, password: password.version)
+    }
+
+    private func signIn(_ digest: Bytes, at node: Int) throws {
+        let session = NewSession(digest: digest, label: "test")
+        try change(.signIn(proof(at: node), session), by: .anonymous, at: node)
+    }
+
+    private func isOpen(_ digest: Bytes, at node: Int) throws -> Bool {
+        let store = stores[node]
+        return try Sessions.find(digest, now: store.now, in: store.reader) != nil
+    }
+
+    /// 4 password changed on A, sign-in with the old one on B.
+    @Test func aPasswordIsChangedBesideASignInWithTheOldOne() throws {
+        try change(.resetPassword(Self.hashed(2), user: "ada"), at: 0)
+        let old = Bytes(repeating: 7, count: 32)
+        stores[1].now += 3_600_000
+        try signIn(old, at: 1)
+        #expect(try isOpen(old, at: 1), "the node knows no other password")
+        try exchange()
+        for node in 0...1 {
+            #expect(try !isOpen(old, at: node), "node \(node)")
+            let new = Bytes(repeating: UInt8(10 + node), count: 32)
+            try signIn(new, at: node)
+            #expect(try isOpen(new, at: node), "node \(node)")
+        }
+    }
+
+    /// 5 disabled on A, profile changed on B.
+    @Test func aUserIsDisabledBesideAChangeOfItsProfile() throws {
+        let digest = Bytes(repeating: 7, count: 32)
+        try signIn(digest, at: 1)
+        try exchange()
+        try change(.setDisabled(true, user: "ada"), at: 0)
+        stores[1].now += 3_600_000
+        let profile = People.Profile(displayName: "Ada", isDiscoverable: true)
+        try change(.setProfile(profile, user: "ada"), at: 1)
+        #expect(try isOpen(digest, at: 1))
+        try exchange()
+        for node in 0...1 {
+            #expect(try !isOpen(digest, at: node), "node \(node)")
+            let found = try People.profile(of: Self.id, in: stores[node].reader)
+            #expect(found.displayName == "Ada", "node \(node)")
+        }
+    }
+}
