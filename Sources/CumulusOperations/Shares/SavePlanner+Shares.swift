@@ -63,7 +63,7 @@ extension SavePlanner {
                 try transaction.share(put.recordName, in: zone)
             })
         else { return }
-        guard share.root == parts.root else {
+        guard share.rootName == parts.root else {
             throw .item(
                 ShareParts.invalid(
                     "the share is of something else; what a share is of never changes"
@@ -252,7 +252,7 @@ extension SavePlanner {
 
 extension StoredShare {
     /// Record name; nil: the zone.
-    package var root: String? {
-        if case .record(let name, _) = entries.root { name } else { nil }
+    package var rootName: String? {
+        if case .record(let name, _) = root { name } else { nil }
     }
 }

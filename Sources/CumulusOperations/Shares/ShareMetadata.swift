@@ -86,7 +86,7 @@ extension RowReader where Self: ~Copyable {
         var metadata = ShareMetadata(
             zone: ZoneAddress(name: zone.zone.name, owner: zone.zone.database.owner),
             share: view,
-            root: found.share.root,
+            root: found.share.rootName,
             role: .owner,
             permission: .readWrite,
             status: .accepted

@@ -38,11 +38,16 @@ extension RowReader where Self: ~Copyable {
     ) throws(EngineError) -> FoundShare? {
         guard let place = try sharePlace(id, in: scope),
             let zone = try find(place.zone.name, in: place.zone.database, of: scope),
-            let number = zone.number, zone.zone.generation == place.zone.generation,
-            let share = try shareInForce(place.recordName, in: number),
-            let root = share.entries.root, ShareID(root, in: zone.zone) == id
+            let number = zone.number, zone.zone.generation == place.zone.generation
         else { return nil }
-        return FoundShare(zone: zone, number: number, share: share, root: root)
+        for name in place.recordNames {
+            // Also by the URL of a root's twin, which one of two nodes handed out.
+            guard let share = try shareInForce(name, in: number), let root = share.root,
+                share.roots.contains(where: { ShareID($0, in: zone.zone) == id })
+            else { continue }
+            return FoundShare(zone: zone, number: number, share: share, root: root)
+        }
+        return nil
     }
 
     borrowing func standing(

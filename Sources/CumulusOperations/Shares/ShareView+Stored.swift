@@ -21,7 +21,7 @@ extension ShareView {
         let seesAll =
             zone.database.owner == user
             || participants.contains { isCaller($0) && $0.role > .publicUser }
-        let root = entries.root ?? .zone
+        let root = share.root ?? .zone
         var rootName: String?
         if case .record(let name, _) = root { rootName = name }
         self.init(

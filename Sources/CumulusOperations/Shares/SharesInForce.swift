@@ -59,7 +59,7 @@ extension RowReader where Self: ~Copyable {
         else { return [] }
         var shares: [LivingShare] = []
         for name in row.shares {
-            guard let share = try share(name, in: number), let root = share.entries.root,
+            guard let share = try share(name, in: number), let root = share.root,
                 let permission = share.entries.permission(of: user), permission > .none
             else { continue }
             shares.append(

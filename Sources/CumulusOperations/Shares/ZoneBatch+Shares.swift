@@ -101,7 +101,7 @@ extension ZoneBatch {
         guard row.share?.name != nil || isShare else { return nil }
         if access.walk != nil { return Authorisation.ownersOnly(.delete, "root of a share") }
         if isShare, let share = try transaction.share(name, in: zone),
-            case .record(let root, let birth) = share.entries.root,
+            case .record(let root, let birth) = share.root,
             let rootRow = try transaction.record(zone, root), !rootRow.isDead,
             rootRow.birth.dot == birth, rootRow.share?.name == name,
             // Without its record the share counts no more, whatever the root says.
@@ -111,7 +111,7 @@ extension ZoneBatch {
         }
         if let shareName = row.share?.name, plan.dying[shareName] == nil,
             let share = try transaction.share(shareName, in: zone),
-            share.entries.root == .record(name: name, birth: row.birth.dot)
+            share.root == .record(name: name, birth: row.birth.dot)
         {
             shares.append(share)
         }

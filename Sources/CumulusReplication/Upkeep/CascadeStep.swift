@@ -148,7 +148,7 @@ struct CascadeStep {
     ) throws(EngineError) {
         guard let name = row.share?.name, !dying.contains(name),
             let share = try transaction.share(name, in: number),
-            share.entries.root == .record(name: root, birth: row.birth.dot)
+            share.root == .record(name: root, birth: row.birth.dot)
         else { return }
         let others = try transaction.siblings(of: share.row, named: name, in: number)
         delete(name, [share.row.birth.dot] + others)

@@ -60,17 +60,30 @@ extension WriteTransaction {
         if let key { range.start = key + [0] }
         let page = try rows(.meta, range, limit: limit)
         for (key, value) in page {
-            let row = try decoding(key) { () throws(MalformedBytes) in try SharePlace(row: value) }
-            guard let database = try database(scope, row.zone.database),
-                let zone = try zone(database, row.zone.name), zone.exists,
-                zone.generation == row.zone.generation,
-                try share(row.recordName, in: zone.number) != nil
-            else {
-                put(RowKey(.sharePlace, bytes: key), nil)
-                continue
-            }
+            var row = try decoding(key) { () throws(MalformedBytes) in try SharePlace(row: value) }
+            let names = row.recordNames
+            row.recordNames = try living(names, in: row.zone, of: scope)
+            if row.recordNames == names { continue }
+            put(RowKey(.sharePlace, bytes: key), row.recordNames.isEmpty ? nil : row.rowBytes)
         }
         return page.count < limit ? nil : page.last?.key
+    }
+
+    /// Those of some shares whose records are there.
+    private borrowing func living(
+        _ shares: [String],
+        in zone: Commit.Zone,
+        of scope: ScopeNumber
+    ) throws(EngineError) -> [String] {
+        guard let database = try database(scope, zone.database),
+            let known = try self.zone(database, zone.name), known.exists,
+            known.generation == zone.generation
+        else { return [] }
+        var living: [String] = []
+        for name in shares {
+            if try share(name, in: known.number) != nil { living.append(name) }
+        }
+        return living
     }
 
     /// Drops how a zone's records hung before a time, in the same way.

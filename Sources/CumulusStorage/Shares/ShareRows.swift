@@ -25,28 +25,30 @@ package struct ShareID: Hashable, Sendable {
     package init(bytes: Bytes) { self.bytes = bytes }
 }
 
-/// Where a share's record stands.
+/// Where the records of shares stand that are of one root.
 package struct SharePlace: RowValue, Hashable, Sendable {
     package var zone: Commit.Zone
-    package var recordName: String
+    /// Ascending; at least one. Of several shares of one root at most one counts.
+    package var recordNames: [String]
 
-    package init(zone: Commit.Zone, recordName: String) {
+    package init(zone: Commit.Zone, recordNames: [String]) {
         self.zone = zone
-        self.recordName = recordName
+        self.recordNames = recordNames
     }
 
     package func write(to writer: inout CanonicalWriter) {
         writer.database(zone.database)
         writer.delimited(zone.name.utf8)
         writer.varint(zone.generation)
-        writer.delimited(recordName.utf8)
+        for name in recordNames { writer.delimited(name.utf8) }
     }
 
     package init(reading reader: inout CanonicalReader) throws(MalformedBytes) {
         let database = try reader.database()
         let (name, generation) = (try reader.text(), try reader.varint())
         zone = Commit.Zone(database: database, name: name, generation: generation)
-        recordName = try reader.text()
+        recordNames = [try reader.text()]
+        while !reader.isAtEnd { recordNames.append(try reader.text()) }
     }
 }
 
@@ -129,13 +131,10 @@ extension WriteTransaction {
         // A share may be in force that was not, or no more.
         state.sharesVersion += 1
         var entries = AccessEntries()
-        for row in shares { entries.join(row.access) }
-        if let root = entries.root {
-            notePlace(of: try share(namedBy: root, in: place.number) ?? name, root, at: place)
-        }
-        // Of several shares of a root the one is found that counts.
-        if let shown = rows.first, !shown.isDead, let share = shown.share?.name {
-            notePlace(of: share, .record(name: name, birth: shown.birth.dot), at: place)
+        for row in shares {
+            entries.join(row.access)
+            // Lives that two nodes made of one request have a root each.
+            if let root = row.access.root { try notePlace(of: name, root, at: place) }
         }
         for user in entries.users { try noteVisible(place, share: name, to: user) }
     }
@@ -144,22 +143,14 @@ extension WriteTransaction {
         of share: String,
         _ root: SharedRoot,
         at place: ZonePlace
-    ) {
+    ) throws(EngineError) {
+        let id = ShareID(root, in: place.zone)
+        let known = try sharePlace(id, in: place.scope)?.recordNames ?? []
+        if known.contains(share) { return }
         put(
-            .sharePlace(place.scope, ShareID(root, in: place.zone)),
-            SharePlace(zone: place.zone, recordName: share)
+            .sharePlace(place.scope, id),
+            SharePlace(zone: place.zone, recordNames: (known + [share]).sorted())
         )
-    }
-
-    /// The share that a root names; nil of a zone, and where no such life of a record is shown.
-    private borrowing func share(
-        namedBy root: SharedRoot,
-        in zone: ZoneNumber
-    ) throws(EngineError) -> String? {
-        guard case .record(let name, let birth) = root, let row = try record(zone, name),
-            !row.isDead, row.birth.dot == birth
-        else { return nil }
-        return row.share?.name
     }
 
     private mutating func noteVisible(
@@ -189,6 +180,11 @@ package struct StoredShare: Hashable, Sendable {
     /// The life that is shown.
     package let row: RecordRow
     package let entries: AccessEntries
+    /// What its lives are of: several where two nodes made root and share of one request. The first
+    /// one counts.
+    package let roots: [SharedRoot]
+
+    package var root: SharedRoot? { roots.first }
 }
 
 /// A zone in which a user is or was, and by which shares.
@@ -206,13 +202,25 @@ extension RowReader where Self: ~Copyable {
     ) throws(EngineError) -> StoredShare? {
         guard let row = try record(zone, name), !row.isDead else { return nil }
         var entries = row.access
+        var roots = [entries.root].compactMap(\.self)
         if row.hasSiblings, !broken.contains(.joinedShares) {
             for (key, value) in try rows(.records, .siblings(of: zone, name)) {
                 let life = try decoding(key) { () throws(MalformedBytes) in try RecordRow(value) }
                 entries.join(life.access)
+                if let root = life.access.root, !roots.contains(root) { roots.append(root) }
             }
         }
-        return entries.isEmpty ? nil : StoredShare(name: name, row: row, entries: entries)
+        if entries.isEmpty { return nil }
+        roots.sort { $1.value.lexicographicallyPrecedes($0.value) }
+        // The life of a root that is shown counts.
+        if roots.count > 1 {
+            for index in roots.indices {
+                guard try isInForce(name, of: roots[index], in: zone) else { continue }
+                roots.swapAt(0, index)
+                break
+            }
+        }
+        return StoredShare(name: name, row: row, entries: entries, roots: roots)
     }
 
     /// A share that counts: of a zone, or of the record life that names it.
@@ -220,7 +228,7 @@ extension RowReader where Self: ~Copyable {
         _ name: String,
         in zone: ZoneNumber
     ) throws(EngineError) -> StoredShare? {
-        guard let share = try share(name, in: zone), let root = share.entries.root,
+        guard let share = try share(name, in: zone), let root = share.root,
             try isInForce(name, of: root, in: zone)
         else { return nil }
         return share
@@ -239,7 +247,7 @@ extension RowReader where Self: ~Copyable {
             && (row.share?.name == name || broken.contains(.namedShares))
     }
 
-    /// Where a share's record stands or stood.
+    /// Where the records of shares of a root stand or stood.
     package borrowing func sharePlace(
         _ share: ShareID,
         in scope: ScopeNumber

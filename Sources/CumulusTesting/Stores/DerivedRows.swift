@@ -128,7 +128,9 @@ package struct DerivedRows {
     ) throws {
         guard let root = row.access.root, zone.database.kind == .private else { return }
         let place = try reader.sharePlace(ShareID(root, in: zone), in: scope)
-        if place == nil { differences.append("share '\(name)' is not found by its URL") }
+        if place?.recordNames.contains(name) != true {
+            differences.append("share '\(name)' is not found by its URL")
+        }
         let owner = zone.database.owner
         for user in row.access.users {
             let visible = try reader.visibleZone(zone.name, of: owner, to: user, in: scope)

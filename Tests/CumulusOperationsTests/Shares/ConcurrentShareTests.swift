@@ -122,6 +122,39 @@ import Testing
         #expect(try code("r", by: bob, on: other) == .zoneNotFound)
     }
 
+    /// 17 the request makes the root as well: the life that is shown is shared with all who were
+    /// invited at either node, whichever life is the greater one, and either node's URL leads there.
+    @Test(arguments: [-1_000, 1_000]) func requestWithANewRootRepeatedOnAnotherNode(
+        ahead: Int64
+    ) throws {
+        let other = try bed.copied(seed: 2)
+        if ahead < 0 { store.now -= ahead } else { other.store.now += ahead }
+        let members = [bed.member(bob), bed.member(carol)]
+        for node in [bed, other] { try node.share("r", with: members) }
+        let urls = [try bed.shareID("share-r"), try other.shareID("share-r")]
+        #expect(urls[0] != urls[1])
+        try bed.accept("share-r", by: bob)
+        try bed.exchange(with: other)
+        #expect(try code("r", by: bob, on: other) == nil)
+        for (node, url) in [(bed, urls[1]), (other, urls[0])] {
+            #expect(try node.metadata(of: url, by: carol).root == "r")
+            #expect(try node.metadata(of: url, by: carol).share.name == "share-r")
+        }
+        #expect(try other.accept(urls[0], by: carol) == nil)
+        try bed.exchange(with: other)
+        #expect(try code("r", by: carol, on: other) == nil)
+        // A save of the owner ends the life that is not shown.
+        try bed.save("r", 2, by: owner)
+        try bed.set([bed.member(bob)], of: "share-r")
+        try bed.exchange(with: other)
+        #expect(try code("r", by: bob, on: other) == nil)
+        #expect(try code("r", by: carol, on: other) == .zoneNotFound)
+        try other.delete("share-r", by: owner)
+        try bed.exchange(with: other)
+        #expect(try code("r", by: bob, on: other) == .zoneNotFound)
+        #expect(try DerivedRows.differences(in: bed.store.engine) == [])
+    }
+
     /// 18 root shared on two nodes under two names: the one that the root names counts.
     @Test func rootSharedOnTwoNodesUnderTwoNames() throws {
         try bed.save("r", by: owner)

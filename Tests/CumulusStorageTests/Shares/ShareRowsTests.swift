@@ -64,7 +64,7 @@ import Testing
         #expect(share.entries.permission(of: "_ann") == .readOnly)
         let id = ShareID(.record(name: "r", birth: root.birth.dot), in: ShareRowsTests.zone)
         let place = try store.reader.sharePlace(id, in: store.scope)
-        #expect(place == SharePlace(zone: ShareRowsTests.zone, recordName: "s"))
+        #expect(place == SharePlace(zone: ShareRowsTests.zone, recordNames: ["s"]))
         let visible = try store.reader.visibleZones(of: "_ann", in: store.scope)
         #expect(visible.map(\.zone) == ["trips"] && visible.map(\.owner) == ["_u"])
         #expect(visible.first?.row.shares == ["s"])
@@ -118,6 +118,27 @@ import Testing
         #expect(try store.reader.shareInForce("t", in: zone) == nil)
         try perform([.put(try Commit.Put("r", [:]))])
         #expect(try store.reader.shareInForce("t", in: zone) == nil)
+    }
+
+    /// Of two shares of a root the one that counts is deleted; the other one is still found.
+    @Test mutating func aPlaceIsKeptWhileAShareOfTheRootLives() throws {
+        try perform([.put(try Commit.Put("r", [:]))])
+        try share("r", as: "s", with: "_ann")
+        try share("r", as: "t", with: "_bob")
+        let root = SharedRoot.record(name: "r", birth: try record("r").birth.dot)
+        let id = ShareID(root, in: ShareRowsTests.zone)
+        for (deleted, left) in [("t", ["s"]), ("s", [])] {
+            try perform([
+                .delete(recordName: deleted, births: [try record(deleted).birth.dot])
+            ])
+            let scope = store.scope
+            _ = try store.write { (transaction: inout WriteTransaction) throws(EngineError) in
+                try transaction.forgetSharePlaces(of: scope, after: nil, limit: 10)
+            }
+            let place = try store.reader.sharePlace(id, in: store.scope)
+            #expect(place?.recordNames ?? [] == left)
+            #expect(try DerivedRows.differences(in: store.engine) == [])
+        }
     }
 
     // MARK: How records hung

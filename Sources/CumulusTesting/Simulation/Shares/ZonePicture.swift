@@ -32,6 +32,9 @@ struct ZonePicture {
         var lives: Set<Dot> = []
         /// Of each key the greatest value in a living life.
         var entries: [Bytes: Bytes] = [:]
+        /// Of its living lives, as they stand in the entries; the greatest first.
+        fileprivate var roots: [Bytes] = []
+        /// Of several the one whose life is shown, if it names the share.
         var root: Root?
         /// By the 17 bytes that stand for them.
         var members: [Bytes: Member] = [:]
@@ -80,6 +83,19 @@ struct ZonePicture {
             }
             try add(lives, named: name)
         }
+        for name in shares.keys { try chooseRoot(of: name) }
+    }
+
+    /// Two nodes that do one request give root and share a life each.
+    private mutating func chooseRoot(of name: String) throws {
+        guard var share = shares[name] else { return }
+        let roots = try share.roots.map(Root.init)
+        for root in roots where share.root == nil {
+            share.root = root
+            if !isInForce(share) { share.root = nil }
+        }
+        share.root = share.root ?? roots.first
+        shares[name] = share
     }
 
     private mutating func add(_ lives: [RecordRow], named name: String) throws {
@@ -104,8 +120,12 @@ struct ZonePicture {
                 }
                 // The value of a zone's root is empty.
                 if share.entries[entry.key] == nil { share.entries[entry.key] = entry.value }
+                if entry.key == [0], !share.roots.contains(entry.value) {
+                    share.roots.append(entry.value)
+                }
             }
         }
+        share.roots.sort { $1.lexicographicallyPrecedes($0) }
         try share.readEntries()
         shares[name] = share
     }
@@ -188,6 +208,13 @@ struct ZonePicture {
     }
 }
 
+extension ZonePicture.Root {
+    fileprivate init(_ value: Bytes) throws {
+        var reader = CanonicalReader(value)
+        self = value.isEmpty ? .zone : .record(try reader.text(), try reader.dot())
+    }
+}
+
 extension ZonePicture.Share {
     var rootText: String {
         switch root {
@@ -200,10 +227,6 @@ extension ZonePicture.Share {
     /// Takes the entries apart: see the table in `AccessEntries`.
     fileprivate mutating func readEntries() throws {
         for (key, value) in entries {
-            if key == [0] {
-                var reader = CanonicalReader(value)
-                root = value.isEmpty ? .zone : .record(try reader.text(), try reader.dot())
-            }
             guard key.count == 19, key[0] == 1 else { continue }
             try members[Bytes(key[1..<18]), default: ZonePicture.Member()].take(key[18], value)
         }
