@@ -213,10 +213,19 @@ struct TreeChanges {
         if isInside, mayRead, try add(row, named: name) { return }
         if isInside, !found.lens.hides(row.type) { return }
         if !fetch.broken.contains(.formerTrees) {
-            guard try before.holds(name, isShare: isShare, reader) else { return }
+            var mayHold = try before.holds(name, isShare: isShare, reader)
+            if !mayHold, !mayRead { mayHold = try isMadeSince(row, named: name) }
+            guard mayHold else { return }
         }
         names.insert(name)
         deletions.append(FetchZoneChanges.Page.Deletion(name: name, type: type))
+    }
+
+    /// Whether the caller made the record after the token: a device holds what it saved, though
+    /// no fetch told it.
+    private func isMadeSince(_ row: RecordRow, named name: String) throws(EngineError) -> Bool {
+        let lives = row.isDead ? [row] : try reader.livingRows(of: name, in: zone)
+        return lives.contains { $0.createdBy == caller.user && !base.covers($0.birth.dot) }
     }
 
     /// Tells a record; returns false if callers don't see it.

@@ -312,6 +312,13 @@ struct ShareDevice {
 
     init(of caller: Caller) { self.caller = caller }
 
+    /// Saves a record and holds it from then on.
+    mutating func save(_ name: String, under parent: String, at bed: ShareTestBed) throws {
+        guard try bed.save(name, under: parent, by: caller) == nil else { return }
+        held.insert(name)
+        known.insert(name)
+    }
+
     /// Fetches all pages; without a token again if that has expired.
     mutating func follow(
         _ bed: ShareTestBed,

@@ -218,6 +218,29 @@ import Testing
         }
     }
 
+    /// No fetch told the device of them, yet it holds them.
+    @Test(arguments: [1, 100]) func whatADeviceMadeAndWhatLeftTheTreeSince(limit: Int) throws {
+        var device = ShareDevice(of: bob)
+        var reader = ShareDevice(of: carol)
+        try device.follow(bed)
+        try reader.follow(bed)
+        for name in ["moved", "deleted", "stays"] { try device.save(name, under: "r", at: bed) }
+        try device.save("below", under: "a", at: bed)
+        #expect(device.held.count == Self.tree.count + 4)
+        try bed.save("moved", under: "out", by: owner)
+        try bed.delete("deleted", by: owner)
+        try bed.save("a", under: "out", by: owner)
+        try device.follow(bed, limit: limit)
+        #expect(device.held == ["r", "b", "stays", "share-r"])
+        // Who made none of them is told no name.
+        try reader.follow(bed, limit: limit)
+        #expect(reader.held == device.held && reader.strange == [])
+        // What happens to them outside is not told.
+        let token = try #require(device.token)
+        try bed.save("moved", 2, by: owner)
+        #expect(try bed.changes(since: token, by: bob).deletions.isEmpty)
+    }
+
     @Test func aZoneShareInPlaceOfATreeBeginsAnew() throws {
         let page = try bed.changes(by: carol)
         try bed.delete("share-r", by: owner)

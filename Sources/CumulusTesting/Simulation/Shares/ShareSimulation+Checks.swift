@@ -45,6 +45,19 @@ extension ShareSimulation {
         }
     }
 
+    /// Notes what a participant saved: its device may hold it.
+    mutating func note(_ answer: TestStore.Answer, to asked: Asked) {
+        guard case .success(.modified(let outcome)) = answer,
+            case .modifyRecords(let modify) = asked.request.operation
+        else { return }
+        for (item, result) in zip(modify.saves, outcome.saves) {
+            guard case .success = result else { continue }
+            for index in devices.indices where devices[index].caller == asked.request.caller {
+                devices[index].saved.insert(item.address.name)
+            }
+        }
+    }
+
     /// - Parameter seen: What its author may see by what the node had heard; nil of the owner.
     mutating func checkCommit(
         _ dot: Dot,

@@ -21,6 +21,8 @@ struct SharedDevice {
     /// might read when this fetch began, and when the one before did.
     var known: Set<String> = []
     var mightRead: Set<String> = []
+    /// What its user saved at any node.
+    var saved: Set<String> = []
     /// The state in which this fetch began.
     var began = VersionVector()
     /// Of the shared database.
@@ -147,7 +149,8 @@ extension ShareSimulation {
         }
         let isWhole = truth.may.count == truth.picture?.records.count
         for name in gone {
-            if !isWhole, !devices[index].known.contains(name), !truth.may.contains(name) {
+            let mayHold = devices[index].known.union(devices[index].saved)
+            if !isWhole, !mayHold.contains(name), !truth.may.contains(name) {
                 let text = "\(letter) is told \(name) as deleted, and never held it"
                 violate("S2", "\(text); \(truth.text)", at: one)
             }

@@ -133,6 +133,7 @@ package struct ShareSimulation {
         let caller = asked.request.caller
         let seen = seen(by: caller, in: before, heard)
         check(answer, to: caller, seen, at: one)
+        note(answer, to: asked)
         guard let dot = try newest(at: one, since: heard) else {
             count("requests without effect", "\(asked.text): \(Self.text(of: answer))", at: one)
             return false
