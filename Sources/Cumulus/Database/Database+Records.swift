@@ -159,7 +159,7 @@ extension Database {
             }
         }
         await fetchServerRecords(&saveResults)
-        await fetchSavedShares(&saveResults)
+        await completeShares(&saveResults, deleteResults)
         return (saveResults, deleteResults)
     }
 

@@ -35,10 +35,7 @@ extension Database {
         guard let saved = try Share(Database.record(share.recordID, of: results)) else {
             throw Database.noShare
         }
-        var root = try Database.record(rootRecord.recordID, of: results)
-        // The server said only that the root was saved.
-        root.share = Record.Reference(recordName: share.recordID.recordName)
-        return (saved, root)
+        return (saved, try Database.record(rootRecord.recordID, of: results))
     }
 
     /// The share of a zone; nil if the zone is not shared as a whole.
@@ -91,18 +88,40 @@ extension Database {
         "the server's answer holds no share"
     )
 
-    /// Fetches shares that were saved, since the server alone knows their URLs and participants.
-    func fetchSavedShares(_ results: inout [Record.ID: Result<Record, any Error>]) async {
-        let ids = results.compactMap { id, result -> Record.ID? in
-            guard case .success(let record) = result, record.recordType == Share.recordType else {
-                return nil
-            }
-            return id
+    /// Completes the results of a request that saved or deleted shares.
+    ///
+    /// The server alone knows the URLs and participants of shares; of their roots it says only that
+    /// they were saved.
+    func completeShares(
+        _ results: inout [Record.ID: Result<Record, any Error>],
+        _ deletes: [Record.ID: Result<Void, any Error>]
+    ) async {
+        let saved = results.compactMap { id, result in try? (id, result.get()) }
+        for (id, record) in saved {
+            guard let share = record.share else { continue }
+            let shareID = Record.ID(recordName: share.recordName, zoneID: id.zoneID)
+            guard case .success? = deletes[shareID] else { continue }
+            results[id] = result(of: record, in: nil)
+        }
+        let shares = saved.filter { $0.1.recordType == Share.recordType }
+        guard !shares.isEmpty else { return }
+        for (id, share) in shares {
+            guard let root = share.shareDetails?.root, !root.isEmpty else { continue }
+            let rootID = Record.ID(recordName: root, zoneID: id.zoneID)
+            guard case .success(let record)? = results[rootID] else { continue }
+            results[rootID] = result(of: record, in: id.recordName)
         }
         // If that fails, the saved one is right but for what the server added.
-        guard !ids.isEmpty, let found = try? await records(for: ids) else { return }
+        guard let found = try? await records(for: shares.map(\.0)) else { return }
         for (id, result) in found {
             if case .success = result { results[id] = result }
         }
+    }
+
+    /// The root of a share of that name, or of none.
+    private func result(of root: Record, in share: String?) -> Result<Record, any Error> {
+        var root = root
+        root.share = share.map { Record.Reference(recordName: $0) }
+        return .success(root)
     }
 }

@@ -16,9 +16,9 @@ extension Share {
         /// How far an invitation has come.
         public typealias AcceptanceStatus = ShareParticipant.AcceptanceStatus
 
-        var details: ShareDetails.Participant
+        package var details: ShareDetails.Participant
 
-        init(_ details: ShareDetails.Participant) {
+        package init(_ details: ShareDetails.Participant) {
             self.details = details
         }
 

@@ -169,6 +169,11 @@ public struct Share: Hashable, Sendable {
         details.participants.removeAll { participant.details.isSame(as: $0) }
     }
 
+    /// Whether a participant is in it; the owner is not among them.
+    package func holds(_ participant: Participant) -> Bool {
+        details.participants.contains(where: participant.details.isSame)
+    }
+
     /// Whether both hold the same state of the same share.
     public static func == (left: Share, right: Share) -> Bool { left.record == right.record }
 

@@ -103,6 +103,13 @@
             nameComponents = CKUserIdentity.components(of: identity.displayName)
         }
 
+        /// Somebody whose name is not told.
+        init(_ id: CKRecord.ID?, _ info: LookupInfo?) {
+            userRecordID = id
+            lookupInfo = info
+            nameComponents = nil
+        }
+
         /// The signed-in user, found by its record.
         init(_ profile: UserProfile, _ id: CKRecord.ID) {
             userRecordID = id
@@ -125,8 +132,9 @@
             return components
         }
 
-        /// True: others are found only if they have an account.
-        public var hasiCloudAccount: Bool { true }
+        /// Whether it is known as a user: others are found only if they have an account, but
+        /// somebody may be invited who has none yet.
+        public var hasiCloudAccount: Bool { userRecordID != nil }
 
         /// Empty: there are no contacts on this system.
         public var contactIdentifiers: [String] { [] }

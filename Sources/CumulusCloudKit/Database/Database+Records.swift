@@ -135,7 +135,7 @@
 
         /// The object for a record from the server, or its error.
         static func object(of result: Result<Record, any Error>) -> Result<CKRecord, any Error> {
-            result.map { CKRecord($0) }.mapError { CKError(any: $0) }
+            result.map { CKRecord.object(for: $0) }.mapError { CKError(any: $0) }
         }
     }
 

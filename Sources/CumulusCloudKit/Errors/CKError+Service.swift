@@ -16,9 +16,9 @@
                 NSNumber(value: Double($0) / 1_000)
             }
             if error.code == .serverRecordChanged {
-                info[CKRecordChangedErrorServerRecordKey] = error.serverRecord.map(CKRecord.init)
+                info[CKRecordChangedErrorServerRecordKey] = error.serverRecord.map(CKRecord.object)
                 info[CKRecordChangedErrorClientRecordKey] = record
-                info[CKRecordChangedErrorAncestorRecordKey] = record?.ancestor.map(CKRecord.init)
+                info[CKRecordChangedErrorAncestorRecordKey] = record?.ancestor.map(CKRecord.object)
             }
             self.init(Code(rawValue: Int(error.code.rawValue)) ?? .internalError, userInfo: info)
         }

@@ -16,6 +16,7 @@
             static let encrypted = "encryptedFields"
             static let changed = "changedKeys"
             static let parentChanged = "parentChanged"
+            static let share = "share"
         }
 
         /// Objects that fields may hold.
@@ -32,6 +33,11 @@
             let fields = read(\.systemFields)
             guard let data = try? JSONEncoder().encode(fields) else { return }
             coder.encode(data as NSData, forKey: Key.system)
+            // A share without its participants would remove them with the next save.
+            guard let details = read(\.shareDetails).map(ShareArchive.init),
+                let share = try? JSONEncoder().encode(details)
+            else { return }
+            coder.encode(share as NSData, forKey: Key.share)
         }
 
         func encodeFields(with coder: NSCoder) {
@@ -54,6 +60,9 @@
             else { return nil }
             var record = Record(system)
             let isNew = record.recordChangeTag == nil
+            record.shareDetails =
+                coder.decodeBytes(forKey: Key.share)
+                .flatMap { try? JSONDecoder().decode(ShareArchive.self, from: $0) }?.details
             let changed = coder.decode(
                 [NSArray.self, NSString.self],
                 forKey: Key.changed

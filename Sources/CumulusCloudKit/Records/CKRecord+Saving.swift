@@ -9,9 +9,11 @@
     internal import Synchronization
 
     extension CKRecord {
-        /// A record that came from the server.
-        convenience init(_ record: Record) {
-            self.init(Content(record: record, fetched: record))
+        /// The object for a record that came from the server: a `CKShare` for the record of a
+        /// share.
+        static func object(for record: Record) -> CKRecord {
+            let content = Content(record: record, fetched: record)
+            return record.shareDetails == nil ? CKRecord(content) : CKShare(content)
         }
 
         /// The record as it is to be saved.
@@ -45,6 +47,10 @@
                     }
                 }
                 if now.parent != sent.parent { next.parent = now.parent }
+                if let details = now.shareDetails, details != sent.shareDetails {
+                    next.shareDetails?.publicPermission = details.publicPermission
+                    next.shareDetails?.participants = details.participants
+                }
                 content.record = next
                 content.fetched = saved
             }

@@ -35,6 +35,8 @@
         public enum SystemType {
             /// The type of users' records.
             public static let userRecord: RecordType = "Users"
+            /// The type of shares.
+            public static let share: RecordType = "cloudkit.share"
         }
 
         /// Names of the fields that the server knows.
@@ -221,7 +223,14 @@
             keys.reduce(into: [:]) { $0[$1] = value(forKey: $1) ?? NSNull() }
         }
 
-        // MARK: - The parent
+        // MARK: - Sharing
+
+        /// The share of which the record is the root; nil if it is the root of none.
+        ///
+        /// The server sets it when a share of the record is saved.
+        public var share: Reference? {
+            read { record in record.share.map { Reference($0, in: record.recordID.zoneID) } }
+        }
 
         /// The parent in a sharing hierarchy.
         ///

@@ -22,6 +22,17 @@
     /// The old name of `CKRecord.SystemFieldKey.share`.
     public let CKRecordShareKey = CKRecord.SystemFieldKey.share
 
+    /// The old name of `CKRecord.SystemType.share`.
+    public let CKRecordTypeShare = CKRecord.SystemType.share
+    /// The old name of `CKShare.SystemFieldKey.title`.
+    public let CKShareTitleKey = CKShare.SystemFieldKey.title
+    /// The old name of `CKShare.SystemFieldKey.thumbnailImageData`.
+    public let CKShareThumbnailImageDataKey = CKShare.SystemFieldKey.thumbnailImageData
+    /// The old name of `CKShare.SystemFieldKey.shareType`.
+    public let CKShareTypeKey = CKShare.SystemFieldKey.shareType
+
+    /// What `CKShare.ParticipantType` was called.
+    public typealias CKShareParticipantType = CKShare.ParticipantType
     /// What `CKQuerySubscription.Options` was called.
     public typealias CKQuerySubscriptionOptions = CKQuerySubscription.Options
     /// What `CKSubscription.SubscriptionType` was called.

@@ -181,7 +181,7 @@
         ) async -> [CKDatabase.RecordZoneChange.Modification] {
             let results = await database.delivered(records.map { ($0.recordID, .success($0)) })
             return zip(records, results).map { record, result in
-                .init(record: CKRecord((try? result.1.get()) ?? record))
+                .init(record: CKRecord.object(for: (try? result.1.get()) ?? record))
             }
         }
 
@@ -191,12 +191,12 @@
         ) -> CKSyncEngine.Event.SentRecordZoneChanges {
             let sent = ties.withLock { $0.sent }
             let saved = changes.savedRecords.map { record -> CKRecord in
-                guard let sent = sent[record.recordID] else { return CKRecord(record) }
+                guard let sent = sent[record.recordID] else { return .object(for: record) }
                 sent.object.become(record, sent: sent.record)
                 return sent.object
             }
             let failed = changes.failedRecordSaves.map { failure in
-                let object = sent[failure.record.recordID]?.object ?? CKRecord(failure.record)
+                let object = sent[failure.record.recordID]?.object ?? .object(for: failure.record)
                 return CKSyncEngine.Event.SentRecordZoneChanges.FailedRecordSave(
                     record: object,
                     error: CKError(failure.error, saving: object)
