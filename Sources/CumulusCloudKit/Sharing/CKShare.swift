@@ -154,7 +154,7 @@
 
         // MARK: - What nodes don't have
 
-        /// False: nodes take no requests for access. Setting it has no effect.
+        /// False, whatever is set: nodes take no requests for access.
         public var allowsAccessRequests: Bool {
             get { false }
             set {}
