@@ -33,7 +33,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
                 "record", "zone", "import", "export", "user", "container", "status", "bench",
                 "config", "cluster", "changes", "conflicts", "backup", "policy", "query", "schema",
                 "index", "asset", "subscription", "watch", "notification", "role",
-                "session", "sign-in", "key", "share",
+                "session", "sign-in", "login", "logout", "key", "share",
             ]
         )
     }
@@ -206,6 +206,8 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["notification", "read", "--all", "000102030405060708090a0b0c0d0e0f"],
         ["status", "--environment", "staging"], ["status", "--endpoint", ","],
         ["export", "--type", "T", "--json"], ["nonsense"], ["sign-in"], ["user", "password"],
+        ["login"], ["login", "u", "--access-token-file", "f"], ["logout", "u"],
+        ["login", "--access-token-file", "f", "--password-file", "g"],
         ["session", "revoke"], ["session", "revoke", "00", "--all"],
         ["user", "handle", "add", "u"], ["user", "profile", "u", "--discoverable", "maybe"],
         ["key", "add"], ["key", "add", "f", "--days", "0"], ["key", "revoke"],
@@ -225,6 +227,7 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["user", "token", "u", "--container", "c"], ["user", "disable", "u", "--container", "c"],
         ["user", "password", "u", "--token", "t"], ["sign-in", "u", "--token", "t"],
         ["sign-in", "u", "--environment", "production"],
+        ["login", "u", "--token", "t"], ["logout", "--endpoint", "a:1"],
         ["session", "list", "--operator-token-file", "f"],
         ["session", "list", "--user", "u", "--token", "t"],
         ["session", "list", "--user", "u", "--key", "f"], ["key", "list", "--token", "t"],
@@ -274,6 +277,9 @@ struct CommandPath: CustomTestStringConvertible, Sendable {
         ["session", "revoke", "--all", "--user", "u", "--operator-token-file", "f"],
         ["session", "list", "--token", "t", "--container", "c"],
         ["sign-in", "u", "--container", "c", "--token-file", "f", "--password-file", "g"],
+        ["login", "u", "--container", "c", "--environment", "production", "--file", "f"],
+        ["login", "--access-token-file", "-", "--endpoint", "a:1,b:2", "--tls", "never"],
+        ["logout", "--file", "f", "--json"],
         ["bench", "--records", "5000", "--idle-connections", "5", "--megabytes", "5"],
         ["bench", "feed", "--followers", "5", "--topics", "500", "--idle-feeds", "5"],
         ["bench", "feed", "--records", "5000", "--in-flight", "5", "--seconds", "1", "--json"],

@@ -1,7 +1,7 @@
 // Passwords, as commands take them: asked for on a terminal, or read from standard input or a file.
 // Never from the command line, which everybody on the machine can see.
 //
-// Used by `cumulus user password` and `cumulus sign-in`.
+// Used by `cumulus user password`, `sign-in` and `login`.
 
 import ArgumentParser
 import CumulusBulk

@@ -154,6 +154,47 @@ import Testing
         try await run(Self.save, try asUser(kept, at: first))
     }
 
+    /// Apps find their server and their user in the file that a login writes.
+    @Test func aLoginWritesWhatAppsRead() async throws {
+        let node = try await NodeProcess.ready(data: folder.node)
+        let admin = try asOperator(node)
+        try await run(["user", "add", "ada"], admin)
+        try await run(["user", "password", "ada"], admin, typing: "correct horse")
+        let variables = [
+            "CUMULUS_ENDPOINT": try node.endpoint, "XDG_CONFIG_HOME": "\(folder.path)/config",
+        ]
+        let file = "\(folder.path)/config/cumulus/client.json"
+        let login = ["login", "ada", "--container", "iCloud.dev.cumulus", "--json"]
+        try await run(login, variables, typing: "wrong", fails: Self.refused)
+        #expect(!FileManager.default.fileExists(atPath: file))
+        let shown = try await run(login, variables, typing: "correct horse\n")
+        #expect(shown.contains("\"user\": \"ada\"") && !shown.contains("cumulus_"))
+
+        func settings() throws -> [String: String] {
+            let data = try Data(contentsOf: URL(filePath: file))
+            return try JSONDecoder().decode([String: String].self, from: data)
+        }
+        let written = try settings()
+        let token = try #require(written["token"])
+        #expect(written["endpoint"] == (try node.endpoint))
+        #expect(written["container"] == "iCloud.dev.cumulus")
+        #expect(written["environment"] == "development" && written["tls"] == nil)
+        try await run(Self.save, try asUser(token, at: node))
+        let attributes = try FileManager.default.attributesOfItem(atPath: file)
+        #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+
+        // A token that lets nobody in changes nothing.
+        let again = ["login", "--access-token-file", "-"]
+        let wrong = "cumulus_" + String(repeating: "0", count: 64)
+        try await run(again, variables, typing: wrong, fails: Self.refused)
+        #expect(try settings() == written)
+        try await run(again, variables, typing: token + "\n")
+        #expect(try settings()["token"] == token)
+
+        #expect(try await run(["logout"], variables).contains("removed"))
+        #expect(try await run(["logout", "--json"], variables).contains("\"existed\": false"))
+    }
+
     @Test func sessionsAreListedAndEnded() async throws {
         let node = try await NodeProcess.ready(data: folder.node)
         let admin = try asOperator(node)

@@ -1,0 +1,67 @@
+// The file in which an app that is written for CloudKit finds its server and its user.
+//
+// Written by `cumulus login`, removed by `cumulus logout`, read by CloudKit's surface, whose
+// `ConnectionFile` knows the same places and names.
+
+import CumulusBulk
+import CumulusModel
+import Foundation
+
+struct ClientFile {
+    /// Where it is.
+    let path: String
+
+    /// - Parameter named: A path that the command line names; nil: where apps look.
+    init(_ named: String? = nil) throws {
+        let variables = Setting.variables
+        func variable(_ name: String) -> String? {
+            variables[name].flatMap { $0.isEmpty ? nil : $0 }
+        }
+        if let named {
+            path = named
+        } else if let named = variable("CUMULUS_CLIENT_FILE") {
+            path = named
+        } else if let folder = variable("XDG_CONFIG_HOME") {
+            path = "\(folder)/cumulus/client.json"
+        } else if let home = variable("HOME") {
+            path = "\(home)/.config/cumulus/client.json"
+        } else {
+            throw UsageProblem("there is no home directory: name the file with --file")
+        }
+    }
+
+    /// The settings that a file holds, in their order; those without a value are left out.
+    struct Settings {
+        var endpoints: [String]
+        var container: String
+        var environment: Environment
+        var token: String
+        var tls: String
+        var authority: String
+
+        var json: JSON {
+            let members = [
+                ("endpoint", endpoints.joined(separator: ",")), ("container", container),
+                ("environment", environment.name), ("token", token), ("tls", tls),
+                ("authority", authority),
+            ]
+            return .object(
+                members.filter { !$0.1.isEmpty }.map { JSON.Member($0.0, .string($0.1)) }
+            )
+        }
+    }
+
+    /// Writes the file whole or not at all; only its owner can read it.
+    func write(_ settings: Settings) throws {
+        try KeyFile.write(settings.json.text, to: path, isSecret: true)
+    }
+
+    /// Removes the file; false if there was none.
+    func remove() throws -> Bool {
+        guard unlink(path) < 0 else { return true }
+        guard errno == ENOENT else {
+            throw OutputProblem("\(path) can't be removed: \(String(cString: strerror(errno)))")
+        }
+        return false
+    }
+}
