@@ -46,6 +46,10 @@
                         next.encryptedValues[key] = now.encryptedValues[key]
                     }
                 }
+                for (key, sum) in now.increments {
+                    let late = sum &- (sent.increments[key] ?? 0)
+                    if late != 0 { next.increment(key, by: late) }
+                }
                 if now.parent != sent.parent { next.parent = now.parent }
                 if let details = now.shareDetails, details != sent.shareDetails {
                     next.shareDetails?.publicPermission = details.publicPermission

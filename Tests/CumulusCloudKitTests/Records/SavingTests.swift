@@ -24,6 +24,20 @@ import Testing
         #expect(note.changedKeys().contains("title"))
     }
 
+    @Test func whatIsAddedDuringASaveIsAddedByTheNextOne() throws {
+        let note = CKRecord(recordType: "Note")
+        note.increment("votes", by: 2)
+        let sent = try note.prepared()
+        note.increment("votes")
+        note.increment("shares")
+        var saved = sent
+        saved.receive(.int64(2), for: "votes")
+        saved.markSaved()
+        note.become(saved, sent: sent)
+        #expect(try note.prepared().increments == ["votes": 1, "shares": 1])
+        #expect(note["votes"] as? Int == 2 && note.changedKeys().isEmpty)
+    }
+
     @Test func aSavedAssetKeepsItsFile() throws {
         let note = CKRecord(recordType: "Note")
         let file = URL(filePath: #filePath)

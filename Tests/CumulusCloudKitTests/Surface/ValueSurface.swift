@@ -47,6 +47,8 @@ enum ValueSurface {
         record.setValue(1, forKey: "number")
         record.setValuesForKeys(["number": 1])
         record.encodeSystemFields(with: coder)
+        record.increment("number")
+        record.increment("number", by: -2)
         _ = CKRecord(coder: coder)
         let _: (ID, String, CKRecordZone.ID) = (
             ID(), record.recordID.recordName, record.recordID.zoneID

@@ -1,0 +1,105 @@
+// The cases, keys and protocols that no call of the other lists names.
+//
+// Compiled, never run: see `DatabaseSurface`.
+
+import CumulusCloudKit
+import Foundation
+
+enum CaseSurface {
+    static func accounts(_ status: CKAccountStatus, _ identity: CKUserIdentity) {
+        switch status {
+        case .couldNotDetermine, .available, .restricted, .noAccount, .temporarilyUnavailable: break
+        }
+        let _: [String] = identity.contactIdentifiers
+        let permission: CKContainer.ApplicationPermissionStatus = .initialState
+        switch permission {
+        case .initialState, .couldNotComplete, .denied, .granted: break
+        }
+        let _: CKContainer.ApplicationPermissions = [.userDiscoverability]
+    }
+
+    static func errors(_ error: CKError) -> Bool {
+        let _: [String] = [
+            CKPartialErrorsByItemIDKey, CKRecordChangedErrorAncestorRecordKey,
+            CKRecordChangedErrorClientRecordKey, CKRecordChangedErrorServerRecordKey,
+            CKErrorRetryAfterKey, CKErrorUserDidResetEncryptedDataKey, CKErrorDomain,
+        ]
+        switch error.code {
+        case .internalError, .partialFailure, .networkUnavailable, .networkFailure, .badContainer,
+            .serviceUnavailable, .requestRateLimited, .missingEntitlement, .notAuthenticated,
+            .permissionFailure, .unknownItem, .invalidArguments, .resultsTruncated,
+            .serverRecordChanged, .serverRejectedRequest, .assetFileNotFound, .assetFileModified,
+            .incompatibleVersion, .constraintViolation, .operationCancelled, .changeTokenExpired,
+            .batchRequestFailed, .zoneBusy, .badDatabase, .quotaExceeded, .zoneNotFound,
+            .limitExceeded, .userDeletedZone, .tooManyParticipants, .alreadyShared,
+            .referenceViolation, .managedAccountRestricted, .participantMayNeedVerification,
+            .serverResponseLost, .assetNotAvailable, .accountTemporarilyUnavailable,
+            .participantAlreadyInvited:
+            return true
+        }
+    }
+
+    static func values(_ fields: any CKRecordKeyValueSetting, _ zone: CKRecordZone) {
+        let _: (any CKRecordValueProtocol)? = fields.object(forKey: "title")
+        fields.setObject("title", forKey: "title")
+        let _: ([CKRecord.FieldKey], [CKRecord.FieldKey]) = (
+            fields.allKeys(), fields.changedKeys()
+        )
+        let _: CKRecordZone.Capabilities = [
+            .atomic, .fetchChanges, .sharing, .zoneWideSharing,
+        ]
+        let _: CKRecordZone.Capabilities = zone.capabilities
+        let _: [CKModifyRecordsOperation.RecordSavePolicy] = [
+            .ifServerRecordUnchanged, .changedKeys, .allKeys,
+        ]
+        let _: [CKDatabase.DatabaseChange.Deletion.Reason] = [
+            .deleted, .purged, .encryptedDataReset,
+        ]
+        let _: [CKOperationGroup.TransferSize] = [
+            .unknown, .kilobytes, .megabytes, .tensOfMegabytes, .hundredsOfMegabytes, .gigabytes,
+            .tensOfGigabytes, .hundredsOfGigabytes,
+        ]
+        let _: [CKSubscription.SubscriptionType] = [.query, .recordZone, .database]
+        let _: [CKNotification.NotificationType] = [
+            .query, .recordZone, .readNotification, .database,
+        ]
+        let _: [CKQueryNotification.Reason] = [.recordCreated, .recordUpdated, .recordDeleted]
+        let _: CKQuerySubscription.Options = [.firesOnce]
+    }
+
+    static func engine(_ engine: CKSyncEngine, _ zone: CKRecordZone.ID) async throws {
+        let _: CKSyncEngine.FetchChangesOptions = .init(scope: .allExcluding([zone]))
+        let _: CKSyncEngine.FetchChangesOptions = .init(scope: .all)
+        var options = CKSyncEngine.FetchChangesOptions()
+        options.prioritizedZoneIDs = [zone]
+        options.operationGroup = CKOperationGroup()
+        try await engine.fetchChanges(options)
+        let _: CKSyncEngine.SendChangesOptions = .init(scope: .allExcluding([zone]))
+        try await engine.sendChanges(.init(scope: .zoneIDs([zone])))
+        let _: [CKSyncEngine.SyncReason] = [.scheduled, .manual]
+        let batch = CKSyncEngine.RecordZoneChangeBatch(
+            recordsToSave: [],
+            recordIDsToDelete: [],
+            atomicByZone: true
+        )
+        let _: ([CKRecord], [CKRecord.ID], Bool) = (
+            batch.recordsToSave, batch.recordIDsToDelete, batch.atomicByZone
+        )
+        let _: CKSyncEngine.RecordZoneChangeBatch? = await .init(
+            pendingChanges: [.saveRecord(CKRecord.ID())],
+            recordProvider: { CKRecord(recordType: "A", recordID: $0) }
+        )
+        let _: CKSyncEngine.Event.AccountChange.ChangeType = .signIn(currentUser: CKRecord.ID())
+        let _: CKSyncEngine.Event.AccountChange.ChangeType = .signOut(previousUser: CKRecord.ID())
+    }
+}
+
+extension SyncSurface {
+    func nextFetchChangesOptions(
+        _ context: CKSyncEngine.FetchChangesContext,
+        syncEngine: CKSyncEngine
+    ) async -> CKSyncEngine.FetchChangesOptions {
+        let _: CKSyncEngine.SyncReason = context.reason
+        return context.options
+    }
+}
