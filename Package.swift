@@ -30,6 +30,22 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, swiftSettings: plain)
 }
 
+/// An app as people write them for CloudKit: it knows no other module of ours, but for its terminal.
+func example(_ name: String, _ settings: [SwiftSetting] = plain) -> Target {
+    .executableTarget(
+        name: name,
+        dependencies: ["CloudKit", "CoreLocation", "ExampleTerminal"],
+        path: "Sources/Examples/\(name)",
+        exclude: ["Demo"],
+        swiftSettings: settings
+    )
+}
+
+/// The settings of apps in the language mode that most are written in.
+let old: [SwiftSetting] = [
+    .swiftLanguageMode(.v5), .treatAllWarnings(as: .error), .unsafeFlags(["-Onone"]),
+]
+
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
 let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift-nio")
@@ -273,13 +289,19 @@ let package = Package(
     package.targets += [
         room("CloudKit", ["CumulusCloudKit"]),
         room("CoreLocation", ["CumulusFoundation"]),
-        // Apps as they stand, in the language mode that most are written in.
+        // Apps as they stand.
         .testTarget(
             name: "CloudKitTests",
             dependencies: ["CloudKit", "CoreLocation", "CumulusTesting"],
-            swiftSettings: [
-                .swiftLanguageMode(.v5), .treatAllWarnings(as: .error), .unsafeFlags(["-Onone"]),
-            ]
+            swiftSettings: old
         ),
+        // The examples, and what each has of a terminal.
+        .target(
+            name: "ExampleTerminal",
+            path: "Sources/Examples/ExampleTerminal",
+            swiftSettings: plain
+        ),
+        example("CloudPhotos", old),
+        example("Continuum"),
     ]
 #endif

@@ -21,7 +21,7 @@ import Testing
     }
 
     private static func isTarget(_ folder: String) -> Bool {
-        folder.split(separator: "/").count == 2
+        folder == SourceTree.targetFolder(folder)
     }
 
     @Test func noFolderIsAHall() throws {

@@ -87,6 +87,17 @@ enum ImportRules {
         "CumulusSimulator": system.union([
             "ArgumentParser", "CumulusStorage", "CumulusTesting", "RocksDBStorage",
         ]),
+        // The examples know what an app knows.
+        "ExampleTerminal": ["Dispatch", "Foundation", "Synchronization"],
+        "CloudPhotos": app,
+        "Continuum": app,
+        "FoodPin": app,
+        "Timeline": app,
+    ]
+
+    /// What the examples may import: what apps have on Apple's systems, and their terminal.
+    private static let app: Set = [
+        "CloudKit", "CoreLocation", "Dispatch", "ExampleTerminal", "Foundation",
     ]
 
     /// C, which must not show in what a target offers to others.

@@ -10,8 +10,10 @@ struct SourceFile {
     var path: String
     var text: String
 
-    /// The folder under `Sources`.
-    var target: String { String(path.split(separator: "/")[1]) }
+    /// The folder of its target.
+    var targetFolder: String { SourceTree.targetFolder(path) }
+
+    var target: String { targetFolder.split(separator: "/").last.map(String.init) ?? "" }
 
     var name: String { String(path.split(separator: "/").last ?? "") }
 }
@@ -19,6 +21,13 @@ struct SourceFile {
 enum SourceTree {
     static let root = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    /// The folder of the target that a file or folder belongs to: that under `Sources`, or under
+    /// `Sources/Examples`.
+    static func targetFolder(_ path: String) -> String {
+        let names = path.split(separator: "/")
+        return names.prefix(names.dropFirst().first == "Examples" ? 3 : 2).joined(separator: "/")
+    }
 
     /// The names at the top level.
     static func topLevel() throws -> [String] {

@@ -1,0 +1,10 @@
+// The program.
+
+import ExampleTerminal
+
+@main
+struct Main {
+    @MainActor static func main() async {
+        await ExampleProgram("Continuum", "Soon.", [], Terminal()).run()
+    }
+}
