@@ -205,6 +205,13 @@ let package = Package(
             linkerSettings: allocator
         ),
 
+        // What the examples have of a terminal.
+        .target(
+            name: "ExampleTerminal",
+            path: "Sources/Examples/ExampleTerminal",
+            swiftSettings: plain
+        ),
+
         // Tests, named after what they test.
         .testTarget(
             name: "CumulusModelTests",
@@ -274,7 +281,7 @@ let package = Package(
             "EndToEndTests",
             [
                 "CumulusAssets", "CumulusBulk", "Cumulus", "CumulusModel", "CumulusStorage",
-                "CumulusTesting", "CumulusWire", "RocksDBStorage",
+                "CumulusTesting", "CumulusWire", "ExampleTerminal", "RocksDBStorage",
             ]
         ),
         // The tree itself: imports, top level, seams, comments.
@@ -295,12 +302,7 @@ let package = Package(
             dependencies: ["CloudKit", "CoreLocation", "CumulusTesting"],
             swiftSettings: old
         ),
-        // The examples, and what each has of a terminal.
-        .target(
-            name: "ExampleTerminal",
-            path: "Sources/Examples/ExampleTerminal",
-            swiftSettings: plain
-        ),
+        // The examples.
         example("CloudPhotos", old),
         example("Continuum"),
     ]

@@ -67,7 +67,7 @@ public final class Terminal: Sendable {
         }
     }
 
-    /// Waits for a notification with this text, and takes it and those before it.
+    /// Waits for a notification with this text, which the next `wait` doesn't find again.
     ///
     /// - Returns: False if none came in time.
     func waitForNews(_ text: String, _ patience: Duration) async throws -> Bool {

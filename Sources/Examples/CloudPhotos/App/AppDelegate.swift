@@ -27,12 +27,15 @@ final class AppDelegate {
     func applicationDidFinishLaunching(completion: @escaping () -> Void) {
         container.accountStatus { status, error in
             DispatchQueue.main.async {
-                guard status == .available else {
-                    let reason = error.map { ": \($0.localizedDescription)" } ?? ""
-                    self.terminal.say("Signed out: photos can be looked at, not changed\(reason)")
-                    return completion()
+                switch status {
+                case .available: return self.signIn(completion)
+                case .noAccount:
+                    self.terminal.say("Signed out: photos can be looked at, not changed")
+                default:
+                    let reason = error?.localizedDescription ?? "the server can't be reached"
+                    self.terminal.say("Not connected: \(reason)")
                 }
-                self.signIn(completion)
+                completion()
             }
         }
     }

@@ -6,14 +6,12 @@ import CloudKit
 
 final class NotificationHistory {
     private let container = CKContainer.default()
-    private var token: CKServerChangeToken?
-
     /// Notifications that no device of the user has marked as read.
     private(set) var unread: [CKNotification.ID] = []
 
-    /// Fetches what came since the last call, and returns the token of the last notification.
+    /// Fetches all that the server still knows, and returns the token of the last one.
     func fetch(completion: @escaping (CKServerChangeToken?, Error?) -> Void) {
-        let operation = CKFetchNotificationChangesOperation(previousServerChangeToken: token)
+        let operation = CKFetchNotificationChangesOperation(previousServerChangeToken: nil)
         var found: [CKNotification.ID] = []
         operation.notificationChangedBlock = { notification in
             guard notification.notificationType != .readNotification else { return }
@@ -21,10 +19,7 @@ final class NotificationHistory {
         }
         operation.fetchNotificationChangesCompletionBlock = { token, error in
             DispatchQueue.main.async {
-                if error == nil {
-                    self.unread += found.filter { !self.unread.contains($0) }
-                    self.token = token
-                }
+                if error == nil { self.unread = found }
                 completion(token, error)
             }
         }

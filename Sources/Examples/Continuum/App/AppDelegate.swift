@@ -20,8 +20,10 @@ final class AppDelegate {
 
     /// Finds out whether somebody is signed in, and registers for notifications.
     func applicationDidFinishLaunching() async throws {
-        guard try await container.accountStatus() == .available else {
-            return terminal.say("Signed out: posts can be read, not written")
+        switch try await container.accountStatus() {
+        case .available: break
+        case .noAccount: return terminal.say("Signed out: posts can be read, not written")
+        default: return terminal.say("Not connected: the server can't be reached")
         }
         let receiver = CKNotificationReceiver(container: container, since: try await lastToken())
         Task {
