@@ -159,6 +159,13 @@ packages=(
     python3 python3-protobuf
 )
 
+# The photographs that the examples are shown with: backgrounds of a desktop.
+photographs=/usr/share/backgrounds
+photograph_package=lomiri-wallpapers-16.04
+
+# Makes the next set-up install photographs too.
+need_photographs() { packages+=("$photograph_package"); }
+
 # Installs what is missing. Quick, and without a network, when nothing is.
 set_up() {
     if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
