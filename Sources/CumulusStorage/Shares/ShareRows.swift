@@ -28,7 +28,9 @@ package struct ShareID: Hashable, Sendable {
 /// Where the records of shares stand that are of one root.
 package struct SharePlace: RowValue, Hashable, Sendable {
     package var zone: Commit.Zone
-    /// Ascending; at least one. Of several shares of one root at most one counts.
+    /// Ascending, at least one.
+    ///
+    /// Of several shares of one root at most one counts.
     package var recordNames: [String]
 
     package init(zone: Commit.Zone, recordNames: [String]) {
@@ -180,8 +182,9 @@ package struct StoredShare: Hashable, Sendable {
     /// The life that is shown.
     package let row: RecordRow
     package let entries: AccessEntries
-    /// What its lives are of: several where two nodes made root and share of one request. The first
-    /// one counts.
+    /// What its lives are of, the one that counts first.
+    ///
+    /// Several where two nodes made root and share of one request.
     package let roots: [SharedRoot]
 
     package var root: SharedRoot? { roots.first }
