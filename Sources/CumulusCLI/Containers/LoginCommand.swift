@@ -28,7 +28,7 @@ struct LoginCommand: AsyncParsableCommand {
     @OptionGroup var password: PasswordOption
     @Option(
         help:
-            "File with a token that lets a user in, in place of name and password; - is standard input."
+            "File with a token of the user, in place of name and password; - is standard input."
     )
     var accessTokenFile: String?
     @Option(help: "File that is written, in place of the one where apps look.") var file: String?

@@ -121,8 +121,11 @@
         /// Called once for each look-up.
         @preconcurrency @_Guarded
         public var perShareParticipantResultBlock:
-            (@Sendable (CKUserIdentity.LookupInfo, Result<CKShare.Participant, any Error>) -> Void)? =
-                nil
+            (
+                @Sendable (
+                    CKUserIdentity.LookupInfo, Result<CKShare.Participant, any Error>
+                ) -> Void
+            )? = nil
         /// Called at the end.
         @preconcurrency @_Guarded
         public var fetchShareParticipantsResultBlock:

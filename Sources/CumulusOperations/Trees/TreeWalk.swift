@@ -132,7 +132,8 @@ final class TreeWalk: Sendable {
 
     /// What is known of a stored record.
     ///
-    /// - Parameter link: Where its own chain leads, if the caller has read it; nil: it is read here.
+    /// - Parameter link: Where its own chain leads, if the caller has read it; nil means that it is
+    ///   read here.
     func facts<Reader: RowReader & ~Copyable>(
         of name: String,
         type: String,

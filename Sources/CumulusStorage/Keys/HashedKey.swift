@@ -1,7 +1,7 @@
 // A key as the key of a dictionary.
 //
-// Used by what the writer keeps by key: `Overlay`, `MetaCache`, `WriteTransaction`. An array of bytes
-// is hashed byte by byte, which took a fifth of the processor of saves that replace records of an indexed type;
+// Used by what the writer keeps by key: `Overlay`, `MetaCache`, `WriteTransaction`. An array is
+// hashed byte by byte, which took a fifth of the processor where saves replaced indexed records;
 // this hashes the whole at once. hot: several times per save.
 
 import CumulusModel
