@@ -187,8 +187,9 @@ quit_device() {
 end_story() {
     local name number
     for name in "${!device_pid[@]}"; do
-        kill -KILL "${device_pid[$name]}" 2>/dev/null || true
-    done
+        kill -KILL "${device_pid[$name]}" || true
+        wait "${device_pid[$name]}" || true
+    done 2>/dev/null
     for number in $(node_numbers); do
         select_node "$number"
         stop_node >/dev/null || true

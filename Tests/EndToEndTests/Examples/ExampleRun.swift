@@ -64,6 +64,7 @@ final class ExampleRun {
 
     /// Gives the app a step, and doesn't wait for its end.
     func begin(_ step: String) throws {
+        guard process.ending == nil else { throw ChildProcess.Failure("the app ended: \(text)") }
         given += 1
         try input.write(contentsOf: Data("\(step)\n".utf8))
     }

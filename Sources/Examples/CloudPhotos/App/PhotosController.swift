@@ -129,6 +129,7 @@ final class PhotosController {
             },
             ExampleCommand("read", "Marks all notifications as read, on all devices.") { _ in
                 var count = 0
+                try await self.finish { done in self.history.fetch { done($1) } }
                 try await self.finish { done in
                     self.history.markAllRead { marked, error in
                         count = marked
@@ -232,8 +233,15 @@ final class PhotosController {
         terminal.announce("Removed: \(title ?? id.recordName)")
     }
 
-    /// The server could not tell what changed.
+    /// The server could not tell what changed: asks for the list again, if the user looks at one.
     func photosMayHaveChanged() {
-        terminal.announce("Photos may have changed: list shows them")
+        let known = manager.photos.map { $0.recordID }
+        guard !known.isEmpty else { return }
+        manager.fetch(filter) { error in
+            self.report(error)
+            for photo in self.manager.photos where !known.contains(photo.recordID) {
+                self.terminal.announce("Added: \(photo.title)")
+            }
+        }
     }
 }

@@ -60,7 +60,8 @@ final class AppDelegate {
         guard let notification = notification as? CKQueryNotification else { return }
         do {
             switch try await controller.news(of: notification) {
-            case .post(let post): terminal.announce("New post: \(post.caption)")
+            case .posts(let posts):
+                for post in posts { terminal.announce("New post: \(post.caption)") }
             case .comments(let comments, let post):
                 for comment in comments {
                     terminal.announce("New comment on '\(post.caption)': \(comment.text)")

@@ -42,16 +42,21 @@ extension PostController {
 
     /// What a notification is about.
     enum News {
-        case post(Post)
+        case posts([Post])
         case comments([Comment], Post)
     }
 
-    /// Fetches what a notification tells of; nil if it is gone, or held already.
+    /// Fetches what a notification tells of; nil if the app holds it already.
     func news(of notification: CKQueryNotification) async throws -> News? {
         guard let subscription = notification.subscriptionID else { return nil }
         if subscription == PostController.newPosts {
-            guard let id = notification.recordID else { return nil }
-            return try await post(id).map { .post($0) }
+            if let id = notification.recordID {
+                return try await post(id).map { .posts([$0]) }
+            }
+            // The server could not tell which post it was.
+            let held = posts.map(\.recordID)
+            try await fetchPosts()
+            return .posts(posts.filter { !held.contains($0.recordID) })
         }
         guard let post = try await post(CKRecord.ID(recordName: subscription)) else { return nil }
         let comments = try await fetchComments(for: post)
