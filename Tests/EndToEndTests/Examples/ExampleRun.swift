@@ -70,8 +70,12 @@ final class ExampleRun {
     }
 
     /// Waits until all steps that were given have succeeded.
+    ///
+    /// A step that waits for others says why it failed before this gives up.
     func finish() async throws {
-        let isDone = try await eventually { finished == given || process.ending != nil }
+        let isDone = try await eventually(seconds: 75) {
+            finished == given || process.ending != nil
+        }
         guard isDone, finished == given else { throw ChildProcess.Failure(text) }
     }
 

@@ -65,7 +65,11 @@ final class PhotosController {
         if let error = error { throw StepProblem(PhotosController.sentence(error)) }
     }
 
-    private func photo(_ title: String) throws -> Photo {
+    /// The photo of that title; the list is fetched if that was not done yet.
+    private func photo(_ title: String) async throws -> Photo {
+        if manager.photos.isEmpty {
+            try await finish { self.manager.fetch(self.filter, completion: $0) }
+        }
         guard let photo = manager.photos.first(where: { $0.title == title }) else {
             throw StepProblem("the list shows no photo '\(title)'")
         }
@@ -95,13 +99,13 @@ final class PhotosController {
                 try await self.rename(try $0.word(0, "the title"), try $0.word(1, "the new title"))
             },
             ExampleCommand("delete TITLE", "Deletes a photo of yours.") {
-                try await self.delete([try self.photo(try $0.word(0, "the title"))])
+                try await self.delete([try await self.photo(try $0.word(0, "the title"))])
             },
             ExampleCommand("delete-all", "Deletes all photos of the list in one batch.") { _ in
                 try await self.delete(self.manager.photos)
             },
             ExampleCommand("open TITLE FILE", "Writes the picture into a file.") {
-                try self.open(try $0.word(0, "the title"), try $0.word(1, "the file"))
+                try await self.open(try $0.word(0, "the title"), try $0.word(1, "the file"))
             },
         ] + notificationCommands
     }
@@ -186,7 +190,7 @@ final class PhotosController {
     }
 
     private func rename(_ title: String, _ newTitle: String) async throws {
-        let photo = try self.photo(title)
+        let photo = try await self.photo(title)
         photo.title = newTitle
         do {
             try await finish { manager.update(photo, completion: $0) }
@@ -207,8 +211,8 @@ final class PhotosController {
         }
     }
 
-    private func open(_ title: String, _ path: String) throws {
-        guard let source = try photo(title).imageURL else {
+    private func open(_ title: String, _ path: String) async throws {
+        guard let source = try await photo(title).imageURL else {
             throw StepProblem("'\(title)' has no picture")
         }
         let picture = try Picture(file: source)

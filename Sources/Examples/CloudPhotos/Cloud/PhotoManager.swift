@@ -70,7 +70,10 @@ final class PhotoManager {
             DispatchQueue.main.async { progress(share) }
         }
         modify(operation) { _, error in
-            if error == nil { self.photos.insert(photo, at: 0) }
+            // The list may have been fetched meanwhile.
+            if error == nil, self.index(of: photo.recordID) == nil {
+                self.photos.insert(photo, at: 0)
+            }
             completion(error)
         }
     }

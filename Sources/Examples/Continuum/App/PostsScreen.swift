@@ -26,7 +26,7 @@ struct PostsScreen {
                 try await add(try $0.word(0, "the file"), try $0.word(1, "the caption"))
             },
             ExampleCommand("comment CAPTION TEXT", "Adds a comment to a post.") {
-                let (post, text) = (try post($0), try $0.word(1, "the text"))
+                let (post, text) = (try await post($0), try $0.word(1, "the text"))
                 try await telling { try await controller.addComment(text, to: post) }
                 terminal.say("'\(post.caption)' has \(post.commentCount) comments now")
             },
@@ -34,7 +34,7 @@ struct PostsScreen {
                 try await showComments(of: post($0))
             },
             ExampleCommand("follow CAPTION", "Follows a post, or ends that.") {
-                let post = try post($0)
+                let post = try await post($0)
                 var follows = false
                 try await telling { follows = try await controller.toggleFollowing(post) }
                 let text = follows ? "You follow" : "You don't follow any more"
@@ -46,12 +46,12 @@ struct PostsScreen {
                 terminal.say(isNew ? "Subscribed" : "Was subscribed already")
             },
             ExampleCommand("delete CAPTION", "Deletes a post with its comments.") {
-                let post = try post($0)
+                let post = try await post($0)
                 try await telling { try await controller.delete(post) }
                 terminal.say("Deleted '\(post.caption)'")
             },
             ExampleCommand("open CAPTION FILE", "Writes the photo into a file.") {
-                try open(post($0), try $0.word(1, "the file"))
+                try open(await post($0), try $0.word(1, "the file"))
             },
         ]
     }
@@ -92,11 +92,12 @@ struct PostsScreen {
 
     // MARK: - Finding, and failing
 
-    /// The post whose caption is a command's first word.
-    private func post(_ words: [String]) throws -> Post {
+    /// The post whose caption is a command's first word; posts are fetched if that was not done.
+    private func post(_ words: [String]) async throws -> Post {
         let caption = try words.word(0, "the caption")
+        if controller.posts.isEmpty { try await controller.fetchPosts() }
         guard let post = controller.posts.first(where: { $0.caption == caption }) else {
-            throw StepProblem("no post '\(caption)' was fetched; try posts")
+            throw StepProblem("there is no post '\(caption)'; try posts")
         }
         return post
     }

@@ -59,7 +59,10 @@ final class PostController {
     func addComment(_ text: String, to post: Post) async throws {
         let comment = Comment(text: text, post: post)
         _ = try await cloud.save(CKRecord(comment: comment))
-        post.comments.append(comment)
+        // A notification may have fetched it meanwhile.
+        if !post.comments.contains(where: { $0.recordID == comment.recordID }) {
+            post.comments.append(comment)
+        }
         post.commentCount = try await cloud.raise(Post.Key.commentCount, of: post.recordID)
     }
 
