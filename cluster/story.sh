@@ -183,7 +183,7 @@ quit_device() {
     unset "device_pid[$name]"
 }
 
-# Whatever happened: no process and no file is left.
+# Ends all processes and removes all files, also after a failure.
 end_story() {
     local name number
     for name in "${!device_pid[@]}"; do

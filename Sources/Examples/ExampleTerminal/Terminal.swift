@@ -50,7 +50,7 @@ public final class Terminal: Sendable {
     }
 
     private func put(_ text: String) {
-        // Nothing is left to do where nothing reads it.
+        // If the reader is gone there is nothing to be done.
         try? FileHandle.standardOutput.write(contentsOf: Data(text.utf8))
     }
 

@@ -137,7 +137,7 @@ final class ExampleStory {
         case let name where name.hasSuffix(":") || name.hasSuffix("&"):
             let step = line.dropFirst(name.count).trimmingCharacters(in: .whitespaces)
             try await play(step, by: String(name.dropLast()), waits: name.hasSuffix(":"))
-        default: throw ChildProcess.Failure("a line that is none of the language")
+        default: throw ChildProcess.Failure("the line is not one of those that a story may have")
         }
     }
 

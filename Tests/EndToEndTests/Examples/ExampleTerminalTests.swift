@@ -33,7 +33,7 @@ import Testing
         let start: [UInt8] = [0xFF, 0xD8, 0xFF, 0xE0, 0, 4, 9, 9, 0xFF, 0xC4, 0, 3, 9]
         let jpeg = start + [0xFF, 0xFF, 0xC2, 0, 11, 8, 1, 4, 2, 3, 1]
         #expect(try Picture(data: Data(jpeg), name: "a.jpg").width == 515)
-        // A file that ends too early, or is none, is an error and nothing else.
+        // A file that ends too early, or is no picture, is an error and nothing else.
         for bytes in [png, jpeg] {
             for count in 0..<(bytes.count - 2) {
                 #expect(throws: StepProblem.self) {

@@ -15,7 +15,7 @@ final class PhotosController {
     private let subscription = PhotoSubscription()
     private var filter = PhotoFilter.all
 
-    /// Who is signed in; nil means nobody.
+    /// The signed-in user; nil if signed out.
     var user: CKRecord.ID?
 
     init(_ terminal: Terminal, _ history: NotificationHistory) {
@@ -127,7 +127,7 @@ final class PhotosController {
                 try await self.finish { self.subscription.remove(completion: $0) }
                 self.terminal.say("Not subscribed any more")
             },
-            ExampleCommand("unread", "Says how many notifications nobody has read.") { _ in
+            ExampleCommand("unread", "Counts the unread notifications.") { _ in
                 try await self.finish { done in self.history.fetch { done($1) } }
                 self.terminal.say("Unread notifications: \(self.history.unread.count)")
             },
