@@ -30,7 +30,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, swiftSettings: plain)
 }
 
-/// An app as people write them for CloudKit: it knows no other module of ours, but for its terminal.
+/// An app as people write them for CloudKit: of our modules it knows only its terminal beside it.
 func example(_ name: String, _ settings: [SwiftSetting] = plain) -> Target {
     .executableTarget(
         name: name,

@@ -13,7 +13,7 @@ import Foundation
 ///     @MainActor static func main() async {
 ///         let terminal = Terminal()
 ///         let app = PhotosApp(terminal)
-///         await ExampleProgram("CloudPhotos", "Photos for all.", app.commands, terminal).run()
+///         await ExampleProgram("CloudPhotos", "Photos.", app.commands, terminal).run()
 ///     }
 /// }
 /// ```
