@@ -1,0 +1,235 @@
+// What all operations promise of their blocks: how often each is called, in which order, where, and
+// what a cancelled one says. And requests that are too long for a server.
+
+import CumulusCloudKit
+import Foundation
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct ContractTests {
+    private let zone = CKRecordZone(zoneName: "Trips")
+
+    /// What blocks told; each call takes a moment, so that calls at the same time are seen.
+    private final class Log: Sendable {
+        private struct Content {
+            var lines: [String] = []
+            var inside = 0
+            var isOverlapped = false
+            var isOnMainThread = false
+        }
+
+        private let content = Mutex(Content())
+
+        func add(_ line: String) {
+            content.withLock { content in
+                content.inside += 1
+                content.isOverlapped = content.isOverlapped || content.inside > 1
+                content.isOnMainThread = content.isOnMainThread || Thread.isMainThread
+            }
+            Thread.sleep(forTimeInterval: 0.000_5)
+            content.withLock { content in
+                content.inside -= 1
+                content.lines.append(line)
+            }
+        }
+
+        var lines: [String] { content.withLock(\.lines) }
+        /// One call after the other, and none on the main thread.
+        var isSerial: Bool { content.withLock { !$0.isOverlapped && !$0.isOnMainThread } }
+    }
+
+    private func word<Value>(_ result: Result<Value, any Error>) -> String {
+        switch result {
+        case .success: "ok"
+        case .failure(let error): word(error)
+        }
+    }
+
+    private func word(_ error: (any Error)?) -> String {
+        error.map { "\(($0 as? CKError)?.code.rawValue ?? -1)" } ?? "ok"
+    }
+
+    private func log(_ save: CKModifyRecordsOperation, to log: Log) {
+        save.perRecordSaveBlock = { log.add("save \($0.recordName) \(self.word($1))") }
+        save.perRecordCompletionBlock = {
+            log.add("old \($0.recordID.recordName) \(self.word($1))")
+        }
+        save.perRecordDeleteBlock = { log.add("delete \($0.recordName) \(self.word($1))") }
+        save.modifyRecordsResultBlock = { log.add("result \(self.word($0))") }
+        save.modifyRecordsCompletionBlock = { saved, deleted, error in
+            let errors = (error as? CKError)?.partialErrorsByItemID ?? [:]
+            log.add("end \(saved?.count ?? -1) \(deleted?.count ?? -1) \(errors.count)")
+        }
+    }
+
+    /// Starts an operation, and returns when it has ended.
+    private func run(_ operation: CKDatabaseOperation, on database: CKDatabase) async {
+        await withCheckedContinuation { done in
+            operation.completionBlock = { done.resume() }
+            database.add(operation)
+        }
+    }
+
+    private func withZone(_ body: (CKContainer) async throws -> Void) async throws {
+        try await Cloud.run { cloud in
+            try await cloud.asUser("ada") { container in
+                try await container.privateCloudDatabase.save(zone)
+                try await body(container)
+            }
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func eachItemIsToldOnceAndTheEndLast(isAtomic: Bool) async throws {
+        try await withZone { container in
+            let database = container.privateCloudDatabase
+            let stale = record("Trip", "t0", in: zone.zoneID)
+            try await database.save(stale)
+            let other = try await database.record(for: stale.recordID)
+            other["title"] = "elsewhere"
+            try await database.save(other)
+            stale["title"] = "here"
+
+            let trips = [stale] + (1..<4).map { record("Trip", "t\($0)", in: zone.zoneID) }
+            let missing = CKRecord.ID(recordName: "none", zoneID: zone.zoneID)
+            let save = CKModifyRecordsOperation(recordsToSave: trips, recordIDsToDelete: [missing])
+            save.isAtomic = isAtomic
+            let log = Log()
+            self.log(save, to: log)
+            await run(save, on: database)
+            let others = isAtomic ? "22" : "ok"
+            let items = (0..<4).flatMap { number in
+                let outcome = number == 0 ? "14" : others
+                return ["save t\(number) \(outcome)", "old t\(number) \(outcome)"]
+            }
+            #expect(log.lines.dropLast(2).sorted() == (items + ["delete none \(others)"]).sorted())
+            let end = isAtomic ? "end 0 0 5" : "end 3 1 1"
+            #expect(log.lines.suffix(2) == ["result ok", end] && log.isSerial)
+        }
+    }
+
+    @Test func fetchesAndQueriesTellEachRecordOnce() async throws {
+        try await withZone { container in
+            let database = container.privateCloudDatabase
+            let trips = (0..<20).map { record("Trip", "t\($0)", in: zone.zoneID) }
+            _ = try await database.modifyRecords(saving: trips, deleting: [])
+            let log = Log()
+            let ids = trips.map(\.recordID) + [trips[0].recordID]
+            let fetch = CKFetchRecordsOperation(recordIDs: ids)
+            fetch.perRecordResultBlock = { log.add("\($0.recordName) \(self.word($1))") }
+            fetch.fetchRecordsResultBlock = { log.add("result \(self.word($0))") }
+            fetch.fetchRecordsCompletionBlock = {
+                log.add("end \($0?.count ?? 0) \(self.word($1))")
+            }
+            await run(fetch, on: database)
+            #expect(
+                log.lines.dropLast(2).sorted()
+                    == trips.map { "\($0.recordID.recordName) ok" }.sorted()
+            )
+            #expect(log.lines.suffix(2) == ["result ok", "end 20 ok"] && log.isSerial)
+
+            let zones = Log()
+            let changes = CKFetchRecordZoneChangesOperation(recordZoneIDs: [zone.zoneID])
+            changes.recordWasChangedBlock = { zones.add("\($0.recordName) \(self.word($1))") }
+            changes.recordZoneFetchResultBlock = { zones.add("\($0.zoneName) \(self.word($1))") }
+            changes.fetchRecordZoneChangesResultBlock = { zones.add("result \(self.word($0))") }
+            await run(changes, on: database)
+            #expect(zones.lines.count == 22 && zones.isSerial)
+            #expect(zones.lines.suffix(2) == ["Trips ok", "result ok"])
+        }
+    }
+
+    /// Operations wait for those that they depend on, in whatever queue these are.
+    @Test func dependenciesReachAcrossQueues() async throws {
+        try await withZone { container in
+            let log = Log()
+            let (own, database) = (OperationQueue(), container.privateCloudDatabase)
+            let save = CKModifyRecordsOperation(
+                recordsToSave: [record("Trip", "t", in: zone.zoneID)]
+            )
+            save.database = database
+            save.modifyRecordsResultBlock = { log.add("saved \(self.word($0))") }
+            let user = CKFetchRecordsOperation.fetchCurrentUserRecordOperation()
+            user.fetchRecordsResultBlock = { log.add("user \(self.word($0))") }
+            user.addDependency(save)
+            let fetch = CKFetchRecordsOperation(
+                recordIDs: [CKRecord.ID(recordName: "t", zoneID: zone.zoneID)]
+            )
+            fetch.perRecordResultBlock = { log.add("fetched \(self.word($1))") }
+            fetch.addDependency(user)
+            await withCheckedContinuation { done in
+                fetch.completionBlock = { done.resume() }
+                database.add(fetch)
+                container.publicCloudDatabase.add(user)
+                own.addOperation(save)
+            }
+            #expect(log.lines == ["saved ok", "user ok", "fetched ok"] && log.isSerial)
+        }
+    }
+
+    /// An operation that waits for a server ends soon when it is cancelled, with all its blocks.
+    @Test func aRunningOperationIsCancelled() async throws {
+        // An address without a listener is tried again for as long as a call may take.
+        var connection = CumulusConnection(endpoints: ["127.0.0.1:9"])
+        connection.accessToken = "t"
+        let container = CKContainer(identifier: "iCloud.x", connection: connection)
+        let log = Log()
+        let save = CKModifyRecordsOperation(
+            recordsToSave: [record("Trip", "a"), record("Trip", "b")],
+            recordIDsToDelete: [CKRecord.ID(recordName: "c")]
+        )
+        self.log(save, to: log)
+        let start = ContinuousClock.now
+        await withCheckedContinuation { done in
+            save.completionBlock = { done.resume() }
+            container.privateCloudDatabase.add(save)
+            Task {
+                while !save.isExecuting { try await Task.sleep(for: .milliseconds(5)) }
+                try await Task.sleep(for: .milliseconds(100))
+                save.cancel()
+            }
+        }
+        #expect(ContinuousClock.now - start < .seconds(5))
+        #expect(
+            log.lines == [
+                "save a 20", "old a 20", "save b 20", "old b 20", "delete c 20", "result 20",
+                "end 0 0 0",
+            ]
+        )
+        #expect(save.isFinished && save.isCancelled && log.isSerial)
+        await container.close()
+    }
+
+    /// Where items may be cut into several requests, they are; an atomic zone's may not.
+    @Test func aLongRequestIsCutOrRefused() async throws {
+        try await withZone { container in
+            let database = container.privateCloudDatabase
+            let notes = (0..<444).map { record("Note", "n\($0)") }
+            let saved = try await database.modifyRecords(saving: notes, deleting: [])
+            #expect(saved.saveResults.count == 444)
+            #expect(saved.saveResults.values.allSatisfy { (try? $0.get()) != nil })
+
+            let trips = (0..<444).map { record("Trip", "t\($0)", in: zone.zoneID) }
+            let log = Log()
+            let save = CKModifyRecordsOperation(recordsToSave: trips)
+            save.perRecordSaveBlock = { log.add("\($0.recordName) \(self.word($1))") }
+            save.modifyRecordsResultBlock = { log.add("result \(self.word($0))") }
+            await run(save, on: database)
+            #expect(log.lines.count == 445 && log.lines.last == "result 27" && log.isSerial)
+            // Apps send the halves then.
+            try await self.save(trips[...], in: database)
+            let found = try await database.records(for: trips.map(\.recordID), desiredKeys: [])
+            #expect(found.values.allSatisfy { (try? $0.get()) != nil })
+        }
+    }
+
+    private func save(_ records: ArraySlice<CKRecord>, in database: CKDatabase) async throws {
+        do {
+            _ = try await database.modifyRecords(saving: Array(records), deleting: [])
+        } catch CKError.limitExceeded {
+            let half = records.count / 2
+            try await save(records.prefix(half), in: database)
+            try await save(records.dropFirst(half), in: database)
+        }
+    }
+}
