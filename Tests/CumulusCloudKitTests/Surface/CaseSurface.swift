@@ -67,6 +67,34 @@ enum CaseSurface {
         let _: CKQuerySubscription.Options = [.firesOnce]
     }
 
+    /// What apps hand to functions of their own.
+    static func events(
+        _ state: CKSyncEngine.Event.StateUpdate,
+        _ account: CKSyncEngine.Event.AccountChange,
+        _ zones: CKSyncEngine.Event.FetchedDatabaseChanges,
+        _ records: CKSyncEngine.Event.FetchedRecordZoneChanges,
+        _ sentZones: CKSyncEngine.Event.SentDatabaseChanges,
+        _ sentRecords: CKSyncEngine.Event.SentRecordZoneChanges,
+        _ fetches: (CKSyncEngine.Event.WillFetchChanges, CKSyncEngine.Event.DidFetchChanges),
+        _ zoneFetches: (
+            CKSyncEngine.Event.WillFetchRecordZoneChanges,
+            CKSyncEngine.Event.DidFetchRecordZoneChanges
+        ),
+        _ sends: (CKSyncEngine.Event.WillSendChanges, CKSyncEngine.Event.DidSendChanges)
+    ) -> [CKSyncEngine.Event] {
+        let _: [CKSyncEngine.Event.SentDatabaseChanges.FailedZoneSave] = sentZones.failedZoneSaves
+        let _: [CKSyncEngine.Event.SentRecordZoneChanges.FailedRecordSave] =
+            sentRecords.failedRecordSaves
+        return [
+            .stateUpdate(state), .accountChange(account), .fetchedDatabaseChanges(zones),
+            .fetchedRecordZoneChanges(records), .sentDatabaseChanges(sentZones),
+            .sentRecordZoneChanges(sentRecords), .willFetchChanges(fetches.0),
+            .didFetchChanges(fetches.1), .willFetchRecordZoneChanges(zoneFetches.0),
+            .didFetchRecordZoneChanges(zoneFetches.1), .willSendChanges(sends.0),
+            .didSendChanges(sends.1),
+        ]
+    }
+
     static func engine(_ engine: CKSyncEngine, _ zone: CKRecordZone.ID) async throws {
         let _: CKSyncEngine.FetchChangesOptions = .init(scope: .allExcluding([zone]))
         let _: CKSyncEngine.FetchChangesOptions = .init(scope: .all)
